@@ -1,0 +1,39 @@
+"""Expected failures: each says what happened, where, and what to do, and knows its exit code."""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class RagevalError(Exception):
+    """An expected failure: shown as one sentence, without a traceback."""
+
+    exit_code = EXIT_BAD_INPUT
+
+
+class InputError(RagevalError):
+    """A file, row, column, option or parameter that cannot be used."""
+
+
+class StoreError(RagevalError):
+    """The store cannot be read or written, or does not hold what was asked for."""
+
+
+class IncompatibleRuns(RagevalError):
+    """Two runs that must not be compared: their questions, sources or parameters differ."""
+
+
+class DeclarationError(Exception):
+    """A profile that contradicts itself: a mistake in the program, not in the data."""
+
+
+def did_you_mean(kind: str, name: str, known: list[str]) -> str:
+    """One sentence for an unknown name: the nearest known one, and all of them."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return f"Unknown {kind} '{name}'.{hint} Available: {', '.join(known)}."
