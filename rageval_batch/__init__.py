@@ -1,0 +1,1 @@
+"""Columnar batch scoring."""

@@ -1,0 +1,49 @@
+"""Compiled loops over string columns. None has a threshold of its own, reads a file or rounds.
+
+Text is UTF-8 in and code points inside.
+"""
+
+from rageval_batch.kernels.broken import fenced, first_object
+from rageval_batch.kernels.keywords import (
+    Keywords,
+    KeywordTables,
+    keyword_hits,
+    keyword_tables,
+    keyword_texts,
+    keywords,
+)
+from rageval_batch.kernels.search import among, contains
+from rageval_batch.kernels.softmatch import (
+    Pairs,
+    Points32,
+    assign,
+    bigram_jaccard,
+    match_pairs,
+    plain_points,
+    squashed_points,
+)
+from rageval_batch.kernels.spaces import collapsed_length, cut, squash, strip
+
+__all__ = [
+    "KeywordTables",
+    "Keywords",
+    "Pairs",
+    "Points32",
+    "among",
+    "assign",
+    "bigram_jaccard",
+    "collapsed_length",
+    "contains",
+    "cut",
+    "fenced",
+    "first_object",
+    "keyword_hits",
+    "keyword_tables",
+    "keyword_texts",
+    "keywords",
+    "match_pairs",
+    "plain_points",
+    "squash",
+    "squashed_points",
+    "strip",
+]

@@ -1,0 +1,283 @@
+"""Code points, bigrams, the soft match of pairs and the assignment of items."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_batch.compiled import compiled
+from rageval_batch.kernels.spaces import _space
+from rageval_batch.strings import Bytes, Flags, Ints, Offsets, Strings
+
+Points = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint64]
+
+
+class Points32(NamedTuple):
+    """Strings as code points, each with two 64-bit signatures of its bigrams."""
+
+    points: Points
+    offsets: Offsets
+    low: Words
+    high: Words
+
+
+@compiled
+def _point(data: Bytes, at: int) -> tuple[np.int64, int]:
+    """(code point, width) at `at` of valid UTF-8."""
+    byte = np.int64(data[at])
+    if byte < 0x80:
+        return byte, 1
+    if byte < 0xE0:
+        return ((byte & 31) << 6) | (np.int64(data[at + 1]) & 63), 2
+    if byte < 0xF0:
+        return ((byte & 15) << 12) | ((np.int64(data[at + 1]) & 63) << 6) | (np.int64(data[at + 2]) & 63), 3
+    high = ((byte & 7) << 18) | ((np.int64(data[at + 1]) & 63) << 12)
+    return high | ((np.int64(data[at + 2]) & 63) << 6) | (np.int64(data[at + 3]) & 63), 4
+
+
+@compiled
+def _bigram(first: int, second: int) -> np.uint64:
+    return (np.uint64(first) << np.uint64(32)) | np.uint64(second)
+
+
+@compiled
+def _points(data: Bytes, offsets: Offsets, squashed: bool) -> tuple[Points, Offsets, Words, Words]:
+    out = np.empty(offsets[-1] - offsets[0], np.uint32)
+    bounds = np.empty(len(offsets), np.int64)
+    low = np.zeros(len(offsets) - 1, np.uint64)
+    high = np.zeros(len(offsets) - 1, np.uint64)
+    one = np.uint64(1)
+    bounds[0] = 0
+    to = 0
+    for k in range(len(offsets) - 1):
+        at, end = offsets[k], offsets[k + 1]
+        first = to
+        while at < end:
+            width = _space(data, at, end) if squashed else 0
+            if width:
+                at += width
+                continue
+            point, width = _point(data, at)
+            at += width
+            out[to] = point
+            if to > first:
+                mixed = (_bigram(out[to - 1], point) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(57)
+                if mixed & np.uint64(64):
+                    high[k] |= one << (mixed & np.uint64(63))
+                else:
+                    low[k] |= one << mixed
+            to += 1
+        bounds[k + 1] = to
+    return out[:to], bounds, low, high
+
+
+def squashed_points(column: Strings) -> Points32:
+    """Squashed code points and signatures; empty gives an empty run with zero signatures."""
+    return Points32(*_points(column.data, column.offsets, True))
+
+
+def plain_points(column: Strings) -> Points32:
+    """The code points of each string as it is, and signatures; empty gives an empty run."""
+    return Points32(*_points(column.data, column.offsets, False))
+
+
+@compiled
+def _ones(word: np.uint64) -> np.int64:
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@compiled
+def _sorted_bigrams(points: Points, start: int, end: int, out: Words) -> int:
+    """The distinct bigrams of one string, sorted, into `out`; how many."""
+    count = end - start - 1
+    if count <= 0:
+        return 0
+    for k in range(count):
+        out[k] = _bigram(points[start + k], points[start + k + 1])
+    part = out[:count]
+    part.sort()
+    kept = 1
+    for k in range(1, count):
+        if part[k] != part[kept - 1]:
+            part[kept] = part[k]
+            kept += 1
+    return kept
+
+
+@compiled
+def _shared(one: Words, ones: int, two: Words, twos: int) -> int:
+    i = j = count = 0
+    while i < ones and j < twos:
+        if one[i] == two[j]:
+            count += 1
+            i += 1
+            j += 1
+        elif one[i] < two[j]:
+            i += 1
+        else:
+            j += 1
+    return count
+
+
+@compiled
+def _within(hay: Points, h0: int, h1: int, needle: Points, n0: int, n1: int) -> bool:
+    width = n1 - n0
+    first = needle[n0]
+    for at in range(h0, h1 - width + 1):
+        if hay[at] != first:
+            continue
+        k = 1
+        while k < width and hay[at + k] == needle[n0 + k]:
+            k += 1
+        if k == width:
+            return True
+    return False
+
+
+@compiled
+def _longest(offsets: Offsets) -> int:
+    width = 1
+    for k in range(len(offsets) - 1):
+        width = max(width, offsets[k + 1] - offsets[k])
+    return width
+
+
+@compiled
+def _match_pairs(
+    ep: Points,
+    eo: Offsets,
+    el: Words,
+    eh: Words,
+    e_first: Ints,
+    e_last: Ints,
+    gp: Points,
+    go: Offsets,
+    gl: Words,
+    gh: Words,
+    g_first: Ints,
+    g_last: Ints,
+    threshold: float,
+    contained_only: bool,
+) -> tuple[Flags, Offsets]:
+    rows = len(e_first)
+    bounds = np.empty(rows + 1, np.int64)
+    bounds[0] = 0
+    for r in range(rows):
+        bounds[r + 1] = bounds[r] + np.int64(e_last[r] - e_first[r]) * np.int64(g_last[r] - g_first[r])
+    flags = np.zeros(bounds[rows], np.bool_)
+    e_grams = np.empty(_longest(eo), np.uint64)
+    g_grams = np.empty(_longest(go), np.uint64)
+    for r in range(rows):
+        wide = g_last[r] - g_first[r]
+        for g in range(g_first[r], g_last[r]):
+            g0, g1 = go[g], go[g + 1]
+            g_count = -1
+            for e in range(e_first[r], e_last[r]):
+                e0, e1 = eo[e], eo[e + 1]
+                if e0 == e1 or g0 == g1:
+                    continue
+                to = bounds[r] + np.int64(e - e_first[r]) * wide + (g - g_first[r])
+                # One string inside the other has all its bigrams there: the signatures rule most pairs out.
+                e_alone = _ones(el[e] & ~gl[g]) + _ones(eh[e] & ~gh[g])
+                g_alone = _ones(gl[g] & ~el[e]) + _ones(gh[g] & ~eh[e])
+                if e1 - e0 <= g1 - g0:
+                    inside = e_alone == 0 and _within(gp, g0, g1, ep, e0, e1)
+                else:
+                    inside = g_alone == 0 and _within(ep, e0, e1, gp, g0, g1)
+                if inside:
+                    flags[to] = True
+                    continue
+                if contained_only or e1 - e0 < 2 or g1 - g0 < 2:
+                    continue
+                # At least `alone` bigrams stand on one side only, and no more are shared than either side has left.
+                most = max(0, min(e1 - e0 - 1 - e_alone, g1 - g0 - 1 - g_alone))
+                if most / max(1, most + e_alone + g_alone) < threshold:
+                    continue
+                if g_count < 0:
+                    g_count = _sorted_bigrams(gp, g0, g1, g_grams)
+                e_count = _sorted_bigrams(ep, e0, e1, e_grams)
+                shared = _shared(e_grams, e_count, g_grams, g_count)
+                flags[to] = shared / (e_count + g_count - shared) >= threshold
+    return flags, bounds
+
+
+class Pairs(NamedTuple):
+    """Row by row the matrix expected x got, row-major, as one flat column with the offsets of each row's matrix."""
+
+    flags: Flags
+    bounds: Offsets
+
+
+def match_pairs(
+    expected: Points32,
+    e_first: Ints,
+    e_last: Ints,
+    got: Points32,
+    g_first: Ints,
+    g_last: Ints,
+    threshold: float,
+    contained_only: bool = False,
+) -> Pairs:
+    """Soft match of every expected item with every got item of a row; an empty item matches nothing.
+
+    Items are ranges of the two columns. With `contained_only` only containment counts.
+    """
+    return Pairs(*_match_pairs(*expected, e_first, e_last, *got, g_first, g_last, threshold, contained_only))
+
+
+@compiled
+def assign(flags: Flags, bounds: Offsets, e_counts: Ints, g_counts: Ints, one_to_one: bool) -> tuple[Ints, Ints]:
+    """Matched expected and got items of each row; empty sides give 0.
+
+    One to one: expected items in order, each takes the first unused got item that matches. Else every item that
+    has any match counts.
+    """
+    rows = len(e_counts)
+    e_matched = np.zeros(rows, np.int32)
+    g_matched = np.zeros(rows, np.int32)
+    widest = 1
+    for r in range(rows):
+        widest = max(widest, g_counts[r])
+    used = np.zeros(widest, np.bool_)
+    for r in range(rows):
+        wide = g_counts[r]
+        used[:wide] = False
+        for e in range(e_counts[r]):
+            base = bounds[r] + e * wide
+            hit = False
+            for g in range(wide):
+                if not flags[base + g] or (one_to_one and used[g]):
+                    continue
+                hit = True
+                used[g] = True
+                if one_to_one:
+                    break
+            e_matched[r] += hit
+        for g in range(wide):
+            g_matched[r] += used[g]
+    return e_matched, g_matched
+
+
+@compiled
+def _jaccard(ap: Points, ao: Offsets, bp: Points, bo: Offsets) -> npt.NDArray[np.float64]:
+    out = np.empty(len(ao) - 1, np.float64)
+    a_grams = np.empty(_longest(ao), np.uint64)
+    b_grams = np.empty(_longest(bo), np.uint64)
+    for k in range(len(out)):
+        a_count = _sorted_bigrams(ap, ao[k], ao[k + 1], a_grams)
+        b_count = _sorted_bigrams(bp, bo[k], bo[k + 1], b_grams)
+        shared = _shared(a_grams, a_count, b_grams, b_count)
+        union = a_count + b_count - shared
+        out[k] = shared / union if union else 0.0
+    return out
+
+
+def bigram_jaccard(a: Points32, b: Points32) -> npt.NDArray[np.float64]:
+    """Jaccard similarity of the bigram sets, row by row; 0 where neither side has a bigram."""
+    return _jaccard(a.points, a.offsets, b.points, b.offsets)

@@ -1,0 +1,177 @@
+"""What a profile is: frozen declarations of parameters, columns, metrics and gates, and two pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from rageval_batch.errors import DeclarationError, InputError, did_you_mean
+from rageval_batch.tables import EvalSet
+
+STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
+OPS = (">=", "<=", "==", ">", "<")
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Param:
+    """A named setting of a profile; its type is that of its default."""
+
+    name: str
+    default: str | int | float
+    doc: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    def read(self, given: Any) -> str | int | float:
+        """The value of what the user gave, as text or already typed; InputError with what is allowed."""
+        value = self._typed(given)
+        if self.choices and value not in self.choices:
+            raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
+        if isinstance(value, str):
+            return value
+        if self.low is not None and value < self.low:
+            raise InputError(f"Parameter {self.name}={given} is too small. Give a number of at least {self.low:g}.")
+        if self.high is not None and value > self.high:
+            raise InputError(f"Parameter {self.name}={given} is too large. Give a number of at most {self.high:g}.")
+        return value
+
+    def _typed(self, given: Any) -> str | int | float:
+        if isinstance(self.default, str):
+            return str(given)
+        wanted = "a whole number" if isinstance(self.default, int) else "a number"
+        try:
+            value = float(given)
+            if isinstance(given, bool) or not math.isfinite(value):
+                raise ValueError
+            if isinstance(self.default, int):
+                if value != int(value):
+                    raise ValueError
+                return int(value)
+        except (TypeError, ValueError):
+            raise InputError(f"Parameter {self.name}={given} is not {wanted}.") from None
+        return value
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the profile's score rows."""
+
+    name: str
+    type: pa.DataType
+    doc: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A numeric or boolean column that runs are measured by."""
+
+    name: str
+    doc: str
+    higher_is_better: bool = True
+    null_counts_as: float | None = None  # None: a null is left out of the mean; a number: it counts as that
+    numerator: str | None = None
+    denominator: str | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A limit that a run must keep: data, compared in SQL."""
+
+    name: str
+    metric: str
+    stat: str
+    op: str
+    limit: float
+    failure: str = "QualityGateFailure"
+    level: str = ""
+
+    def __post_init__(self) -> None:
+        if self.stat not in STATS or self.op not in OPS:
+            raise DeclarationError(f"gate {self.name}: {self.stat} {self.op} is not a known statistic and operator")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a profile says of a batch: one value a row and column, and what it counted on the way."""
+
+    columns: dict[str, pa.Array]
+    tallies: pa.Table | None = None  # row (int32, of the batch), kind, got, expected, n
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One answer taken apart: expected and got side by side, and notes on why."""
+
+    sections: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A scoring system: what it reads, what it computes, what a run must reach."""
+
+    name: str
+    title: str
+    doc: str
+    params: tuple[Param, ...]
+    columns: tuple[Column, ...]
+    metrics: tuple[Metric, ...]
+    gates: tuple[Gate, ...]
+    run_stat: str  # how a run's score comes from its rows' scores
+    score_top: float  # the best score a row can have
+    prepare: Callable[[EvalSet, Params], Any]
+    score: Callable[[Any, pa.RecordBatch], Scored]
+    explain: Callable[[Any, pa.RecordBatch], Explanation]
+    missing: dict[str, Any]  # the columns of a row that has no output; all others are null
+    summary: Mapping[str, tuple[str, str]]  # name in a run's summary -> (metric, statistic)
+    tallies: Mapping[str, str]  # kind of tally -> what it says
+    provenance: tuple[str, ...] = ()  # what a run's record must name
+
+    def __post_init__(self) -> None:
+        known = {column.name for column in self.columns}
+        for metric in self.metrics:
+            for name in (metric.name, metric.numerator, metric.denominator):
+                if name is not None and name not in known:
+                    raise DeclarationError(f"profile {self.name}: metric column '{name}' is not declared")
+        measured = {metric.name for metric in self.metrics}
+        for gate in self.gates:
+            if gate.metric not in measured:
+                raise DeclarationError(f"profile {self.name}: gate '{gate.name}' needs unknown metric '{gate.metric}'")
+        if not {"score", "fail_reason"} <= known:
+            raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The profile's own columns of a score row."""
+        return pa.schema([(column.name, column.type) for column in self.columns])
+
+    def read_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters, defaults filled in and checked; InputError for an unknown one."""
+        known = {param.name: param for param in self.params}
+        for name in given:
+            if name not in known:
+                raise InputError(did_you_mean(f"parameter of {self.name}", name, list(known)))
+        return {name: param.read(given.get(name, param.default)) for name, param in known.items()}
+
+    def signature(self, params: Params) -> str:
+        """The parameters that are not at their defaults, readable; 'default' where all are."""
+        changed = [f"{p.name}={params[p.name]}" for p in self.params if params[p.name] != p.default]
+        return ",".join(changed) or "default"
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces and characters as they are: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def params_sha256(params: Params) -> str:
+    """The hash of the canonical JSON of all parameters."""
+    return hashlib.sha256(canonical_json(dict(params)).encode()).hexdigest()

@@ -1,0 +1,67 @@
+"""The tables that pass between the parts: Arrow schemas, an eval set, and the column names users bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from rageval_batch.strings import LARGE
+
+# What users call a column, by the table it stands in; the first name is ours and wins where several are there.
+QUESTION_ID = ("question_id", "id", "task_id")
+OUTPUT = ("output", "response", "actual_output")
+CHUNKS = ("chunks", "contexts", "retrieved_contexts", "retrieval_context")
+QUESTION = ("question", "query", "user_input", "input")
+EXPECTED = ("expected", "reference", "expected_output")
+
+BATCH = pa.schema(
+    [
+        ("run_id", LARGE),
+        ("question", pa.int32()),  # index into the eval set
+        ("repeat", pa.int32()),
+        ("input", pa.int32()),  # index of the file the row came from
+        ("line", pa.int64()),
+        ("output", LARGE),
+        ("chunks", LARGE),  # JSON array of the chunks retrieved for this very row; null: those of the question
+    ]
+)
+
+REJECTS = pa.schema([("file", LARGE), ("line", pa.int64()), ("reason", LARGE), ("detail", LARGE), ("raw", LARGE)])
+
+TALLIES = pa.schema([("run_id", LARGE), ("kind", LARGE), ("got", LARGE), ("expected", LARGE), ("n", pa.int64())])
+
+KEYS = pa.schema(
+    [
+        ("run_id", LARGE),
+        ("question_id", LARGE),
+        ("dataset", LARGE),
+        ("repeat", pa.int32()),
+        ("weight", pa.float64()),
+        ("input", pa.int32()),
+        ("line", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class EvalSet:
+    """The questions of one eval set: what every run must answer, in the order of the file."""
+
+    ids: tuple[str, ...]
+    objects: tuple[dict[str, Any], ...]
+    datasets: tuple[str | None, ...]
+    weights: tuple[float, ...]
+    chunks: dict[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def first_of(row: dict[str, Any], names: tuple[str, ...]) -> Any:
+    """The value under the first of the names that the row has, else None."""
+    for name in names:
+        if name in row:
+            return row[name]
+    return None
