@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rageval_batch.kernels import Points32, span_points
 from rageval_batch.kernels import json as kernel
 from rageval_batch.kernels.json import (
     ARRAY,
@@ -89,13 +90,22 @@ class Tape:
             return np.zeros(0, np.int32), np.zeros(0, np.int32), Strings(np.zeros(0, np.uint8), np.zeros(1, np.int64))
         owner = np.where(self.parent >= 0, slot[self.parent], -1)
         nodes = np.flatnonzero(owner >= 0).astype(np.int32)
-        escaped: Bytes = (self.flags >> 1) & np.uint8(1)
+        escaped = ((self.flags >> 1) & 1).astype(np.uint8)
         keys = Strings(*kernel.texts(self.data, self.key_start, self.key_stop, escaped, nodes))
         return nodes, owner[nodes].astype(np.int32), keys
 
     def texts(self, nodes: Ints) -> Strings:
         """The text of each node: a string without quotes and escapes, anything else as it stands; -1 is empty."""
         return Strings(*kernel.texts(self.data, self.start, self.stop, self.flags, nodes))
+
+    def points(self, nodes: Ints) -> Points32:
+        """The squashed code points of the text of each node, as `texts` would give it; -1 is empty."""
+        starts, stops = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+        escaped = np.zeros(len(nodes), np.uint8)
+        there = nodes >= 0
+        starts[there], stops[there] = self.start[nodes[there]], self.stop[nodes[there]]
+        escaped[there] = self.flags[nodes[there]] & 1
+        return span_points(self.data, starts, stops, escaped)
 
     def kinds(self, nodes: Ints) -> npt.NDArray[np.int16]:
         """The kind of each node, -1 for node -1."""
@@ -119,7 +129,12 @@ class Tape:
 
 def parse(data: Bytes, starts: Offsets, ends: Offsets) -> Tape:
     """The values of the JSON texts `data[starts[i]:ends[i]]`, which must be UTF-8."""
-    return Tape(data, *kernel.parse(data, starts, ends, kernel.bound(data, starts, ends)))
+    size = 1024 + 64 * len(starts)  # room that is not used is never touched
+    while True:
+        *columns, overflow = kernel.parse(data, starts, ends, size)
+        if not overflow:
+            return Tape(data, *columns)
+        size *= 8
 
 
 def parse_strings(column: Strings) -> Tape:

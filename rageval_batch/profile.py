@@ -130,7 +130,7 @@ class Profile:
     prepare: Callable[[EvalSet, Params], Any]
     score: Callable[[Any, pa.RecordBatch], Scored]
     explain: Callable[[Any, pa.RecordBatch], Explanation]
-    missing: dict[str, Any]  # the columns of a row that has no output; all others are null
+    missing_columns: Callable[[Any, Any], dict[str, pa.Array]]  # of rows that have no output; all others are null
     summary: Mapping[str, tuple[str, str]]  # name in a run's summary -> (metric, statistic)
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name

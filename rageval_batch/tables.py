@@ -15,6 +15,11 @@ OUTPUT = ("output", "response", "actual_output")
 CHUNKS = ("chunks", "contexts", "retrieved_contexts", "retrieval_context")
 QUESTION = ("question", "query", "user_input", "input")
 EXPECTED = ("expected", "reference", "expected_output")
+RUN_ID = ("run_id",)
+REPEAT = ("repeat",)
+SOURCE_PATH = ("source_path", "source", "file")
+CHUNK_TEXT = ("text", "content", "page_content")
+FIELDS = (RUN_ID, QUESTION_ID, REPEAT, OUTPUT, CHUNKS, SOURCE_PATH, CHUNK_TEXT)  # what readers look for in a row
 
 BATCH = pa.schema(
     [

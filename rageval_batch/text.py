@@ -159,7 +159,8 @@ def soft_match(a: pa.Array, b: pa.Array, threshold: float = 0.72) -> pa.Array:
     """The soft match of each pair of strings; null where either is null."""
     rows = np.arange(len(a), dtype=np.int32)
     left, right = (kernels.squashed_points(from_arrow(column)) for column in (a, b))
-    pairs = kernels.match_pairs(left, rows, rows + np.int32(1), right, rows, rows + np.int32(1), threshold)
+    one = np.int32(1)
+    pairs = kernels.match_pairs(left, kernels.grams_of(left), rows, rows + one, right, rows, rows + one, threshold)
     return _where_both(a, b, pa.array(pairs.flags))
 
 

@@ -14,17 +14,21 @@ from rageval_batch.kernels.keywords import (
 )
 from rageval_batch.kernels.search import among, contains
 from rageval_batch.kernels.softmatch import (
+    Grams,
     Pairs,
     Points32,
     assign,
     bigram_jaccard,
+    grams_of,
     match_pairs,
     plain_points,
+    span_points,
     squashed_points,
 )
 from rageval_batch.kernels.spaces import collapsed_length, cut, squash, strip
 
 __all__ = [
+    "Grams",
     "KeywordTables",
     "Keywords",
     "Pairs",
@@ -37,12 +41,14 @@ __all__ = [
     "cut",
     "fenced",
     "first_object",
+    "grams_of",
     "keyword_hits",
     "keyword_tables",
     "keyword_texts",
     "keywords",
     "match_pairs",
     "plain_points",
+    "span_points",
     "squash",
     "squashed_points",
     "strip",

@@ -264,22 +264,41 @@ def _hits(
 ) -> Ints:
     out = np.zeros(len(which), np.int32)
     seen = np.full(len(keys), -1, np.int32)
-    widest = 1
-    for r in range(len(which)):
-        widest = max(widest, ends[r] - begins[r])
-    got_keys = np.empty(widest, np.uint64)
-    got_froms = np.empty(widest, np.int64)
-    got_tos = np.empty(widest, np.int64)
     for r in range(len(which)):
         q = which[r]
         base = starts[q]
         mask = np.uint64(starts[q + 1] - base - 1)
-        count = _candidates(data, begins[r], ends[r], kana, got_keys, got_froms, got_tos)
-        for k in range(count):
-            _, entry = _find(table, base, mask, got_keys[k], data, got_froms[k], got_tos[k], keys, source, froms, tos)
+        at, end = begins[r], ends[r]
+        before = before_script = 0
+        hits = 0
+        while at < end:
+            byte = data[at]
+            if _letter(byte):
+                before_script = 0
+                stop = _token_end(data, at, end)
+                begin, at = at, stop
+                if stop - begin < 3:
+                    continue
+                key = _token_key(data, begin, stop)
+            elif byte < 0xE3 or byte > 0xE9:
+                before_script = 0
+                at += 1
+                continue
+            else:
+                begin = stop = at
+                point, width = _point(data, at)
+                at += width
+                script = _script(point, kana)
+                pair = script != 0 and script == before_script
+                key = _PAIR | (np.uint64(before) << np.uint64(24)) | np.uint64(point)
+                before, before_script = point, script
+                if not pair:
+                    continue
+            _, entry = _find(table, base, mask, key, data, begin, stop, keys, source, froms, tos)
             if entry >= 0 and seen[entry] != r:
                 seen[entry] = r
-                out[r] += 1
+                hits += 1
+        out[r] = hits
     return out
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import compiled, ones
+from rageval_batch.kernels.json import unescape
 from rageval_batch.kernels.spaces import _space
 from rageval_batch.strings import Bytes, Flags, Ints, Offsets, Strings
 
 Points = npt.NDArray[np.uint32]
 Words = npt.NDArray[np.uint64]
+
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Grams(NamedTuple):
+    """The distinct bigrams of every string, sorted, with the range of each string."""
+
+    grams: Words
+    bounds: Offsets
 
 
 class Points32(NamedTuple):
@@ -25,7 +36,7 @@ class Points32(NamedTuple):
 
 
 @compiled
-def _point(data: Bytes, at: int) -> tuple[np.int64, int]:
+def _point(data: Bytes, at: int) -> tuple[Any, int]:
     """(code point, width) at `at` of valid UTF-8."""
     byte = np.int64(data[at])
     if byte < 0x80:
@@ -44,52 +55,66 @@ def _bigram(first: int, second: int) -> np.uint64:
 
 
 @compiled
-def _points(data: Bytes, offsets: Offsets, squashed: bool) -> tuple[Points, Offsets, Words, Words]:
-    out = np.empty(offsets[-1] - offsets[0], np.uint32)
-    bounds = np.empty(len(offsets), np.int64)
-    low = np.zeros(len(offsets) - 1, np.uint64)
-    high = np.zeros(len(offsets) - 1, np.uint64)
+def _points(
+    data: Bytes, starts: Offsets, ends: Offsets, escaped: Bytes, squashed: bool
+) -> tuple[Points, Offsets, Words, Words]:
+    size = longest = 0
+    for k in range(len(starts)):
+        size += ends[k] - starts[k]
+        if escaped[k]:
+            longest = max(longest, ends[k] - starts[k])
+    plain = np.empty(longest, np.uint8)
+    out = np.empty(size, np.uint32)
+    bounds = np.empty(len(starts) + 1, np.int64)
+    low = np.empty(len(starts), np.uint64)
+    high = np.empty(len(starts), np.uint64)
+    signs = np.zeros(2, np.uint64)
     one = np.uint64(1)
     bounds[0] = 0
     to = 0
-    for k in range(len(offsets) - 1):
-        at, end = offsets[k], offsets[k + 1]
+    for k in range(len(starts)):
+        text, at, end = data, starts[k], ends[k]
+        if escaped[k]:
+            text, at, end = plain, 0, unescape(data, at, end, plain, 0)
         first = to
+        before = np.uint64(0)
+        signs[0] = signs[1] = 0
         while at < end:
-            width = _space(data, at, end) if squashed else 0
-            if width:
+            byte = np.int64(text[at])
+            if byte >= 0xE4 and byte < 0xF0:  # most of Han: three bytes, never white space
+                point = ((byte & 15) << 12) | ((np.int64(text[at + 1]) & 63) << 6) | (np.int64(text[at + 2]) & 63)
+                at += 3
+            else:
+                width = _space(text, at, end) if squashed else 0
+                if width:
+                    at += width
+                    continue
+                point, width = _point(text, at)
                 at += width
-                continue
-            point, width = _point(data, at)
-            at += width
             out[to] = point
             if to > first:
-                mixed = (_bigram(out[to - 1], point) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(57)
-                if mixed & np.uint64(64):
-                    high[k] |= one << (mixed & np.uint64(63))
-                else:
-                    low[k] |= one << mixed
+                mixed = (((before << np.uint64(32)) | np.uint64(point)) * _MIX) >> np.uint64(57)
+                signs[mixed >> np.uint64(6)] |= one << (mixed & np.uint64(63))
+            before = np.uint64(point)
             to += 1
+        low[k], high[k] = signs[0], signs[1]
         bounds[k + 1] = to
     return out[:to], bounds, low, high
 
 
+def span_points(data: Bytes, starts: Offsets, ends: Offsets, escaped: Bytes) -> Points32:
+    """Squashed code points and signatures of spans, some of them JSON strings with escapes."""
+    return Points32(*_points(data, starts, ends, escaped, True))
+
+
 def squashed_points(column: Strings) -> Points32:
     """Squashed code points and signatures; empty gives an empty run with zero signatures."""
-    return Points32(*_points(column.data, column.offsets, True))
+    return span_points(column.data, column.starts, column.ends, np.zeros(len(column), np.uint8))
 
 
 def plain_points(column: Strings) -> Points32:
     """The code points of each string as it is, and signatures; empty gives an empty run."""
-    return Points32(*_points(column.data, column.offsets, False))
-
-
-@compiled
-def _ones(word: np.uint64) -> np.int64:
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return Points32(*_points(column.data, column.starts, column.ends, np.zeros(len(column), np.uint8), False))
 
 
 @compiled
@@ -101,7 +126,16 @@ def _sorted_bigrams(points: Points, start: int, end: int, out: Words) -> int:
     for k in range(count):
         out[k] = _bigram(points[start + k], points[start + k + 1])
     part = out[:count]
-    part.sort()
+    if count > 48:
+        part.sort()
+    else:
+        for k in range(1, count):
+            value = part[k]
+            j = k - 1
+            while j >= 0 and part[j] > value:
+                part[j + 1] = part[j]
+                j -= 1
+            part[j + 1] = value
     kept = 1
     for k in range(1, count):
         if part[k] != part[kept - 1]:
@@ -111,8 +145,23 @@ def _sorted_bigrams(points: Points, start: int, end: int, out: Words) -> int:
 
 
 @compiled
-def _shared(one: Words, ones: int, two: Words, twos: int) -> int:
-    i = j = count = 0
+def _all_grams(points: Points, offsets: Offsets) -> tuple[Words, Offsets]:
+    out = np.empty(len(points), np.uint64)
+    bounds = np.empty(len(offsets), np.int64)
+    bounds[0] = 0
+    for k in range(len(offsets) - 1):
+        bounds[k + 1] = bounds[k] + _sorted_bigrams(points, offsets[k], offsets[k + 1], out[bounds[k] :])
+    return out[: bounds[-1]].copy(), bounds
+
+
+def grams_of(column: Points32) -> Grams:
+    """The sorted bigrams of a column; a string of one character has none."""
+    return Grams(*_all_grams(column.points, column.offsets))
+
+
+@compiled
+def _shared(one: Words, i: int, ones: int, two: Words, twos: int) -> int:
+    j = count = 0
     while i < ones and j < twos:
         if one[i] == two[j]:
             count += 1
@@ -156,6 +205,8 @@ def _match_pairs(
     eh: Words,
     e_first: Ints,
     e_last: Ints,
+    grams: Words,
+    gram_bounds: Offsets,
     gp: Points,
     go: Offsets,
     gl: Words,
@@ -171,7 +222,6 @@ def _match_pairs(
     for r in range(rows):
         bounds[r + 1] = bounds[r] + np.int64(e_last[r] - e_first[r]) * np.int64(g_last[r] - g_first[r])
     flags = np.zeros(bounds[rows], np.bool_)
-    e_grams = np.empty(_longest(eo), np.uint64)
     g_grams = np.empty(_longest(go), np.uint64)
     for r in range(rows):
         wide = g_last[r] - g_first[r]
@@ -184,25 +234,31 @@ def _match_pairs(
                     continue
                 to = bounds[r] + np.int64(e - e_first[r]) * wide + (g - g_first[r])
                 # One string inside the other has all its bigrams there: the signatures rule most pairs out.
-                e_alone = _ones(el[e] & ~gl[g]) + _ones(eh[e] & ~gh[g])
-                g_alone = _ones(gl[g] & ~el[e]) + _ones(gh[g] & ~eh[e])
+                e_low, e_high = el[e] & ~gl[g], eh[e] & ~gh[g]
+                g_low, g_high = gl[g] & ~el[e], gh[g] & ~eh[e]
                 if e1 - e0 <= g1 - g0:
-                    inside = e_alone == 0 and _within(gp, g0, g1, ep, e0, e1)
+                    inside = e_low | e_high == 0 and _within(gp, g0, g1, ep, e0, e1)
                 else:
-                    inside = g_alone == 0 and _within(ep, e0, e1, gp, g0, g1)
+                    inside = g_low | g_high == 0 and _within(ep, e0, e1, gp, g0, g1)
                 if inside:
                     flags[to] = True
                     continue
                 if contained_only or e1 - e0 < 2 or g1 - g0 < 2:
                     continue
+                # No more are shared than the answer has, and the union has all of the expected ones.
+                first, last = gram_bounds[e], gram_bounds[e + 1]
+                if (g1 - g0 - 1) / (last - first) < threshold:
+                    continue
                 # At least `alone` bigrams stand on one side only, and no more are shared than either side has left.
-                most = max(0, min(e1 - e0 - 1 - e_alone, g1 - g0 - 1 - g_alone))
+                e_alone = ones(e_low) + ones(e_high)
+                g_alone = ones(g_low) + ones(g_high)
+                most = max(0, min(last - first - e_alone, g1 - g0 - 1 - g_alone))
                 if most / max(1, most + e_alone + g_alone) < threshold:
                     continue
                 if g_count < 0:
                     g_count = _sorted_bigrams(gp, g0, g1, g_grams)
-                e_count = _sorted_bigrams(ep, e0, e1, e_grams)
-                shared = _shared(e_grams, e_count, g_grams, g_count)
+                shared = _shared(grams, first, last, g_grams, g_count)
+                e_count = last - first
                 flags[to] = shared / (e_count + g_count - shared) >= threshold
     return flags, bounds
 
@@ -216,6 +272,7 @@ class Pairs(NamedTuple):
 
 def match_pairs(
     expected: Points32,
+    grams: Grams,
     e_first: Ints,
     e_last: Ints,
     got: Points32,
@@ -228,7 +285,7 @@ def match_pairs(
 
     Items are ranges of the two columns. With `contained_only` only containment counts.
     """
-    return Pairs(*_match_pairs(*expected, e_first, e_last, *got, g_first, g_last, threshold, contained_only))
+    return Pairs(*_match_pairs(*expected, e_first, e_last, *grams, *got, g_first, g_last, threshold, contained_only))
 
 
 @compiled
@@ -272,7 +329,7 @@ def _jaccard(ap: Points, ao: Offsets, bp: Points, bo: Offsets) -> npt.NDArray[np
     for k in range(len(out)):
         a_count = _sorted_bigrams(ap, ao[k], ao[k + 1], a_grams)
         b_count = _sorted_bigrams(bp, bo[k], bo[k + 1], b_grams)
-        shared = _shared(a_grams, a_count, b_grams, b_count)
+        shared = _shared(a_grams, 0, a_count, b_grams, b_count)
         union = a_count + b_count - shared
         out[k] = shared / union if union else 0.0
     return out

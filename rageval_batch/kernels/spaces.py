@@ -13,6 +13,8 @@ from rageval_batch.strings import Bytes, Offsets, Strings
 def _space(data: Bytes, at: int, end: int) -> int:
     """The width in bytes of the White_Space character at `at`, 0 where there is none."""
     byte = data[at]
+    if byte > 0xE3 or (byte > 32 and byte < 0xC2):
+        return 0
     if byte <= 32:
         return 1 if byte == 32 or 9 <= byte <= 13 else 0
     if byte == 0xC2 and at + 1 < end:
@@ -65,7 +67,8 @@ def _cut(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Bytes, Offsets]:
         offsets[k + 1] = offsets[k] + ends[k] - starts[k]
     out = np.empty(offsets[-1], np.uint8)
     for k in range(len(starts)):
-        out[offsets[k] : offsets[k + 1]] = data[starts[k] : ends[k]]
+        for at in range(ends[k] - starts[k]):
+            out[offsets[k] + at] = data[starts[k] + at]
     return out, offsets
 
 
@@ -100,24 +103,24 @@ def squash(column: Strings) -> Strings:
 
 
 @compiled
-def collapsed_length(data: Bytes, starts: Offsets, ends: Offsets) -> npt.NDArray[np.int64]:
-    """Code points of each string, white space stripped and its runs counted as one; empty gives 0."""
+def collapsed_length(data: Bytes, starts: Offsets, ends: Offsets, enough: int) -> npt.NDArray[np.int64]:
+    """Code points of each string, white space stripped and its runs counted as one, counted up to `enough`."""
     out = np.empty(len(starts), np.int64)
     for k in range(len(starts)):
         at, end = _strip_one(data, starts[k], ends[k])
         count = 0
         spaced = False
-        while at < end:
+        while at < end and count < enough:
             width = _space(data, at, end)
             if width:
-                if not spaced:
-                    count += 1
+                count += not spaced
                 spaced = True
                 at += width
                 continue
             spaced = False
-            if (data[at] & 0xC0) != 0x80:
-                count += 1
+            count += 1
             at += 1
+            while at < end and (data[at] & 0xC0) == 0x80:
+                at += 1
         out[k] = count
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,13 @@ import pyarrow.compute as pc
 from rageval_batch import answers, kernels, text
 from rageval_batch.answers import MISSING_FIELD, WRONG_TYPE, Answers
 from rageval_batch.contexts import Contexts, read_contexts
+from rageval_batch.errors import InputError
 from rageval_batch.jsontape import Tape
-from rageval_batch.kernels import Pairs, Points32
+from rageval_batch.kernels import Grams, Pairs, Points32
 from rageval_batch.kernels.json import ARRAY, NULL, OBJECT, STRING
 from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
 from rageval_batch.strings import LARGE, Flags, Ints, Strings, from_arrow, from_list
-from rageval_batch.tables import EXPECTED, EvalSet, first_of
+from rageval_batch.tables import EXPECTED, QUESTION_ID, EvalSet, first_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -116,9 +118,8 @@ GATES = (
 
 @dataclass(frozen=True)
 class Items:
-    """The items of one expected list of every question: squashed, empties dropped, with the range of each question."""
+    """Items of lists as squashed code points, none of them empty, and the range that each list has of them."""
 
-    texts: Strings
     points: Points32
     first: Ints
     last: Ints
@@ -131,7 +132,9 @@ class Prepared:
     params: Params
     shown: dict[str, pa.Array]  # expected classes as they are, for the confusions
     classes: Points32  # three a question
+    class_grams: Grams
     lists: dict[str, Items]
+    list_grams: dict[str, Grams]
     evidence: text.KeywordIndex
     contexts: Contexts
 
@@ -142,11 +145,15 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     form = params["unicode_form"]
     shown = {name: pa.array([_string(example.get(name)) for example in examples], LARGE) for name in CLASSES}
     flat = [_string(example.get(name)) for example in examples for name in CLASSES]
+    classes = kernels.squashed_points(text.unicode_form(from_list(flat), form))
+    lists = {name: _expected_items([example.get(name) for example in examples], form) for name in LISTS}
     return Prepared(
         params,
         shown,
-        kernels.squashed_points(text.unicode_form(from_list(flat), form)),
-        {name: _expected_items([example.get(name) for example in examples], form) for name in LISTS},
+        classes,
+        kernels.grams_of(classes),
+        lists,
+        {name: kernels.grams_of(items.points) for name, items in lists.items()},
         text.KeywordIndex(
             from_list([_string(example.get("original_evidence")) for example in examples]),
             params["keywords"],
@@ -158,10 +165,17 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
 
 def _example(question: dict[str, Any]) -> dict[str, Any]:
     expected = first_of(question, EXPECTED)
-    if not isinstance(expected, dict):
-        return {}
-    example = expected.get("answer_example", expected)
-    return example if isinstance(example, dict) else {}
+    if isinstance(expected, str):  # a column of JSON texts
+        with suppress(ValueError):
+            expected = json.loads(expected)
+    if isinstance(expected, dict):
+        example = expected.get("answer_example")
+        if isinstance(example, dict):
+            return example
+        if not expected.keys().isdisjoint(FIELDS):  # the fields themselves, without the level between
+            return expected
+    name = first_of(question, QUESTION_ID)
+    raise InputError(f"Question '{name}' has no expected.answer_example, an object with {', '.join(FIELDS[:3])}, ….")
 
 
 def _string(value: Any) -> str:
@@ -177,19 +191,20 @@ def _expected_items(lists: list[Any], form: str) -> Items:
     listed = [items if isinstance(items, list) else [items] for items in lists]
     kept = [[_string(item) for item in items if item is not None] for items in listed]
     owners = np.repeat(np.arange(len(kept), dtype=np.int32), [len(items) for items in kept])
-    return _items(from_list([item for items in kept for item in items]), owners, len(kept), form)
+    flat = from_list([item for items in kept for item in items])
+    return _items(kernels.squashed_points(text.unicode_form(flat, form)), owners, len(kept))
 
 
-def _items(texts: Strings, owners: Ints, count: int, form: str) -> Items:
+def _items(points: Points32, owners: Ints, count: int) -> Items:
     """Items in the order of their owners, those that are empty after squash dropped."""
-    squashed = kernels.squash(text.unicode_form(texts, form))
-    kept = np.diff(squashed.offsets) > 0
+    widths = np.diff(points.offsets)
+    kept = widths > 0
     if not kept.all():
-        squashed = from_arrow(squashed.to_arrow().filter(pa.array(kept)))
-        owners = owners[kept]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths[kept])])
+        points, owners = Points32(points.points, offsets, points.low[kept], points.high[kept]), owners[kept]
     last = np.cumsum(np.bincount(owners, minlength=count)).astype(np.int32)
     first = np.concatenate([np.zeros(1, np.int32), last[:-1]]) if count else last
-    return Items(squashed, kernels.squashed_points(squashed), first, last)
+    return Items(points, first, last)
 
 
 def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
@@ -207,7 +222,7 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     values: dict[str, Any] = dict(zip(CLASSES, _class_scores(prepared, tape, question, nodes), strict=True))
     for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True):
         got = _got_items(tape, field[name], params[cap], params["unicode_form"])
-        values.update(_list_scores(name, prepared.lists[name], question, got, params))
+        values.update(_list_scores(prepared, name, question, got))
     values.update(_evidence(prepared, question, tape.texts(field["original_evidence"])))
     contexts, which = prepared.contexts.with_rows(question, batch.column("chunks"))
     grounding, reasons = _grounding(tape, field["source_map"], contexts, which, params)
@@ -239,8 +254,8 @@ def _schema(found: Answers, kinds: npt.NDArray[np.int16]) -> tuple[answers.Reaso
     """(reason, detail, schema_ok): a row of the right object passes if all fields are there with their types."""
     absent = (kinds < 0) & found.usable[:, None]
     other: Flags = (kinds >= 0) & (kinds != TYPES)
-    lacks: Flags = absent.any(axis=1)
-    differs: Flags = other.any(axis=1)
+    lacks: Flags = np.logical_or.reduce(absent, axis=1)
+    differs: Flags = np.logical_or.reduce(other, axis=1)
     reason = found.reason.copy()
     reason[lacks] = MISSING_FIELD
     reason[differs & ~lacks] = WRONG_TYPE
@@ -261,15 +276,22 @@ def _named(mask: int) -> str | None:
 def _class_scores(prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32]) -> Floats:
     """1 on a soft match of each class field with the expected one, else 0: one row a field."""
     width = len(CLASSES)
-    got = text.unicode_form(tape.texts(nodes[:, :width].ravel()), prepared.params["unicode_form"])
-    rows = np.arange(len(got), dtype=np.int32)
+    got = _points(tape, nodes[:, :width].ravel(), prepared.params["unicode_form"])
+    rows = np.arange(len(question) * width, dtype=np.int32)
     expected = (question[:, None] * width + np.arange(width, dtype=np.int32)).ravel().astype(np.int32)
     pairs = kernels.match_pairs(
-        prepared.classes, expected, expected + np.int32(1),
-        kernels.squashed_points(got), rows, rows + np.int32(1),
+        prepared.classes, prepared.class_grams, expected, expected + np.int32(1),
+        got, rows, rows + np.int32(1),
         prepared.params["soft_threshold"],
     )  # fmt: skip
     return pairs.flags.reshape(-1, width).T.astype(np.float64)
+
+
+def _points(tape: Tape, nodes: Ints, form: str) -> Points32:
+    """What the soft match sees of values in an answer."""
+    if form == "none":
+        return tape.points(nodes)
+    return kernels.squashed_points(text.unicode_form(tape.texts(nodes), form))
 
 
 def _got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
@@ -280,13 +302,13 @@ def _got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
     if len(owners) and (np.diff(owners) < 0).any():  # mended answers stand behind the others
         order = np.argsort(owners, kind="stable")
         nodes, owners = nodes[order], owners[order]
-    texts = tape.texts(nodes)
     odd = np.flatnonzero(tape.kind[nodes] != STRING)
-    if len(odd):
-        values = texts.to_arrow().to_numpy(zero_copy_only=False).copy()
-        values[odd] = [_canonical(raw) for raw in values[odd]]
-        texts = from_arrow(pa.array(values, LARGE))
-    return _items(texts, owners, len(lists), form)
+    if not len(odd):
+        return _items(_points(tape, nodes, form), owners, len(lists))
+    values = tape.texts(nodes).to_arrow().to_numpy(zero_copy_only=False).copy()
+    values[odd] = [_canonical(raw) for raw in values[odd]]
+    texts = text.unicode_form(from_arrow(pa.array(values, LARGE)), form)
+    return _items(kernels.squashed_points(texts), owners, len(lists))
 
 
 def _canonical(raw: str) -> str:
@@ -297,16 +319,19 @@ def _canonical(raw: str) -> str:
         return raw
 
 
-def _match_lists(expected: Items, question: Ints, got: Items, params: Params) -> Pairs:
+def _match_lists(prepared: Prepared, name: str, question: Ints, got: Items) -> Pairs:
+    params, expected = prepared.params, prepared.lists[name]
     first, last = expected.first[question], expected.last[question]
     by_distance = params["list_matcher"] == "indel"
     pairs = kernels.match_pairs(
-        expected.points, first, last, got.points, got.first, got.last, params["soft_threshold"], by_distance
-    )
-    return _add_indel(pairs, expected, first, last, got, params["indel_threshold"]) if by_distance else pairs
+        expected.points, prepared.list_grams[name], first, last,
+        got.points, got.first, got.last,
+        params["soft_threshold"], by_distance,
+    )  # fmt: skip
+    return _add_indel(pairs, expected, first, got, params["indel_threshold"]) if by_distance else pairs
 
 
-def _add_indel(pairs: Pairs, expected: Items, first: Ints, last: Ints, got: Items, threshold: float) -> Pairs:
+def _add_indel(pairs: Pairs, expected: Items, first: Ints, got: Items, threshold: float) -> Pairs:
     """The pairs that containment left open, decided by RapidFuzz."""
     from rapidfuzz.distance import Indel
     from rapidfuzz.process import cpdist
@@ -319,19 +344,26 @@ def _add_indel(pairs: Pairs, expected: Items, first: Ints, last: Ints, got: Item
     e = (first[row] + at // np.maximum(wide, 1))[undecided]
     g = (got.first[row] + at % np.maximum(wide, 1))[undecided]
     similar = cpdist(
-        expected.texts.to_arrow().take(pa.array(e)).to_pylist(), got.texts.to_arrow().take(pa.array(g)).to_pylist(),
-        scorer=Indel.normalized_similarity, dtype=np.float64,
-    )  # fmt: skip
+        _strings(expected.points, e), _strings(got.points, g), scorer=Indel.normalized_similarity, dtype=np.float64
+    )
     flags = pairs.flags.copy()
     flags[undecided] = similar >= threshold
     return Pairs(flags, pairs.bounds)
 
 
-def _list_scores(name: str, expected: Items, question: Ints, got: Items, params: Params) -> dict[str, Floats]:
-    pairs = _match_lists(expected, question, got, params)
+def _strings(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
+    """Items as Python strings."""
+    whole = points.points.tobytes().decode("utf-32-le")
+    bounds = points.offsets.tolist()
+    return [whole[bounds[k] : bounds[k + 1]] for k in which.tolist()]
+
+
+def _list_scores(prepared: Prepared, name: str, question: Ints, got: Items) -> dict[str, Floats]:
+    expected, one_to_one = prepared.lists[name], prepared.params["list_match"] == "one_to_one"
+    pairs = _match_lists(prepared, name, question, got)
     e_count = (expected.last - expected.first)[question]
     g_count = got.last - got.first
-    e_matched, g_matched = kernels.assign(*pairs, e_count, g_count, params["list_match"] == "one_to_one")
+    e_matched, g_matched = kernels.assign(*pairs, e_count, g_count, one_to_one)
     both_empty = ((e_count == 0) & (g_count == 0)).astype(np.float64)
     recall = np.where(e_count > 0, e_matched / np.maximum(e_count, 1), both_empty)
     precision = np.where(g_count > 0, g_matched / np.maximum(g_count, 1), both_empty)
@@ -345,8 +377,8 @@ def _list_scores(name: str, expected: Items, question: Ints, got: Items, params:
 
 def _evidence(prepared: Prepared, question: Ints, got: Strings) -> dict[str, Any]:
     hits = prepared.evidence.hits(question, got)
-    length = kernels.collapsed_length(got.data, got.starts, got.ends)
     full_hits, full_length = prepared.params["full_hits"], prepared.params["full_length"]
+    length = kernels.collapsed_length(got.data, got.starts, got.ends, full_length)
     return {
         "evidence_keywords": prepared.evidence.counts[question],
         "evidence_hits": hits,
@@ -382,10 +414,11 @@ def _refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params:
 def _known_files(tape: Tape, nodes: Ints, contexts: Contexts, which: Ints) -> Flags:
     files = tape.texts(nodes)
     starts, ends = kernels.strip(files.data, files.starts, files.ends)
-    known = kernels.among(
+    known: Flags = kernels.among(
         files.data, starts, ends, which, contexts.paths.data, contexts.paths.offsets, contexts.path_bounds
     )
-    return known & (tape.kinds(nodes) == STRING)
+    is_text: Flags = tape.kinds(nodes) == STRING
+    return known & is_text
 
 
 def _anchors(tape: Tape, nodes: Ints, contexts: Contexts, which: Ints) -> tuple[Flags, Flags]:
@@ -449,6 +482,18 @@ def _tally(row: Ints, kind: str, got: pa.Array, expected: pa.Array) -> pa.Table:
     return pa.table({"row": pa.array(row), "kind": kinds, "got": got, "expected": expected, "n": ones})
 
 
+def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
+    """An unanswered question: score 0, and whether it had context all the same."""
+    count = len(question)
+    return {
+        "score": pa.array(np.zeros(count)),
+        "schema_ok": pa.array(np.zeros(count, np.bool_)),
+        "repaired": pa.array(np.zeros(count, np.bool_)),
+        "fail_reason": pa.repeat(pa.scalar(answers.REASONS[answers.MISSING_OUTPUT], LARGE), count),
+        "context_missing": pa.array(~prepared.contexts.present[question]),
+    }
+
+
 # --- one answer, taken apart ----------------------------------------------------------------------------------------
 
 
@@ -473,7 +518,7 @@ PROFILE = Profile(
     prepare=prepare,
     score=score,
     explain=explain,
-    missing={"score": 0.0, "schema_ok": False, "repaired": False, "fail_reason": "missing_output"},
+    missing_columns=missing_columns,
     summary={
         "eval_score_avg": ("score", "mean"),
         "eval_score_p50": ("score", "p50"),

@@ -1,0 +1,51 @@
+"""From scored parts to the Parquet files of a commit: one external sort, bounded in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from rageval_batch.errors import StoreError
+
+ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
+MEMORY = "384MB"
+
+
+def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, target: Path) -> None:
+    """Write what a query makes of all `rows` as one Parquet file."""
+    reader = pa.RecordBatchReader.from_batches(schema, batches)
+    settings = {
+        "memory_limit": MEMORY,
+        "temp_directory": str(target.parent / ".sort"),
+        "preserve_insertion_order": True,
+    }
+    options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
+    with duckdb.connect(config=settings) as connection:
+        connection.register("rows", reader)
+        try:
+            connection.execute(f"copy ({query}) to {_text(str(target))} ({options})")
+        except duckdb.IOException as error:
+            raise StoreError(f"Cannot write {target.name} into the store: {str(error).splitlines()[0]}.") from error
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def read_parts(paths: list[Path]) -> Iterator[pa.RecordBatch]:
+    """The batches of Arrow files, one file at a time."""
+    for path in paths:
+        with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+            for k in range(reader.num_record_batches):
+                yield reader.get_batch(k)
+
+
+def write_part(path: Path, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
+    """One Arrow file, lightly compressed."""
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)

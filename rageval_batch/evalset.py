@@ -1,0 +1,198 @@
+"""Questions and contexts from files. A bad question is an error: dropping it would shrink every denominator."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rageval_batch import readers
+from rageval_batch.errors import InputError
+from rageval_batch.readers import LIST, TEXT, Block
+from rageval_batch.sources import Source, content_hash
+from rageval_batch.strings import LARGE
+from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which eval set it is: its name with a short hash, and the full one."""
+
+    name: str
+    version: str
+    sha256: str
+
+
+def identity(files: list[Source]) -> Identity:
+    """`name@sha1[:12]` and the SHA-256 of the question files."""
+    hashes = content_hash(files)
+    name = "+".join(sorted({file.stem for file in files}))
+    return Identity(name, f"{name}@{hashes.sha1[:12]}", hashes.sha256)
+
+
+# --- questions ------------------------------------------------------------------------------------------------------
+
+
+def read_questions(files: list[Source]) -> EvalSet:
+    """All questions of the files; InputError naming the first that is bad or doubled."""
+    seen: dict[str, str] = {}
+    objects: list[dict[str, Any]] = []
+    for file in files:
+        for where, question in _question_objects(file):
+            name = _question_id(where, question)
+            if name in seen:
+                raise InputError(
+                    f"{where}: question '{name}' is there twice, first at {seen[name]}. Ids must be unique."
+                )
+            seen[name] = where
+            objects.append(question)
+    if not objects:
+        raise InputError(f"{', '.join(file.name for file in files)}: no question in it.")
+    return EvalSet(
+        tuple(seen),
+        tuple(objects),
+        tuple(_text_or_none(question.get("dataset")) for question in objects),
+        tuple(_weight(where, question) for where, question in zip(seen.values(), objects, strict=True)),
+    )
+
+
+def _question_objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    for block in readers.read_blocks(file):
+        for trouble in block.troubles:
+            line = block.lines[trouble.row]
+            raise InputError(
+                f"{file.name}, line {line}: not a question: {trouble.reason}, {trouble.detail}. Mend the line."
+            )
+        for row, line in enumerate(block.lines.tolist()):
+            where = f"{file.name}, line {line}"
+            try:
+                yield where, json.loads(block.raw(row))
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{where}: this question cannot be read: {error}.") from error
+
+
+def _question_id(where: str, question: dict[str, Any]) -> str:
+    found = first_of(question, QUESTION_ID)
+    if isinstance(found, bool) or not isinstance(found, str | int | float) or found == "":
+        raise InputError(
+            f"{where}: this question has no id. Every question needs {', '.join(QUESTION_ID)}, a text or number."
+        )
+    return found if isinstance(found, str) else json.dumps(found)
+
+
+def _weight(where: str, question: dict[str, Any]) -> float:
+    given = question.get("weight")
+    if given is None:
+        return 1.0
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+        name = first_of(question, QUESTION_ID)
+        raise InputError(f"{where}: question '{name}' has weight {given!r}. A weight is a finite number from 0.")
+    return float(given)
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# --- contexts -------------------------------------------------------------------------------------------------------
+
+
+def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
+    """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
+    wanted = pl.Series(eval_set.ids)
+    general: list[pl.DataFrame] = []
+    spilled = _Spill(folder / "contexts.parquet")
+    for file in files:
+        for block in readers.read_blocks(file):
+            rows = _fragments(file, block).filter(pl.col("question_id").is_in(wanted))
+            general.append(rows.filter(pl.col("run_id").is_null()))
+            spilled.write(rows.filter(pl.col("run_id").is_not_null()))
+    chunks = dict(_as_arrays(pl.concat(general), ["question_id"]).iter_rows()) if general else {}
+    return replace(eval_set, chunks=chunks), spilled.close()
+
+
+def _as_arrays(fragments: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """One JSON array for each key, its fragments in their order."""
+    joined = pl.concat_str(pl.lit("["), pl.col("fragment").str.join(","), pl.lit("]")).alias("chunks")
+    return fragments.group_by(keys, maintain_order=True).agg(joined)
+
+
+def _fragments(file: Source, block: Block) -> pl.DataFrame:
+    """(run_id or null, question_id, members of a JSON array of chunks) of every row of a block."""
+    for trouble in block.troubles:
+        line = block.lines[trouble.row]
+        raise InputError(f"{file.name}, line {line}: not a context: {trouble.reason}, {trouble.detail}. Mend the line.")
+    question = block.field(QUESTION_ID)
+    missing = question.text.is_null().to_numpy(zero_copy_only=False)
+    if missing.any():
+        line = block.lines[int(missing.argmax())]
+        raise InputError(f"{file.name}, line {line}: a context without {' or '.join(QUESTION_ID)}.")
+    run = block.field(RUN_ID).text
+    lists = block.field(CHUNKS)
+    path, text = block.field(SOURCE_PATH), block.field(CHUNK_TEXT)
+    listed, single = lists.kind == LIST, text.kind == TEXT
+    if not (listed | single).all():
+        line = block.lines[int((~(listed | single)).argmax())]
+        raise InputError(f"{file.name}, line {line}: a context needs `chunks`, a list, or `source_path` and `text`.")
+    frame = pl.DataFrame(
+        {
+            "run_id": pl.from_arrow(run),
+            "question_id": pl.from_arrow(question.text),
+            "listed": pl.Series(listed),
+            "chunks": pl.from_arrow(lists.text),
+            "source_path": pl.from_arrow(pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE))),
+            "text": pl.from_arrow(text.text),
+        }
+    )
+    own = pl.struct("source_path", "text").struct.json_encode()
+    inner = pl.col("chunks").str.strip_chars().str.strip_prefix("[").str.strip_suffix("]").str.strip_chars()
+    fragments = frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
+    return fragments.filter(pl.col("fragment") != "")
+
+
+class _Spill:
+    """Fragments of runs' own contexts, on disk because there may be as many as answers."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, rows: pl.DataFrame) -> None:
+        if rows.is_empty():
+            return
+        table = rows.to_arrow()
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
+        self._writer.write_table(table)
+
+    def close(self) -> RunContexts | None:
+        if self._writer is None:
+            return None
+        self._writer.close()
+        return RunContexts(self._path)
+
+
+@dataclass(frozen=True)
+class RunContexts:
+    """Chunks of (run, question), looked up a batch at a time."""
+
+    path: Path
+
+    def chunks_for(self, run: pa.Array, question_id: pa.Array) -> pa.Array:
+        """The JSON array of each row's own chunks, null where the run has none for the question."""
+        keys = pl.DataFrame({"run_id": pl.from_arrow(run), "question_id": pl.from_arrow(question_id)})
+        names = keys["run_id"].unique()
+        rows = pl.scan_parquet(self.path).filter(pl.col("run_id").is_in(names.implode())).collect()
+        found = _as_arrays(
+            rows.join(keys, on=["run_id", "question_id"], how="semi", maintain_order="left"), keys.columns
+        )
+        joined = keys.join(found, on=keys.columns, how="left", maintain_order="left")["chunks"]
+        return joined.to_arrow().cast(LARGE)

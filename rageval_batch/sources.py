@@ -1,0 +1,198 @@
+"""Which files a user means, and their bytes: names, folders, globs and stdin in, opened streams and hashes out."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+
+from rageval_batch.errors import InputError
+
+FORMATS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+STREAMED = ("jsonl", "json", "csv")  # the formats whose reader can take a compressed stream
+STDIN = "-"
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input file: how it is called in messages and records, where its bytes are, and how to read them."""
+
+    name: str
+    path: Path
+    format: str
+    compression: str | None
+    stem: str
+    size: int = -1
+    sha256: str = ""
+    table: pa.Table | None = None  # a frame given in memory in place of a file
+
+    def open(self) -> BinaryIO:
+        """The decompressed bytes as a stream."""
+        try:
+            return cast(BinaryIO, pa.input_stream(str(self.path), compression=self.compression))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise unreadable(self.name, error) from error
+
+    def measured(self) -> Source:
+        """The same source with its size and SHA-256; a frame is measured by its canonical JSON."""
+        if self.table is not None:
+            content = _canonical(self.table)
+            return replace(self, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        try:
+            with open(self.path, "rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return replace(self, size=self.path.stat().st_size, sha256=digest)
+        except OSError as error:
+            raise unreadable(self.name, error) from error
+
+
+def frame_source(frame: Any, name: str) -> Source:
+    """A Polars, Arrow or pandas frame as a source."""
+    return Source(name, Path(), "frame", None, name, table=_as_table(frame, name))
+
+
+def _as_table(frame: Any, name: str) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "collect") and hasattr(frame, "collect_schema"):  # a lazy Polars frame
+        frame = frame.collect()
+    if hasattr(frame, "to_arrow"):
+        return frame.to_arrow()
+    if hasattr(frame, "__dataframe__") or hasattr(frame, "iloc"):
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    if isinstance(frame, list):
+        return pa.Table.from_pylist(frame)
+    raise InputError(f"{name}: a {type(frame).__name__} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
+
+
+def _canonical(table: pa.Table) -> bytes:
+    rows = table.to_pylist()
+    return json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode()
+
+
+def unreadable(name: str, error: Exception) -> InputError:
+    """The error for a file that cannot be read, whatever the reader called it."""
+    if isinstance(error, IsADirectoryError):
+        return InputError(f"{name} is a folder. Give a file.")
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
+    return InputError(f"Cannot read {name}: {reason}. Check that the file is whole and what its name says.")
+
+
+def source(name: str | os.PathLike[str]) -> Source:
+    """One named file as a source; InputError where it is not there or of no known kind."""
+    path = Path(name)
+    if not path.exists():
+        raise InputError(f"There is no file {path}. Check the path; folders, globs and - for stdin work too.")
+    stem, compression = path.name, None
+    for suffix, kind in COMPRESSIONS.items():
+        if stem.endswith(suffix):
+            stem, compression = stem[: -len(suffix)], kind
+    base, dot = os.path.splitext(stem)
+    if dot.lower() not in FORMATS:
+        raise InputError(f"Cannot tell the format of {path}. Known endings: {_endings()}.")
+    kind = FORMATS[dot.lower()]
+    if compression and kind not in STREAMED:
+        raise InputError(f"{path}: a compressed {kind} file cannot be read. Decompress it first.")
+    return Source(str(path), path, kind, compression, base)
+
+
+def _endings() -> str:
+    return f"{', '.join(FORMATS)}; {', '.join(STREAMED)} also with {' or '.join(COMPRESSIONS)}"
+
+
+def _known(path: Path) -> bool:
+    name = path.name
+    for suffix in COMPRESSIONS:
+        name = name.removesuffix(suffix)
+    return os.path.splitext(name)[1].lower() in FORMATS
+
+
+def _expanded(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        files = [found for found in path.rglob("*") if found.is_file() and _known(found) and not _hidden(found, path)]
+        if not files:
+            raise InputError(f"The folder {name} has no file that can be read. Known endings: {_endings()}.")
+        return files
+    if not path.exists() and glob.has_magic(name):
+        found = [Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file()]
+        if not found:
+            raise InputError(f"No file matches {name}.")
+        return found
+    return [path]
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
+
+
+def sources(names: Iterable[str | os.PathLike[str]]) -> list[Source]:
+    """All files that names, folders and globs stand for, once each, ordered by path whatever the order given."""
+    paths = {str(path): path for name in names for path in _expanded(os.fspath(name))}
+    return [source(paths[key]) for key in sorted(paths)]
+
+
+@contextmanager
+def opened(names: Iterable[str]) -> Iterator[list[Source]]:
+    """The sources of a command line; stdin is JSONL and lies in a temporary file while they are used."""
+    plain = [name for name in names if name != STDIN]
+    if STDIN not in names:
+        yield sources(plain)
+        return
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+        spool = Path(folder) / "stdin.jsonl"
+        with spool.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
+        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(plain)]
+
+
+@dataclass(frozen=True)
+class ContentHash:
+    """Hashes of what several files say, compressed or not, in whatever order they were given."""
+
+    sha256: str
+    sha1: str
+
+
+def content_hash(files: list[Source]) -> ContentHash:
+    """Of one file its decompressed bytes; of several their sorted hex digests joined by newline."""
+    digests = [(hashlib.sha256(), hashlib.sha1()) for _ in files]
+    for file, pair in zip(files, digests, strict=True):
+        if file.table is not None:
+            for digest in pair:
+                digest.update(_canonical(file.table))
+            continue
+        with file.open() as stream:
+            try:
+                while piece := stream.read(_PIECE):
+                    for digest in pair:
+                        digest.update(piece)
+            except (OSError, pa.ArrowInvalid) as error:
+                raise unreadable(file.name, error) from error
+    if len(files) == 1:
+        return ContentHash(digests[0][0].hexdigest(), digests[0][1].hexdigest())
+    joined = ["\n".join(sorted(pair[k].hexdigest() for pair in digests)).encode() for k in range(2)]
+    return ContentHash(hashlib.sha256(joined[0]).hexdigest(), hashlib.sha1(joined[1]).hexdigest())

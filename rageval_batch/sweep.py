@@ -1,0 +1,397 @@
+"""One `score` call from files to a commit: ingest, score on threads, keep parts, assemble, publish."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rageval_batch import assemble, evalset
+from rageval_batch.errors import InputError
+from rageval_batch.ingest import Ingest, Ingested
+from rageval_batch.profile import Profile, canonical_json, params_sha256
+from rageval_batch.provenance import COLUMNS, Given
+from rageval_batch.scoring import in_order, missing_rows, score_batch, scorer
+from rageval_batch.sources import Source, content_hash
+from rageval_batch.store import Commit, Staging, Store
+from rageval_batch.strings import LARGE, Flags
+from rageval_batch.tables import BATCH, REJECTS, TALLIES, EvalSet
+from rageval_batch.version import __version__
+
+Progress = Callable[[int, int], None]  # rows done, bytes of input in all
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a score call depends on."""
+
+    profile: Profile
+    params: dict[str, Any]
+    outputs: list[Source]
+    questions: list[Source]
+    contexts: list[Source] = field(default_factory=list)
+    document: Source | None = None
+    given: Given = field(default_factory=Given)
+    keep_inputs: bool = False
+    runs: frozenset[str] | None = None  # only these runs of the outputs
+
+    def measured(self) -> Job:
+        """The same job with all its files hashed."""
+        return Job(
+            self.profile, self.params,
+            [file.measured() for file in self.outputs], [file.measured() for file in self.questions],
+            [file.measured() for file in self.contexts],
+            self.document.measured() if self.document else None,
+            self.given, self.keep_inputs, self.runs,
+        )  # fmt: skip
+
+
+@dataclass
+class Timing:
+    """Seconds of CPU by stage, for measuring; threads add up."""
+
+    read: float = 0.0
+    score: float = 0.0
+    write: float = 0.0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of the rows: rows read = score rows - missing rows + rejected rows."""
+
+    rows_read: int
+    score_rows: int
+    missing_rows: int
+    rejected_rows: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The commit that a job has, whether this call made it, and how much of it was found from an earlier try."""
+
+    commit: Commit
+    created: bool
+    resumed_parts: int
+    counts: Counts
+    timing: Timing
+
+
+@dataclass(frozen=True)
+class _Identity:
+    eval_set: evalset.Identity
+    contexts_sha256: str | None
+    source_sha256: str | None
+    params_sha256: str
+    job: str
+
+
+def _identify(job: Job) -> _Identity:
+    questions = evalset.identity(job.questions)
+    contexts = content_hash(job.contexts).sha256 if job.contexts else None
+    document = job.document.sha256 if job.document else None
+    described = {
+        "version": __version__,
+        "profile": job.profile.name,
+        "params": job.params,
+        "outputs": [[file.name, file.sha256] for file in job.outputs],
+        "questions": [questions.version, questions.sha256],
+        "contexts": contexts,
+        "source": document,
+        "meta": dict(job.given.meta),
+        "run_meta": {run: dict(fields) for run, fields in job.given.run_meta.items()},
+        "prompt": dict(job.given.prompt),
+        "keep_inputs": job.keep_inputs,
+        "runs": sorted(job.runs) if job.runs is not None else None,
+    }
+    digest = hashlib.sha256(canonical_json(described).encode()).hexdigest()
+    return _Identity(questions, contexts, document, params_sha256(job.params), digest)
+
+
+def run(job: Job, store: Store, progress: Progress | None = None, threads: int | None = None) -> Outcome:
+    """Score a sweep into the store; a finished one is found again, an interrupted one goes on."""
+    job = job.measured()
+    identity = _identify(job)
+    if (done := _finished(store, identity.job)) is not None:
+        return Outcome(done, False, 0, Counts(**done.manifest["counts"]), Timing())
+    with store.staging(identity.job[:24]) as staging:
+        sweep = _Sweep(job, identity, staging, threads or os.cpu_count() or 1)
+        outcome = sweep.run(store, progress)
+        staging.clear()
+    return outcome
+
+
+def _finished(store: Store, job: str) -> Commit | None:
+    """The commit of the same job, if it is still the newest of all its runs."""
+    newest: dict[tuple[str, str, str], str] = {}
+    commits = store.commits()
+    for commit in commits:
+        for run_id in commit.manifest["runs"]:
+            newest[run_id, commit.manifest["profile"], commit.manifest["questions"]["sha256"]] = commit.id
+    for commit in reversed(commits):
+        manifest = commit.manifest
+        if manifest["job"] == job:
+            keys = [(run_id, manifest["profile"], manifest["questions"]["sha256"]) for run_id in manifest["runs"]]
+            return commit if all(newest[key] == commit.id for key in keys) else None
+    return None
+
+
+class _Sweep:
+    """The work of one job in its staging folder."""
+
+    def __init__(self, job: Job, identity: _Identity, staging: Staging, threads: int) -> None:
+        self.job = job
+        self.identity = identity
+        self.staging = staging
+        self.threads = threads
+        self.timing = Timing()
+        self.resumed = 0
+        self.rows_read = 0
+        self.rejected = 0
+        self.scored = 0
+        self.parts: list[Path] = []
+        self.tallies: list[Path] = []
+        self.rejects: list[Path] = []
+        self.answers: list[Path] = []
+
+    def run(self, store: Store, progress: Progress | None) -> Outcome:
+        eval_set, run_contexts = self._eval_set()
+        self.scorer = scorer(self.job.profile, self.job.params, eval_set)
+        self.run_contexts = run_contexts
+        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs)
+        size = sum(file.size for file in self.job.outputs)
+        for part in in_order(self._part, self._numbered_blocks(), self.threads):
+            self._note(part)
+            if progress:
+                progress(self.rows_read, size)
+        if self.scored == 0:
+            raise self._nothing_usable()
+        start = time.process_time()
+        ready = self.staging.ready
+        answered = self.ingest.answered()
+        missing = sum(int((~flags).sum()) for flags in answered.values())
+        counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
+        files = self._assemble(ready, answered, eval_set)
+        manifest = self._manifest(answered, counts, files)
+        self.timing.write += time.process_time() - start
+        again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
+        commit = again or store.publish(ready, manifest)
+        return Outcome(commit, again is None, self.resumed, counts, self.timing)
+
+    def _eval_set(self) -> tuple[EvalSet, evalset.RunContexts | None]:
+        eval_set = evalset.read_questions(self.job.questions)
+        if not self.job.contexts:
+            return eval_set, None
+        return evalset.with_contexts(eval_set, self.job.contexts, self.staging.path)
+
+    def _nothing_usable(self) -> InputError:
+        names = ", ".join(file.name for file in self.job.outputs[:3])
+        if not self.rejected:
+            return InputError(f"{names}: no rows. Nothing was scored.")
+        first = next(assemble.read_parts(self.rejects)).slice(0, 1).to_pylist()[0]
+        where = f"{first['file']}, line {first['line']}: {first['reason']}, {first['detail']}"
+        return InputError(f"None of the {self.rejected} rows of {names} can be used ({where}). Nothing was scored.")
+
+    # --- parts --------------------------------------------------------------------------------------------------
+
+    def _numbered_blocks(self) -> Iterator[tuple[int, Ingested]]:
+        blocks = self.ingest.blocks()
+        number = 0
+        while True:
+            start = time.thread_time()
+            block = next(blocks, None)
+            self.timing.read += time.thread_time() - start
+            if block is None:
+                return
+            yield number, block
+            number += 1
+
+    def _part(self, item: tuple[int, Ingested]) -> tuple[int, Ingested, float, bool]:
+        """Score one block and keep the result on disk, unless an earlier try did."""
+        number, block = item
+        start = time.thread_time()
+        done = self.staging.path / _part_name("done", number)
+        found = done.exists()
+        if not found:
+            batch = self._with_contexts(block.batch)
+            scored = score_batch(self.scorer, batch)
+            self._keep(_part_name("scores", number), [scored.scores], self.scorer.schema)
+            self._keep(_part_name("tallies", number), scored.tallies.to_batches(), TALLIES)
+            self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
+            if self.job.keep_inputs:
+                self._keep(_part_name("answers", number), [batch], batch.schema)
+            with self.staging.writing(done.name) as path:
+                path.touch()
+        return number, block, time.thread_time() - start, found
+
+    def _keep(self, name: str, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
+        with self.staging.writing(name) as path:
+            assemble.write_part(path, batches, schema)
+
+    def _with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows without chunks of their own get those given for their run and question."""
+        if self.run_contexts is None:
+            return batch
+        chunks = self.run_contexts.chunks_for(batch.column("run_id"), self.scorer.ids.take(batch.column("question")))
+        merged = pc.coalesce(batch.column("chunks"), chunks)
+        return batch.set_column(batch.schema.get_field_index("chunks"), "chunks", merged)
+
+    def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
+        number, block, seconds, found = part
+        self.timing.score += seconds
+        self.resumed += found
+        self.rows_read += block.rows
+        self.rejected += block.rejects.num_rows
+        self.scored += block.batch.num_rows
+        self.parts.append(self.staging.path / _part_name("scores", number))
+        self.tallies.append(self.staging.path / _part_name("tallies", number))
+        self.answers.append(self.staging.path / _part_name("answers", number))
+        if block.rejects.num_rows:
+            self.rejects.append(self.staging.path / _part_name("rejects", number))
+
+    # --- the commit ---------------------------------------------------------------------------------------------
+
+    def _assemble(self, ready: Path, answered: dict[str, Flags], eval_set: EvalSet) -> dict[str, list[str]]:
+        profile = self.job.profile.name
+        assemble.write_parquet(
+            self._all_scores(answered), self.scorer.schema,
+            "from rows order by run_id, question_id, repeat", ready / f"{profile}.parquet",
+        )  # fmt: skip
+        assemble.write_parquet(
+            assemble.read_parts(self.tallies), TALLIES,
+            "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
+            ready / "tallies.parquet",
+        )  # fmt: skip
+        assemble.write_parquet(
+            assemble.read_parts(self.rejects), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
+        )
+        pq.write_table(self._runs(answered, len(eval_set)), ready / "runs.parquet", compression="zstd")
+        return {
+            "scores": [f"{profile}.parquet"],
+            "tallies": ["tallies.parquet"],
+            "rejects": ["rejects.parquet"],
+            "runs": ["runs.parquet"],
+            **(self._kept(ready) if self.job.keep_inputs else {}),
+        }
+
+    def _kept(self, ready: Path) -> dict[str, list[str]]:
+        """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
+        assemble.write_parquet(
+            assemble.read_parts(self.answers), BATCH,
+            "select question, output, chunks, list({run_id, repeat, input, line} order by run_id, repeat) as given_by "
+            "from rows group by all order by question, output, chunks",
+            ready / "kept_outputs.parquet",
+        )  # fmt: skip
+        kept = {"kept_outputs": ["kept_outputs.parquet"]}
+        for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
+            kept[role] = [f"{role}-{k}-{file.path.name}" for k, file in enumerate(files)]
+            for name, file in zip(kept[role], files, strict=True):
+                shutil.copyfile(file.path, ready / name)
+        return kept
+
+    def _all_scores(self, answered: dict[str, Flags]) -> Iterator[pa.RecordBatch]:
+        yield from assemble.read_parts(self.parts)
+        for run_id, flags in answered.items():
+            holes = np.flatnonzero(~flags).astype(np.int32)
+            if len(holes):
+                yield from missing_rows(self.scorer, run_id, holes).to_batches()
+
+    def _runs(self, answered: dict[str, Flags], questions: int) -> pa.Table:
+        columns = self.ingest.metadata()
+        repeats = self.ingest.repeats()
+        rows = []
+        for run_id, flags in sorted(answered.items()):
+            meta = {
+                "eval_set_version": self.identity.eval_set.version,
+                **self.job.given.of_run(run_id, columns.get(run_id, {})),
+            }
+            rows.append(
+                {
+                    "run_id": run_id,
+                    "profile": self.job.profile.name,
+                    "eval_set": self.identity.eval_set.version,
+                    "questions_sha256": self.identity.eval_set.sha256,
+                    "source_sha256": self.identity.source_sha256,
+                    "contexts_sha256": self.identity.contexts_sha256,
+                    "params_sha256": self.identity.params_sha256,
+                    "signature": self._signature(),
+                    "version": __version__,
+                    "question_count": questions,
+                    "answered_count": int(flags.sum()),
+                    "repeats": repeats[run_id],
+                    **{name: meta.get(name) for name in COLUMNS},
+                    "meta": sorted((k, v) for k, v in meta.items() if k not in COLUMNS),
+                }
+            )
+        return pa.Table.from_pylist(rows, schema=RUNS)
+
+    def _signature(self) -> str:
+        """Everything that could change a score, readable."""
+        profile, identity = self.job.profile, self.identity
+        parts = {
+            "profile": profile.name,
+            "params": profile.signature(self.job.params),
+            "questions": identity.eval_set.version,
+            "contexts": identity.contexts_sha256[:12] if identity.contexts_sha256 else "none",
+            "version": __version__,
+        }
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+    def _manifest(self, answered: dict[str, Flags], counts: Counts, files: dict[str, list[str]]) -> dict[str, Any]:
+        identity = self.identity
+        return {
+            "job": identity.job,
+            "profile": self.job.profile.name,
+            "version": __version__,
+            "params": self.job.params,
+            "params_sha256": identity.params_sha256,
+            "signature": self._signature(),
+            "questions": {
+                "version": identity.eval_set.version,
+                "sha256": identity.eval_set.sha256,
+                "files": [_reference(file) for file in self.job.questions],
+            },
+            "contexts": {
+                "sha256": identity.contexts_sha256,
+                "files": [_reference(file) for file in self.job.contexts],
+            },
+            "source": _reference(self.job.document) if self.job.document else None,
+            "given": {
+                "meta": dict(self.job.given.meta),
+                "run_meta": {run: dict(fields) for run, fields in self.job.given.run_meta.items()},
+                "prompt": dict(self.job.given.prompt),
+            },
+            "inputs": [_reference(file) for file in self.job.outputs],
+            "runs": sorted(answered),
+            "counts": vars(counts),
+            "files": files,
+        }
+
+
+RUNS = pa.schema(
+    [
+        ("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("questions_sha256", LARGE),
+        ("source_sha256", LARGE), ("contexts_sha256", LARGE), ("params_sha256", LARGE), ("signature", LARGE),
+        ("version", LARGE), ("question_count", pa.int64()), ("answered_count", pa.int64()), ("repeats", pa.int64()),
+        *((name, LARGE) for name in COLUMNS), ("meta", pa.map_(LARGE, LARGE)),
+    ]
+)  # fmt: skip
+
+
+def _part_name(kind: str, number: int) -> str:
+    return f"{kind}-{number:06d}"
+
+
+def _reference(file: Source) -> dict[str, Any]:
+    """A file as the store remembers it."""
+    path = str(file.path.resolve()) if file.table is None else None
+    return {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
