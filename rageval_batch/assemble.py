@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -17,11 +18,7 @@ MEMORY = "384MB"
 def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, target: Path) -> None:
     """Write what a query makes of all `rows` as one Parquet file."""
     reader = pa.RecordBatchReader.from_batches(schema, batches)
-    settings = {
-        "memory_limit": MEMORY,
-        "temp_directory": str(target.parent / ".sort"),
-        "preserve_insertion_order": True,
-    }
+    settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(target.parent / ".sort")}
     options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
     with duckdb.connect(config=settings) as connection:
         connection.register("rows", reader)

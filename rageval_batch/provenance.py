@@ -14,7 +14,6 @@ from rageval_batch import readers
 from rageval_batch.errors import InputError
 from rageval_batch.sources import Source, source, unreadable
 
-COLUMNS = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version")
 _HEADER_LINES = 40
 _VERSION = re.compile(r"^\W*prompt_version\W*[:=]\s*[\"']?([^\s\"']+)", re.MULTILINE)
 

@@ -20,12 +20,12 @@ from rageval_batch import assemble, evalset
 from rageval_batch.errors import InputError
 from rageval_batch.ingest import Ingest, Ingested
 from rageval_batch.profile import Profile, canonical_json, params_sha256
-from rageval_batch.provenance import COLUMNS, Given
+from rageval_batch.provenance import Given
 from rageval_batch.scoring import in_order, missing_rows, score_batch, scorer
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.store import Commit, Staging, Store
-from rageval_batch.strings import LARGE, Flags
-from rageval_batch.tables import BATCH, REJECTS, TALLIES, EvalSet
+from rageval_batch.strings import Flags
+from rageval_batch.tables import BATCH, PROVENANCE, REJECTS, RUNS, TALLIES, EvalSet
 from rageval_batch.version import __version__
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
@@ -328,8 +328,8 @@ class _Sweep:
                     "question_count": questions,
                     "answered_count": int(flags.sum()),
                     "repeats": repeats[run_id],
-                    **{name: meta.get(name) for name in COLUMNS},
-                    "meta": sorted((k, v) for k, v in meta.items() if k not in COLUMNS),
+                    **{name: meta.get(name) for name in PROVENANCE},
+                    "meta": sorted((k, v) for k, v in meta.items() if k not in PROVENANCE),
                 }
             )
         return pa.Table.from_pylist(rows, schema=RUNS)
@@ -375,16 +375,6 @@ class _Sweep:
             "counts": vars(counts),
             "files": files,
         }
-
-
-RUNS = pa.schema(
-    [
-        ("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("questions_sha256", LARGE),
-        ("source_sha256", LARGE), ("contexts_sha256", LARGE), ("params_sha256", LARGE), ("signature", LARGE),
-        ("version", LARGE), ("question_count", pa.int64()), ("answered_count", pa.int64()), ("repeats", pa.int64()),
-        *((name, LARGE) for name in COLUMNS), ("meta", pa.map_(LARGE, LARGE)),
-    ]
-)  # fmt: skip
 
 
 def _part_name(kind: str, number: int) -> str:

@@ -50,6 +50,18 @@ KEYS = pa.schema(
 )
 
 
+PROVENANCE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version")
+
+RUNS = pa.schema(
+    [
+        ("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("questions_sha256", LARGE),
+        ("source_sha256", LARGE), ("contexts_sha256", LARGE), ("params_sha256", LARGE), ("signature", LARGE),
+        ("version", LARGE), ("question_count", pa.int64()), ("answered_count", pa.int64()), ("repeats", pa.int64()),
+        *((name, LARGE) for name in PROVENANCE), ("meta", pa.map_(LARGE, LARGE)),
+    ]
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class EvalSet:
     """The questions of one eval set: what every run must answer, in the order of the file."""

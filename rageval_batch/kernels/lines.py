@@ -8,7 +8,6 @@ from rageval_batch.compiled import LOW_BITS, compiled, first_byte, load64, zero_
 from rageval_batch.kernels.spaces import _space
 from rageval_batch.strings import Bytes, Flags, Offsets
 
-
 _NEWLINES = LOW_BITS * np.uint64(10)
 
 

@@ -285,7 +285,8 @@ def match_pairs(
 
     Items are ranges of the two columns. With `contained_only` only containment counts.
     """
-    return Pairs(*_match_pairs(*expected, e_first, e_last, *grams, *got, g_first, g_last, threshold, contained_only))
+    given: list[Any] = [*expected, e_first, e_last, *grams, *got, g_first, g_last, threshold, contained_only]
+    return Pairs(*_match_pairs(*given))
 
 
 @compiled

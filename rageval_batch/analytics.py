@@ -1,0 +1,266 @@
+"""One DuckDB session over a store: the views of sql/, the scorer's functions, queries. It knows no profile:
+which tables and metrics there are reaches it as rows of a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from rageval_batch.errors import InputError, StoreError
+from rageval_batch.store import Commit, Store
+from rageval_batch.strings import LARGE
+from rageval_batch.tables import REJECTS, RUNS, TALLIES
+
+# In the order in which they build on each other; views of profiles come behind `runs`.
+_FIRST = ("exact_sum", "exact_mean", "current_runs", "runs")
+_REST = (
+    "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
+    "leaderboard", "question_difficulty",
+)  # fmt: skip
+
+MEMORY = "512MB"
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric of the catalog."""
+
+    profile: str
+    metric: str
+    higher_is_better: bool
+    null_counts_as: float | None
+    numerator: str | None
+    denominator: str | None
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """A profile of the catalog: its table, how runs are scored, its metrics."""
+
+    profile: str
+    schema: pa.Schema
+    run_stat: str
+    score_top: float
+    metrics: tuple[MetricRow, ...]
+
+
+def sql_folder() -> Path:
+    """Where the SQL files are: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).parent
+    inside = package / "sql"
+    return inside if inside.is_dir() else package.parent / "sql"
+
+
+@lru_cache(maxsize=64)
+def _definition(name: str) -> str:
+    return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8")
+
+
+class Session:
+    """Queries over the commits of a store, as they were when it was opened."""
+
+    def __init__(
+        self, store: Store, catalog: Iterable[ProfileRow], functions: bool = False, named: Iterable[str] = ()
+    ) -> None:
+        """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name."""
+        self.store = store
+        self.commits = store.commits()
+        self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
+        self._catalog = tuple(catalog)
+        settings: Any = {"memory_limit": MEMORY}
+        self._connection = duckdb.connect(config=settings)
+        self._registered: list[str] = []
+        self._create_base()
+        for name in (*_FIRST, *(row.profile for row in self._catalog), *_REST):
+            self._connection.execute(_definition(name))
+        if functions:
+            self._create_functions()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of files and functions."""
+        for name in self._registered:
+            self._connection.remove_function(name)
+        self._connection.close()
+
+    # --- queries --------------------------------------------------------------------------------------------------
+
+    def sql(self, query: str, parameters: Any = None) -> pa.Table:
+        """The result of a query as an Arrow table; InputError for one that DuckDB refuses."""
+        try:
+            result = self._connection.sql(query, params=parameters)
+            return result.to_arrow_table() if result is not None else pa.table({})
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+
+    def rows(self, query: str, parameters: Any = None) -> list[dict[str, Any]]:
+        """The result of a query of our own as dictionaries."""
+        rows: list[dict[str, Any]] = self.sql(query, parameters).to_pylist()
+        return rows
+
+    def copy_to_parquet(self, query: str, target: Path) -> None:
+        """Write the result of a query to a Parquet file without holding it."""
+        quoted = str(target).replace("'", "''")
+        try:
+            self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to '{quoted}' (format parquet)")
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+
+    # --- what the views stand on ------------------------------------------------------------------------------------
+
+    def _pin(self, name: str) -> dict[str, str] | None:
+        """What RUN@COMMIT stands for; a run's own name may have an @ in it and wins. The commit may be shortened."""
+        if "@" not in name or any(name in commit.manifest["runs"] for commit in self.commits):
+            return None
+        stored, _, prefix = name.rpartition("@")
+        found = [c.id for c in self.commits if c.id.startswith(prefix) and stored in c.manifest["runs"]]
+        if len(found) != 1:
+            what = "no commit" if not found else f"{len(found)} commits"
+            raise StoreError(f"'{name}': the store {self.store.path} has {what} {prefix}… with run '{stored}'.")
+        return {"run_id": name, "stored_id": stored, "commit": found[0]}
+
+    def _create_base(self) -> None:
+        pinned = pa.schema([("run_id", LARGE), ("stored_id", LARGE), ("commit", LARGE)])
+        self._register("pinned", pa.Table.from_pylist(self._pinned, schema=pinned))
+        self._register("commits", _commit_table(self.commits))
+        self._register("metric_catalog", _metric_table(self._catalog))
+        self._register("profile_catalog", _profile_table(self._catalog))
+        self._store_view("stored_runs", self._files("runs"), RUNS)
+        self._store_view("stored_rejects", self._files("rejects"), REJECTS)
+        self._store_view("stored_tallies", self._files("tallies"), TALLIES)
+        for row in self._catalog:
+            self._store_view(f"stored_{row.profile}", self._files("scores", row.profile), row.schema)
+        self._connection.execute("create view stored_scores as " + " union all ".join(map(_common, self._catalog)))
+        long = [_long(row, metric) for row in self._catalog for metric in row.metrics]
+        self._connection.execute("create view metric_rows as " + " union all ".join(long))
+
+    def _register(self, name: str, table: pa.Table) -> None:
+        """A small table that stays with the session."""
+        self._connection.register("given", table)
+        self._connection.execute(f"create table {name} as from given")
+        self._connection.unregister("given")
+
+    def _files(self, role: str, profile: str | None = None) -> list[str]:
+        commits = [commit for commit in self.commits if profile in (None, commit.manifest["profile"])]
+        return [str(path) for commit in commits for path in commit.files(role)]
+
+    def _store_view(self, name: str, files: list[str], schema: pa.Schema) -> None:
+        """All files of a role as one view with the commit each row came in; typed and empty without files."""
+        if not files:
+            empty = pa.schema([*schema, ("commit", LARGE)]).empty_table()
+            self._register(name, empty)
+            return
+        listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        reading = f"read_parquet([{listed}], filename = true, union_by_name = true)"
+        try:
+            self._connection.execute(
+                f"create view {name} as select * exclude (filename), "
+                f"split_part(replace(filename, '\\', '/'), '/', -2) as commit from {reading}"
+            )
+        except duckdb.Error as error:
+            raise StoreError(f"The store {self.store.path} has a file that cannot be read: {error}") from error
+
+    def _create_functions(self) -> None:
+        """The scorer's own functions, over Arrow columns."""
+        for name, (function, arguments, result) in _FUNCTIONS.items():
+            kind: Any = {"type": "arrow", "null_handling": "special"}
+            self._connection.create_function(name, function, arguments, result, **kind)
+            self._registered.append(name)
+
+
+def _common(row: ProfileRow) -> str:
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, dataset, repeat, weight, score, fail_reason "
+        f"from stored_{row.profile}"
+    )
+
+
+def _long(row: ProfileRow, metric: MetricRow) -> str:
+    numerator, denominator = (
+        f"{name}::double" if name else "null::double" for name in (metric.numerator, metric.denominator)
+    )
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, '{metric.metric}' as metric, "
+        f"{metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
+        f"from stored_{row.profile}"
+    )
+
+
+def _commit_table(commits: list[Commit]) -> pa.Table:
+    schema = pa.schema(
+        [("commit", LARGE), ("created_at", pa.timestamp("us", "UTC")), ("profile", LARGE), ("eval_set", LARGE),
+         ("rows_read", pa.int64()), ("score_rows", pa.int64()), ("missing_rows", pa.int64()),
+         ("rejected_rows", pa.int64())]
+    )  # fmt: skip
+    rows = [
+        {
+            "commit": commit.id,
+            "created_at": datetime.fromisoformat(commit.manifest["created_at"]),
+            "profile": commit.manifest["profile"],
+            "eval_set": commit.manifest["questions"]["version"],
+            **commit.manifest["counts"],
+        }
+        for commit in commits
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
+    schema = pa.schema(
+        [("profile", LARGE), ("metric", LARGE), ("higher_is_better", pa.bool_()), ("null_counts_as", pa.float64())]
+    )
+    rows = [{name: getattr(metric, name) for name in schema.names} for row in catalog for metric in row.metrics]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _profile_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
+    schema = pa.schema([("profile", LARGE), ("run_stat", LARGE), ("score_top", pa.float64())])
+    return pa.Table.from_pylist([{n: getattr(row, n) for n in schema.names} for row in catalog], schema=schema)
+
+
+def _whole(column: Any) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _of_one(name: str) -> Callable[..., pa.Array]:
+    """A function of `text` over one Arrow column, imported when it is first called."""
+
+    def call(column: Any) -> pa.Array:
+        from rageval_batch import text
+
+        return getattr(text, name)(_whole(column))
+
+    return call
+
+
+def _of_two(name: str) -> Callable[..., pa.Array]:
+    """A function of `text` over two Arrow columns, imported when it is first called."""
+
+    def call(a: Any, b: Any) -> pa.Array:
+        from rageval_batch import text
+
+        return getattr(text, name)(_whole(a), _whole(b))
+
+    return call
+
+
+_FUNCTIONS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
+    "bigram_jaccard": (_of_two("bigram_jaccard"), ["VARCHAR", "VARCHAR"], "DOUBLE"),
+    "soft_match": (_of_two("soft_match"), ["VARCHAR", "VARCHAR"], "BOOLEAN"),
+    "squash": (_of_one("squash"), ["VARCHAR"], "VARCHAR"),
+    "keywords": (_of_one("keyword_lists"), ["VARCHAR"], "VARCHAR[]"),
+    "keyword_hits": (_of_two("keyword_hits"), ["VARCHAR", "VARCHAR"], "INTEGER"),
+}

@@ -1,0 +1,16 @@
+"""The table of profiles. A new one is a file beside this and a line here."""
+
+from __future__ import annotations
+
+from rageval_batch.errors import InputError, did_you_mean
+from rageval_batch.profile import Profile
+from rageval_batch.profiles import eval_json_v2
+
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in (eval_json_v2.PROFILE,)}
+
+
+def get_profile(name: str) -> Profile:
+    """The profile of that name; InputError with the nearest where there is none."""
+    if name not in PROFILES:
+        raise InputError(did_you_mean("profile", name, list(PROFILES)))
+    return PROFILES[name]
