@@ -1,1 +1,25 @@
-"""Columnar batch scoring."""
+"""rageval-batch: columnar batch scoring for RAG evaluation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rageval_batch.version import __version__
+
+if TYPE_CHECKING:
+    from rageval_batch.api import score
+    from rageval_batch.catalog import open_store
+    from rageval_batch.profiles import PROFILES
+
+__all__ = ["PROFILES", "__version__", "open_store", "score"]
+
+_HOMES = {"score": "api", "open_store": "catalog", "PROFILES": "profiles"}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when they are first used: the command line starts without them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rageval_batch' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(f"rageval_batch.{_HOMES[name]}"), name)

@@ -119,6 +119,10 @@ class Session:
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
+    def stored_name(self, run_id: str) -> str:
+        """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
+        return next((pin["stored_id"] for pin in self._pinned if pin["run_id"] == run_id), run_id)
+
     # --- what the views stand on ------------------------------------------------------------------------------------
 
     def _pin(self, name: str) -> dict[str, str] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_MOST_NAMES = 25
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -31,9 +33,10 @@ class DeclarationError(Exception):
 
 
 def did_you_mean(kind: str, name: str, known: list[str]) -> str:
-    """One sentence for an unknown name: the nearest known one, and all of them."""
+    """One sentence for an unknown name: the nearest known one, and the others."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"Unknown {kind} '{name}'.{hint} Available: {', '.join(known)}."
+    more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return f"Unknown {kind} '{name}'.{hint} Available: {', '.join(known[:_MOST_NAMES])}{more}."

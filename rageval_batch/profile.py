@@ -108,10 +108,18 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Explanation:
-    """One answer taken apart: expected and got side by side, and notes on why."""
+class Section:
+    """A part of an explanation: lines that have the same columns."""
 
-    sections: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    name: str
+    lines: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One answer taken apart: expected and got side by side, and why."""
+
+    sections: tuple[Section, ...]
 
 
 @dataclass(frozen=True)
@@ -132,6 +140,7 @@ class Profile:
     explain: Callable[[Any, pa.RecordBatch], Explanation]
     missing_columns: Callable[[Any, Any], dict[str, pa.Array]]  # of rows that have no output; all others are null
     summary: Mapping[str, tuple[str, str]]  # name in a run's summary -> (metric, statistic)
+    headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
 
@@ -145,6 +154,11 @@ class Profile:
         for gate in self.gates:
             if gate.metric not in measured:
                 raise DeclarationError(f"profile {self.name}: gate '{gate.name}' needs unknown metric '{gate.metric}'")
+        for name, (metric_name, _) in self.summary.items():
+            if metric_name not in measured:
+                raise DeclarationError(f"profile {self.name}: summary '{name}' needs unknown metric '{metric_name}'")
+        if not set(self.headline) <= set(self.summary):
+            raise DeclarationError(f"profile {self.name}: the headline names what the summary does not have")
         if not {"score", "fail_reason"} <= known:
             raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
 

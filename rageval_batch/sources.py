@@ -101,10 +101,11 @@ def unreadable(name: str, error: Exception) -> InputError:
     return InputError(f"Cannot read {name}: {reason}. Check that the file is whole and what its name says.")
 
 
-def source(name: str | os.PathLike[str]) -> Source:
-    """One named file as a source; InputError where it is not there or of no known kind."""
+def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
+    """The file of that name as a source, or a copy of it that lies elsewhere; InputError where it is not there."""
     path = Path(name)
-    if not path.exists():
+    place = at or path
+    if not place.exists():
         raise InputError(f"There is no file {path}. Check the path; folders, globs and - for stdin work too.")
     stem, compression = path.name, None
     for suffix, kind in COMPRESSIONS.items():
@@ -116,7 +117,15 @@ def source(name: str | os.PathLike[str]) -> Source:
     kind = FORMATS[dot.lower()]
     if compression and kind not in STREAMED:
         raise InputError(f"{path}: a compressed {kind} file cannot be read. Decompress it first.")
-    return Source(str(path), path, kind, compression, base)
+    return Source(str(path), place, kind, compression, base)
+
+
+def any_file(name: str) -> Source:
+    """A file of any kind, for its hash only."""
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(f"There is no file {name}. Check the path.")
+    return Source(name, path, "any", None, path.stem)
 
 
 def _endings() -> str:

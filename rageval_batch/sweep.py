@@ -25,7 +25,7 @@ from rageval_batch.scoring import in_order, missing_rows, score_batch, scorer
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.store import Commit, Staging, Store
 from rageval_batch.strings import Flags
-from rageval_batch.tables import BATCH, PROVENANCE, REJECTS, RUNS, TALLIES, EvalSet
+from rageval_batch.tables import KEPT, PROVENANCE, REJECTS, RUNS, TALLIES, EvalSet
 from rageval_batch.version import __version__
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
@@ -228,7 +228,7 @@ class _Sweep:
             self._keep(_part_name("tallies", number), scored.tallies.to_batches(), TALLIES)
             self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
             if self.job.keep_inputs:
-                self._keep(_part_name("answers", number), [batch], batch.schema)
+                self._keep(_part_name("answers", number), [self._answers(batch)], KEPT)
             with self.staging.writing(done.name) as path:
                 path.touch()
         return number, block, time.thread_time() - start, found
@@ -236,6 +236,12 @@ class _Sweep:
     def _keep(self, name: str, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
         with self.staging.writing(name) as path:
             assemble.write_part(path, batches, schema)
+
+    def _answers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        ids = self.scorer.ids.take(batch.column("question"))
+        return pa.RecordBatch.from_arrays(
+            [batch.column("run_id"), ids, *(batch.column(name) for name in ("repeat", "output", "chunks"))], schema=KEPT
+        )
 
     def _with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
@@ -286,9 +292,9 @@ class _Sweep:
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
         assemble.write_parquet(
-            assemble.read_parts(self.answers), BATCH,
-            "select question, output, chunks, list({run_id, repeat, input, line} order by run_id, repeat) as given_by "
-            "from rows group by all order by question, output, chunks",
+            assemble.read_parts(self.answers), KEPT,
+            "select question_id, output, chunks, list({run_id, repeat} order by run_id, repeat) as given_by "
+            "from rows group by all order by question_id, output, chunks",
             ready / "kept_outputs.parquet",
         )  # fmt: skip
         kept = {"kept_outputs": ["kept_outputs.parquet"]}

@@ -33,6 +33,10 @@ BATCH = pa.schema(
     ]
 )
 
+KEPT = pa.schema(
+    [("run_id", LARGE), ("question_id", LARGE), ("repeat", pa.int32()), ("output", LARGE), ("chunks", LARGE)]
+)
+
 REJECTS = pa.schema([("file", LARGE), ("line", pa.int64()), ("reason", LARGE), ("detail", LARGE), ("raw", LARGE)])
 
 TALLIES = pa.schema([("run_id", LARGE), ("kind", LARGE), ("got", LARGE), ("expected", LARGE), ("n", pa.int64())])

@@ -9,6 +9,7 @@ with means as not materialized (
         count(*) as n_total,
         count(*) filter (scored) as n_scored,
         exact_mean(value) as mean,
+        exact_sum(value) as sum,
         max(weight) as top_weight,
         min(value) as min,
         quantile_cont(value, 0.5) as p50,
@@ -41,7 +42,7 @@ micros as not materialized (
 )
 select
     m.run_id, m.profile, m.eval_set, m.metric, m.n_total, m.n_scored,
-    m.mean, s.weighted_mean, i.micro, s.std, m.min, m.p50, m.p90, m.p95, m.max
+    m.mean, s.weighted_mean, i.micro, s.std, m.min, m.p50, m.p90, m.p95, m.max, m.sum
 from means m
 left join spreads s
     on s.run_id = m.run_id and s.profile = m.profile and s.eval_set = m.eval_set and s.metric = m.metric

@@ -19,7 +19,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.jsontape import Tape
 from rageval_batch.kernels import Grams, Pairs, Points32
 from rageval_batch.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
+from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored, Section
 from rageval_batch.strings import LARGE, Flags, Ints, Strings, from_arrow, from_list
 from rageval_batch.tables import EXPECTED, QUESTION_ID, EvalSet, first_of
 
@@ -130,6 +130,7 @@ class Prepared:
     """The expected side of an eval set, worked out once."""
 
     params: Params
+    examples: list[dict[str, Any]]
     shown: dict[str, pa.Array]  # expected classes as they are, for the confusions
     classes: Points32  # three a question
     class_grams: Grams
@@ -149,6 +150,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     lists = {name: _expected_items([example.get(name) for example in examples], form) for name in LISTS}
     return Prepared(
         params,
+        examples,
         shown,
         classes,
         kernels.grams_of(classes),
@@ -390,6 +392,7 @@ def _evidence(prepared: Prepared, question: Ints, got: Strings) -> dict[str, Any
 class _Refs:
     """The refs of a batch that count, with the answer each stands in and why it does not hold (-1: it does)."""
 
+    node: Ints
     row: Ints
     why: npt.NDArray[np.int8]
 
@@ -408,7 +411,7 @@ def _refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params:
     has_anchor[ref_of_anchor[real]] = True
     has_found[ref_of_anchor[inside]] = True
     why = np.where(~known, 0, np.where(has_found, -1, np.where(has_anchor, 1, 2))).astype(np.int8)
-    return _Refs(row, why)
+    return _Refs(refs, row, why)
 
 
 def _known_files(tape: Tape, nodes: Ints, contexts: Contexts, which: Ints) -> Flags:
@@ -498,8 +501,71 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
 
 
 def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """Expected and got of the one answer in the batch, item by item."""
-    raise NotImplementedError
+    """Expected and got of the one answer in the batch, field by field and item by item."""
+    question = batch.column("question").to_numpy()
+    example = prepared.examples[int(question[0])]
+    lenient = prepared.params["json_mode"] == "lenient"
+    found = answers.read_objects(batch.column("output"), lenient)
+    nodes = found.tape.members(np.where(found.usable, found.tape.root, -1).astype(np.int32), list(FIELDS))
+    reason, detail, ok = _schema(found, found.tape.kinds(nodes))
+    sections = []
+    if reason[0] >= 0:
+        why = detail[0].as_py() or (found.tape.problem(0) if found.tape.status[0] else "mended")
+        sections.append(Section("format", ({"reason": answers.REASONS[reason[0]], "why": why},)))
+    if ok[0]:
+        field = {name: nodes[:, k].copy() for k, name in enumerate(FIELDS)}
+        sections.append(_explain_classes(prepared, found.tape, question, nodes, example))
+        for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True):
+            got = _got_items(found.tape, field[name], prepared.params[cap], prepared.params["unicode_form"])
+            sections.append(_explain_list(prepared, name, question, got))
+        got_evidence = found.tape.texts(field["original_evidence"]).at(0)
+        wanted, hit = prepared.evidence.shown(int(question[0]), got_evidence)
+        lines = [{"keyword": word, "found": word in set(hit)} for word in wanted]
+        sections.append(Section("original_evidence", tuple(lines)))
+        contexts, which = prepared.contexts.with_rows(question, batch.column("chunks"))
+        sections.append(_explain_refs(found.tape, field["source_map"], contexts, which, prepared.params))
+    return Explanation(tuple(sections))
+
+
+def _explain_classes(
+    prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32], example: dict[str, Any]
+) -> Section:
+    scores = _class_scores(prepared, tape, question, nodes)[:, 0]
+    got = tape.texts(nodes[0, : len(CLASSES)].copy()).to_arrow().to_pylist()
+    lines = [
+        {"field": name, "expected": _string(example.get(name)), "got": text_, "matched": bool(score_)}
+        for name, text_, score_ in zip(CLASSES, got, scores, strict=True)
+    ]
+    return Section("classes", tuple(lines))
+
+
+def _explain_list(prepared: Prepared, name: str, question: Ints, got: Items) -> Section:
+    expected = prepared.lists[name]
+    first, last = int(expected.first[question[0]]), int(expected.last[question[0]])
+    flags = _match_lists(prepared, name, question, got).flags.reshape(last - first, -1)
+    wanted = _strings(expected.points, np.arange(first, last))
+    given = _strings(got.points, np.arange(int(got.last[0])))
+    used: set[int] = set()
+    lines = []
+    for e, item in enumerate(wanted):
+        hits = [g for g in np.flatnonzero(flags[e]).tolist() if g not in used]
+        taken = hits[0] if hits else None
+        if taken is not None and prepared.params["list_match"] == "one_to_one":
+            used.add(taken)
+        lines.append({"expected": item, "got": given[taken] if taken is not None else None, "matched": bool(hits)})
+    matched = {line["got"] for line in lines}
+    lines += [{"expected": None, "got": item, "matched": False} for item in given if item not in matched]
+    return Section(name, tuple(lines))
+
+
+def _explain_refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params) -> Section:
+    refs = _refs(tape, source_map, contexts, which, params)
+    files = tape.texts(tape.members(refs.node, ["file"])[:, 0].copy()).to_arrow().to_pylist()
+    lines = [
+        {"file": file, "held": bool(why < 0), "why": UNGROUNDED[why] if why >= 0 else "file and an anchor found"}
+        for file, why in zip(files, refs.why.tolist(), strict=True)
+    ]
+    return Section("source_map", tuple(lines))
 
 
 PROFILE = Profile(
@@ -528,7 +594,9 @@ PROFILE = Profile(
         "eval_score_max": ("score", "max"),
         "schema_pass_rate": ("schema_ok", "mean"),
         "repair_rate": ("repaired", "mean"),
+        "context_missing_count": ("context_missing", "sum"),
     },
+    headline=("eval_score_avg", "schema_pass_rate"),
     tallies={**{name: f"wrong {name}" for name in CLASSES}, "ungrounded": "refs that do not hold"},
     provenance=("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version"),
 )

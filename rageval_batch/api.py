@@ -1,0 +1,80 @@
+"""The same scorer for notebooks: frames or files in, frames out."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rageval_batch.catalog import open_store
+from rageval_batch.profiles import get_profile
+from rageval_batch.sources import Source, frame_source, sources
+from rageval_batch.store import Store
+from rageval_batch.sweep import Counts, Job
+from rageval_batch.sweep import run as run_sweep
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Score rows sorted by run and question, the rows that could not be used, and how they add up."""
+
+    scores: pl.DataFrame
+    rejects: pl.DataFrame
+    summary: pl.DataFrame
+    counts: Counts
+
+
+def score(
+    outputs: Any,
+    questions: Any,
+    profile: str,
+    contexts: Any = None,
+    params: Mapping[str, Any] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+) -> Scores:
+    """Score frames (Polars, Arrow, pandas, lists of dicts) or files; with `store`, as a commit there."""
+    chosen = get_profile(profile)
+    job = Job(
+        chosen,
+        chosen.read_params(params or {}),
+        _sources(outputs, "outputs"),
+        _sources(questions, "questions"),
+        _sources(contexts, "contexts") if contexts is not None else [],
+    )
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+        place = Store(folder if store is None else store)
+        outcome = run_sweep(job, place, threads=threads)
+        with open_store(place.path, functions=False) as session:
+            commit = {"commit": outcome.commit.id}
+            keys = "select v.* from {} v join runs r on r.run_id = v.run_id and r.eval_set = v.eval_set"
+            where = f"where r.commit = $commit and r.profile = '{chosen.name}'"
+            order = "order by v.run_id, v.question_id, v.repeat"
+            return Scores(
+                _frame(session.sql(f"{keys.format(chosen.name)} {where} {order}", commit)),
+                _frame(session.sql("select * exclude (commit) from rejects where commit = $commit", commit)),
+                _frame(session.sql(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
+                outcome.counts,
+            )
+
+
+def _frame(table: Any) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _sources(given: Any, name: str) -> list[Source]:
+    if isinstance(given, str | os.PathLike):
+        return sources([given])
+    if isinstance(given, Iterable) and all(isinstance(part, str | os.PathLike) for part in _first(given)):
+        return sources(given)
+    return [frame_source(given, name)]
+
+
+def _first(given: Iterable[Any]) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) and given else [None]

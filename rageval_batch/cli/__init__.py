@@ -1,0 +1,79 @@
+"""The command line: parse, call one function, print. Expected errors become one sentence and their exit code here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, RagevalError
+from rageval_batch.version import __version__
+
+# Each command and the module it lives in; a module is imported when its command is used.
+COMMANDS = {
+    "demo": "demo",
+    "score": "score",
+    "rescore": "score",
+    "runs": "runs",
+    "show": "runs",
+    "explain": "explain",
+    "sql": "sql",
+    "profiles": "profiles",
+    "subset": "subset",
+    "bench": "bench",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"rageval_batch.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="rageval")
+def cli() -> None:
+    """Score RAG answers by the million, keep every run as Parquet, ask it in SQL.
+
+    Exit codes: 0 done or passed, 1 a gate or comparison failed, 2 bad input or usage, 130 interrupted.
+
+    \b
+    Example:
+      rageval demo
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    try:
+        result = cli.main(arguments, prog_name="rageval", standalone_mode=False)
+        sys.stdout.flush()
+        code = result if isinstance(result, int) else EXIT_OK
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.UsageError as error:
+        error.show()
+        code = EXIT_BAD_INPUT
+    except click.ClickException as error:
+        error.show()
+        code = EXIT_BAD_INPUT
+    except RagevalError as error:
+        click.echo(f"rageval: {error}", err=True)
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("rageval: interrupted. Give the same command again to go on.", err=True)
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_OK
+    sys.exit(code)

@@ -1,0 +1,59 @@
+"""`rageval explain`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from rageval_batch.cli.options import emit, output_options, picking_options, store_option
+from rageval_batch.errors import InputError
+
+
+@click.command()
+@click.argument("run")
+@click.argument("question")
+@click.option("--repeat", type=int, default=0, show_default=True, help="Which repeat of the question.")
+@store_option
+@picking_options
+@output_options("table", "json", "md")
+def explain(
+    run: str,
+    question: str,
+    repeat: int,
+    store: str,
+    profile_name: str | None,
+    eval_set: str | None,
+    form: str,
+    target: str | None,
+) -> None:
+    """Take one answer apart: expected and got side by side, which items matched, which keywords hit, and why.
+
+    \b
+    Example:
+      rageval explain adapter-weak tc-03
+    """
+    from rageval_batch import recall
+    from rageval_batch.catalog import open_store
+    from rageval_batch.profiles import get_profile
+    from rageval_batch.report.cells import json_line
+    from rageval_batch.report.show import explain_text
+    from rageval_batch.results import find_run, score_row
+
+    with open_store(store, functions=False, named=[run]) as session:
+        found = find_run(session, run, profile_name, eval_set)
+        row, place = score_row(session, found, question, repeat)
+        commit = next(commit for commit in session.commits if commit.id == found.record["commit"])
+    profile = get_profile(found.record["profile"])
+    output = explanation = said = None
+    try:
+        with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+            output, explanation = recall.explain(commit, profile, {**row, **place}, Path(folder))
+    except InputError as error:  # the scores are still worth seeing
+        said = str(error)
+    if form == "json":
+        sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None
+        emit(json_line({**row, "explanation": sections, "output": output, "note": said}), target)
+        return
+    emit(explain_text(row, output, explanation, said, form), target)

@@ -1,0 +1,85 @@
+"""Options that several commands share, and how a result leaves the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from rageval_batch.errors import InputError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+DEFAULT_STORE = "runs"
+
+
+def store_option(command: Command) -> Command:
+    """--store"""
+    return click.option(
+        "--store", default=DEFAULT_STORE, show_default=True, envvar="RAGEVAL_STORE", help="Folder of the store."
+    )(command)
+
+
+def picking_options(command: Command) -> Command:
+    """-p and --eval-set, where a store may hold several."""
+    command = click.option("--eval-set", help="Name, version or hash of the eval set; else the newest.")(command)
+    return click.option("-p", "--profile", "profile_name", help="Profile; else that of the newest result.")(command)
+
+
+def output_options(*formats: str) -> Callable[[Command], Command]:
+    """--format and -o."""
+
+    def add(command: Command) -> Command:
+        command = click.option("-o", "--output", "target", help="Write to this file in place of stdout.")(command)
+        return click.option(
+            "--format", "form", type=click.Choice(formats), default=formats[0], show_default=True, help="Output format."
+        )(command)
+
+    return add
+
+
+def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """k=v options as a mapping."""
+    out = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise InputError(f"{option} {item}: write it as name=value.")
+        out[name.strip()] = value
+    return out
+
+
+def emit(text: str, target: str | None) -> None:
+    """Write text to a file or stdout."""
+    if target is None:
+        click.echo(text)
+        return
+    try:
+        Path(target).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write {target}: {error.strerror}.") from error
+
+
+def emit_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str], form: str, target: str | None) -> None:
+    """Write rows in a format; Parquet needs a file."""
+    from rageval_batch.report import formats
+
+    if form == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(formats.to_arrow(rows, columns), parquet_target(target))
+        return
+    emit(formats.render(rows, columns, form), target)
+
+
+def parquet_target(target: str | None) -> str:
+    """The file that Parquet goes to."""
+    if target is None:
+        raise InputError("--format parquet needs a file: add -o FILE.parquet.")
+    return target
+
+
+def say(text: str) -> None:
+    """A message for people, on stderr."""
+    click.echo(text, err=True)

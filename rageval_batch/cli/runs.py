@@ -1,0 +1,56 @@
+"""`rageval runs` and `rageval show`."""
+
+from __future__ import annotations
+
+import click
+
+from rageval_batch.cli.options import emit, emit_rows, output_options, picking_options, store_option
+from rageval_batch.errors import StoreError
+
+_COLUMNS = ("run_id", "profile", "score", "n", "eval_set", "created_at", "commit")
+
+
+@click.command()
+@store_option
+@picking_options
+@output_options("table", "json", "jsonl", "csv", "md", "parquet")
+def runs(store: str, profile_name: str | None, eval_set: str | None, form: str, target: str | None) -> None:
+    """List the runs of a store with their scores, newest last.
+
+    \b
+    Example:
+      rageval runs --store runs
+    """
+    from rageval_batch.catalog import open_store
+    from rageval_batch.results import scored_runs
+
+    with open_store(store, functions=False) as session:
+        rows = scored_runs(session, profile_name, eval_set)
+    if not rows:
+        raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
+    columns = list(rows[0]) if form in ("json", "jsonl", "csv", "parquet") else list(_COLUMNS)
+    emit_rows(rows, columns, form, target)
+
+
+@click.command()
+@click.argument("run")
+@store_option
+@picking_options
+@output_options("table", "json", "md")
+def show(run: str, store: str, profile_name: str | None, eval_set: str | None, form: str, target: str | None) -> None:
+    """Show one RUN: its record, summary, metrics, failures and confusions. RUN@COMMIT is an older result.
+
+    \b
+    Example:
+      rageval show adapter-good --format json
+    """
+    from rageval_batch.catalog import open_store
+    from rageval_batch.profiles import get_profile
+    from rageval_batch.report.cells import json_line
+    from rageval_batch.report.show import show_text
+    from rageval_batch.results import find_run, summarize
+
+    with open_store(store, functions=False, named=[run]) as session:
+        found = find_run(session, run, profile_name, eval_set)
+        summary = summarize(session, found, get_profile(found.record["profile"]).summary)
+    emit(json_line(summary.as_dict()) if form == "json" else show_text(summary, form), target)

@@ -1,0 +1,199 @@
+"""`rageval score` and `rageval rescore`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval_batch.cli.options import emit, emit_rows, output_options, pairs, picking_options, say, store_option
+from rageval_batch.cli.progress import Progress
+from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
+
+if TYPE_CHECKING:
+    from rageval_batch.store import Store
+    from rageval_batch.sweep import Job, Outcome
+
+FEW = 12  # runs that are all shown; of more, the best and the worst
+_FORMATS = ("table", "json", "jsonl", "csv", "md")
+
+
+def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
+    """Parameters of a TOML or JSON file, then those of the command line."""
+    from rageval_batch.config import read_config
+
+    return {**(read_config(file) if file else {}), **pairs(given, "--param")}
+
+
+@click.command()
+@click.argument("outputs", nargs=-1, required=True)
+@click.option("-p", "--profile", "profile_name", required=True, help="How to score; see rageval profiles.")
+@click.option("-q", "--questions", multiple=True, required=True, help="Question file of the eval set.")
+@click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
+@store_option
+@click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter of the profile.")
+@click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
+@click.option("--meta", multiple=True, metavar="K=V", help="Metadata of all runs, e.g. index_version=7.")
+@click.option("--run-meta", "run_meta_file", help="Metadata of single runs: rows with run_id.")
+@click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
+@click.option("--source", "document", help="The document that answers were drawn from: its hash goes into the record.")
+@click.option("--keep-inputs", is_flag=True, help="Keep a copy of answers, questions and contexts in the store.")
+@click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
+@output_options(*_FORMATS)
+def score(
+    outputs: tuple[str, ...],
+    profile_name: str,
+    questions: tuple[str, ...],
+    contexts: tuple[str, ...],
+    store: str,
+    given_params: tuple[str, ...],
+    params_file: str | None,
+    meta: tuple[str, ...],
+    run_meta_file: str | None,
+    prompt: str | None,
+    document: str | None,
+    keep_inputs: bool,
+    strict: bool,
+    form: str,
+    target: str | None,
+) -> int:
+    """Score OUTPUTS (files, folders, globs, - for JSONL on stdin) and commit the result to the store.
+
+    The same command again changes nothing; an interrupted one goes on where it stopped.
+
+    \b
+    Example:
+      rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
+    """
+    from rageval_batch import provenance, sources
+    from rageval_batch.profiles import get_profile
+    from rageval_batch.store import Store
+    from rageval_batch.sweep import Job
+
+    profile = get_profile(profile_name)
+    params = profile.read_params(_params(given_params, params_file))
+    given = provenance.Given(
+        pairs(meta, "--meta"),
+        provenance.read_run_meta(run_meta_file) if run_meta_file else {},
+        provenance.read_prompt(prompt) if prompt else {},
+    )
+    place = Store(store)
+    with sources.opened(outputs) as files:
+        job = Job(
+            profile,
+            params,
+            files,
+            sources.sources(questions),
+            sources.sources(contexts) if contexts else [],
+            sources.any_file(document) if document else None,
+            given,
+            keep_inputs,
+        )
+        outcome = _run(job, place)
+    _report(place, outcome, form, target)
+    if strict and outcome.counts.rejected_rows:
+        say(f"--strict: {outcome.counts.rejected_rows:,} rows were rejected; see rageval sql 'from rejects'.")
+        return EXIT_BAD_INPUT
+    return EXIT_OK
+
+
+@click.command()
+@click.argument("runs", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All current runs of the profile.")
+@click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter to change.")
+@click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
+@store_option
+@picking_options
+@output_options(*_FORMATS)
+def rescore(
+    runs: tuple[str, ...],
+    every: bool,
+    given_params: tuple[str, ...],
+    params_file: str | None,
+    store: str,
+    profile_name: str | None,
+    eval_set: str | None,
+    form: str,
+    target: str | None,
+) -> int:
+    """Score the inputs of RUNS again with other parameters, as a new commit.
+
+    \b
+    Example:
+      rageval rescore --all --param json_mode=lenient
+    """
+    from rageval_batch import recall
+    from rageval_batch.catalog import open_store
+    from rageval_batch.profiles import get_profile
+    from rageval_batch.results import find_run, matching_runs
+    from rageval_batch.store import Store
+
+    if bool(runs) == every:
+        raise InputError("Name the runs to score again, or give --all.")
+    place = Store(store)
+    commits = {commit.id: commit for commit in place.require()}
+    with open_store(store, functions=False, named=runs) as session:
+        found = [find_run(session, name, profile_name, eval_set) for name in runs]
+        found = found or matching_runs(session, profile_name, eval_set)
+    if not found:
+        raise InputError(f"The store {store} has no run of that profile or eval set. See rageval runs.")
+    by_commit: dict[str, set[str]] = {}
+    for run in found:
+        by_commit.setdefault(run.record["commit"], set()).add(
+            run.record["run_id"].removesuffix(f"@{run.record['commit']}")
+        )
+    changed = _params(given_params, params_file)
+    for commit_id, names in sorted(by_commit.items()):
+        commit = commits[commit_id]
+        profile = get_profile(commit.manifest["profile"])
+        with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+            outcome = _run(recall.job_of(commit, profile, changed, frozenset(names), Path(folder)), place)
+        _report(place, outcome, form, target)
+    return EXIT_OK
+
+
+def _run(job: Job, store: Store) -> Outcome:
+    from rageval_batch import sweep
+
+    progress = Progress("scored")
+    try:
+        return sweep.run(job, store, progress)
+    finally:
+        progress.close()
+
+
+def _report(store: Store, outcome: Outcome, form: str, target: str | None) -> None:
+    """What became of the rows, on stderr; a line a run, on stdout."""
+    from rageval_batch.catalog import open_store
+    from rageval_batch.profiles import get_profile
+    from rageval_batch.results import commit_lines, summaries
+
+    counts, commit = outcome.counts, outcome.commit
+    if not outcome.created:
+        say(f"Nothing to do: commit {commit.id} has this already.")
+    if outcome.resumed_parts:
+        say(f"Went on with an interrupted sweep: {outcome.resumed_parts} parts were scored already.")
+    say(
+        f"{counts.rows_read:,} rows read = {counts.score_rows:,} score rows - {counts.missing_rows:,} missing outputs "
+        f"+ {counts.rejected_rows:,} rejected"
+    )
+    profile = get_profile(commit.manifest["profile"])
+    with open_store(store.path, functions=False) as session:
+        if form in ("json", "jsonl"):
+            found = [result.as_dict() for result in summaries(session, commit.id, profile.summary)]
+            from rageval_batch.report.cells import json_line
+
+            if form == "json":
+                emit(json_line(found[0] if len(found) == 1 else found), target)
+            else:
+                emit("\n".join(map(json_line, found)), target)
+            return
+        lines = commit_lines(session, commit.id, {name: profile.summary[name] for name in profile.headline})
+    columns = ["run_id", *profile.headline, "answered", "questions"]
+    shown = lines if form == "csv" or len(lines) <= FEW else [*lines[: FEW // 2], *lines[-FEW // 2 :]]
+    emit_rows(shown, columns, form, target)
+    if len(shown) < len(lines):
+        say(f"{len(lines):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")
+    say(f"Committed {commit.id} to {store.path}." if outcome.created else f"Store: {store.path}.")

@@ -1,0 +1,38 @@
+"""`rageval sql`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rageval_batch.cli.options import emit_rows, output_options, parquet_target, say, store_option
+
+MOST_ROWS = 200  # of a table on the screen
+
+
+@click.command()
+@click.argument("query")
+@store_option
+@output_options("table", "csv", "json", "jsonl", "md", "parquet")
+def sql(query: str, store: str, form: str, target: str | None) -> None:
+    """Ask a store in SQL: all views and macros, and the scorer's own functions.
+
+    Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
+    tallies, commits, and one a profile. Functions: bigram_jaccard, soft_match, squash, keywords, keyword_hits.
+
+    \b
+    Example:
+      rageval sql "select run_id, score from leaderboard order by rank limit 5"
+    """
+    from rageval_batch.catalog import open_store
+
+    with open_store(store) as session:
+        if form == "parquet":
+            session.copy_to_parquet(query, Path(parquet_target(target)))
+            return
+        table = session.sql(query)
+    shown = table if form != "table" or target else table.slice(0, MOST_ROWS)
+    emit_rows(shown.to_pylist(), table.column_names, form, target)
+    if shown.num_rows < table.num_rows:
+        say(f"{table.num_rows:,} rows; the first {MOST_ROWS} are shown. --format csv or -o FILE gives all.")

@@ -1,0 +1,137 @@
+"""The inputs of a commit, found again: the copy that the store keeps, or the files by path if they are unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from rageval_batch import evalset, readers
+from rageval_batch.errors import InputError
+from rageval_batch.profile import Explanation, Profile
+from rageval_batch.provenance import Given
+from rageval_batch.readers import LIST
+from rageval_batch.sources import Source, any_file, source
+from rageval_batch.store import Commit
+from rageval_batch.sweep import Job
+from rageval_batch.tables import BATCH, CHUNKS, OUTPUT
+
+
+def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
+    """The file of a reference; InputError if it is gone or says something else now."""
+    name = reference["name"]
+    if reference["path"] is None:
+        raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
+    if not Path(reference["path"]).is_file():
+        raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
+    file = opened(reference["path"]).measured()
+    if file.sha256 != reference["sha256"]:
+        raise InputError(f"{name} has changed since it was scored. Put the old file back, or score the new one.")
+    return replace(file, name=name)
+
+
+def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[Source]:
+    kept = commit.files(role)
+    if kept:
+        return [source(reference["name"], at) for reference, at in zip(references, kept, strict=True)]
+    return [_unchanged(reference) for reference in references]
+
+
+def question_files(commit: Commit) -> list[Source]:
+    """The question files of a commit."""
+    return _files(commit, "kept_questions", commit.manifest["questions"]["files"])
+
+
+def context_files(commit: Commit) -> list[Source]:
+    """The context files of a commit."""
+    return _files(commit, "kept_contexts", commit.manifest["contexts"]["files"])
+
+
+def output_files(commit: Commit, folder: Path) -> list[Source]:
+    """The output files of a commit; kept answers are written out again, into the folder."""
+    kept = commit.files("kept_outputs")
+    if not kept:
+        return [_unchanged(reference) for reference in commit.manifest["inputs"]]
+    target = folder / "kept.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"copy (select g.run_id, question_id, g.repeat, output, chunks from "
+            f"(select unnest(given_by) as g, question_id, output, chunks from read_parquet('{_quoted(kept[0])}'))) "
+            f"to '{_quoted(target)}' (format parquet)"
+        )
+    return [source(target)]
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
+    """The job that scores runs of a commit again with some parameters changed."""
+    manifest = commit.manifest
+    params = profile.read_params({**manifest["params"], **changed})
+    document = manifest["source"]
+    return Job(
+        profile,
+        params,
+        output_files(commit, folder),
+        question_files(commit),
+        context_files(commit),
+        _unchanged(document, any_file) if document else None,
+        Given(**manifest["given"]),
+        bool(commit.files("kept_outputs")),
+        runs,
+    )
+
+
+# --- one answer -----------------------------------------------------------------------------------------------------
+
+
+def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path) -> tuple[str | None, Explanation]:
+    """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
+    eval_set = evalset.read_questions(question_files(commit))
+    own = None
+    if contexts := context_files(commit):
+        eval_set, own = evalset.with_contexts(eval_set, contexts, folder)
+    question = eval_set.ids.index(row["question_id"])
+    output, chunks = _answer(commit, row)
+    if chunks is None and own is not None:
+        chunks = own.chunks_for(pa.array([row["stored_id"]]), pa.array([row["question_id"]]))[0].as_py()
+    values = [row["stored_id"], question, row["repeat"], 0, 0, output, chunks]
+    batch = pa.RecordBatch.from_pylist([dict(zip(BATCH.names, values, strict=True))], schema=BATCH)
+    prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
+    return output, profile.explain(prepared, batch)
+
+
+def _answer(commit: Commit, row: dict[str, Any]) -> tuple[str | None, str | None]:
+    """(output, its own chunks) of a score row."""
+    if row["input"] is None:
+        raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}'.")
+    if kept := commit.files("kept_outputs"):
+        return _kept_answer(kept[0], row)
+    file = _unchanged(commit.manifest["inputs"][row["input"]])
+    for block in readers.read_blocks(file):
+        if (found := np.flatnonzero(block.lines == row["line"])).size:
+            at = int(found[0])
+            chunks = block.field(CHUNKS)
+            own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
+            return block.field(OUTPUT).text[at].as_py(), own
+    raise InputError(f"{file.name} has no line {row['line']} any more.")
+
+
+def _kept_answer(path: Path, row: dict[str, Any]) -> tuple[str | None, str | None]:
+    query = """
+        select output, chunks from read_parquet($path)
+        where question_id = $question and list_contains(given_by, {run_id: $run, repeat: $repeat::integer})
+    """
+    given = {"path": str(path), "question": row["question_id"], "run": row["stored_id"], "repeat": row["repeat"]}
+    with duckdb.connect() as connection:
+        found = connection.execute(query, given).fetchone()
+    if found is None:
+        raise InputError(f"The kept inputs have no answer of '{row['stored_id']}' to '{row['question_id']}'.")
+    return found[0], found[1]

@@ -1,0 +1,94 @@
+"""Single values and their width on a screen."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+_WIDE = frozenset("WF")
+_INVISIBLE = frozenset(("Mn", "Me", "Cf"))
+
+
+def width(text: str) -> int:
+    """Columns that a text takes on a terminal: two for wide characters, none for marks."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.category(c) in _INVISIBLE else 2 if unicodedata.east_asian_width(c) in _WIDE else 1
+        for c in text
+    )
+
+
+def fitted(text: str, room: int) -> str:
+    """The text, cut with an ellipsis to at most `room` columns."""
+    if width(text) <= room:
+        return text
+    kept, used = [], 1
+    for c in text:
+        used += width(c)
+        if used > room:
+            break
+        kept.append(c)
+    return "".join(kept) + "…"
+
+
+def padded(text: str, room: int, right: bool = False) -> str:
+    """The text filled with spaces to `room` columns."""
+    gap = " " * max(0, room - width(text))
+    return gap + text if right else text + gap
+
+
+def visible(text: str) -> str:
+    """Control and direction characters written as escapes, so that data cannot move the cursor or hide text."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shown(value: Any) -> str:
+    """A value for people, rounded."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, dict | list):
+        return visible(json.dumps(plain(value), ensure_ascii=False))
+    return visible(str(value))
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.4f}" if abs(value) <= 1 else f"{value:.2f}"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it, unrounded."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        if value and all(isinstance(part, tuple) and len(part) == 2 for part in value):  # an Arrow map
+            return {str(name): plain(part) for name, part in value}
+        return [plain(part) for part in value]
+    return value
+
+
+def json_line(value: Any) -> str:
+    """One JSON value on one line."""
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)

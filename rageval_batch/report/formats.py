@@ -1,0 +1,112 @@
+"""Rows as table, json, jsonl, csv, md or parquet."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rageval_batch.report.cells import fitted, json_line, padded, plain, shown, visible, width
+
+FORMATS = ("table", "json", "jsonl", "csv", "md", "parquet")
+NARROWEST = 80
+_LEAST = 4
+_GAP = 2
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def screen_width() -> int:
+    """Columns to fit into: those of the terminal, and eighty where there is none."""
+    return max(40, shutil.get_terminal_size((NARROWEST, 24)).columns)
+
+
+def table(rows: Sequence[dict[str, Any]], columns: Sequence[str], room: int | None = None) -> str:
+    """Aligned columns that fit the screen: the widest texts are cut first, numbers never."""
+    if not columns:
+        return ""
+    cells = [[shown(row.get(name)) for name in columns] for row in rows]
+    numeric = [
+        all(isinstance(row.get(name), int | float | None) and not isinstance(row.get(name), bool) for row in rows)
+        and any(row.get(name) is not None for row in rows)
+        for name in columns
+    ]
+    widths = [max([width(name), *(width(line[k]) for line in cells)]) for k, name in enumerate(columns)]
+    _shrink(widths, numeric, (room or screen_width()) - _GAP * (len(columns) - 1))
+    lines = [list(columns), *cells]
+    return "\n".join(
+        (" " * _GAP)
+        .join(padded(fitted(cell, widths[k]), widths[k], numeric[k]) for k, cell in enumerate(line))
+        .rstrip()
+        for line in lines
+    )
+
+
+def _shrink(widths: list[int], fixed: list[bool], room: int) -> None:
+    """Take columns off the widest texts until all fits or nothing can be cut any more."""
+    free = [k for k in range(len(widths)) if not fixed[k]]
+    while sum(widths) > room:
+        widest = max(free, key=lambda k: widths[k], default=None)
+        if widest is None or widths[widest] <= _LEAST:
+            return
+        widths[widest] -= 1
+
+
+def csv_text(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    """CSV with a header; a text that a spreadsheet would run as a formula gets an apostrophe in front."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_csv_cell(row.get(name)) for name in columns])
+    return out.getvalue().rstrip("\n")
+
+
+def _csv_cell(value: Any) -> Any:
+    value = plain(value)
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return "'" + value
+    if isinstance(value, dict | list):
+        return json_line(value)
+    return value
+
+
+def markdown(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    """A Markdown table; texts cannot break out of their cell."""
+    lines = ["| " + " | ".join(map(_md_cell, columns)) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(_md_cell(shown(row.get(name))) for name in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _md_cell(text: str) -> str:
+    escaped = html.escape(visible(text), quote=False)
+    for c in "\\`*_[]|":
+        escaped = escaped.replace(c, "\\" + c)
+    return escaped
+
+
+def titled(name: str, form: str) -> str:
+    """The heading of a part."""
+    return f"### {name}" if form == "md" else f"{name}\n{'-' * len(name)}"
+
+
+def render(rows: Sequence[dict[str, Any]], columns: Sequence[str], form: str) -> str:
+    """Rows in one of the text formats."""
+    if form == "json":
+        return "[" + ",\n ".join(json_line({name: row.get(name) for name in columns}) for row in rows) + "]"
+    if form == "jsonl":
+        return "\n".join(json_line({name: row.get(name) for name in columns}) for row in rows)
+    if form == "csv":
+        return csv_text(rows, columns)
+    if form == "md":
+        return markdown(rows, columns)
+    return table(rows, columns)
+
+
+def to_arrow(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pa.Table:
+    """Rows as Arrow, for Parquet."""
+    return pa.table({name: [row.get(name) for row in rows] for name in columns})

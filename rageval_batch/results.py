@@ -1,0 +1,167 @@
+"""What the store says of runs, as frozen results: which run is meant, its record, its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_batch.analytics import Session
+from rageval_batch.errors import StoreError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was asked for: its record in the store."""
+
+    record: dict[str, Any]
+
+    @property
+    def key(self) -> dict[str, str]:
+        """What picks its rows out of a view."""
+        return {name: self.record[name] for name in ("run_id", "profile", "eval_set")}
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run: its record, the profile's summary, every metric, failures and what was counted beside."""
+
+    run: Run
+    summary: dict[str, float | int | None]
+    metrics: list[dict[str, Any]]
+    fail_reasons: list[dict[str, Any]]
+    tallies: list[dict[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """One object with everything, unrounded."""
+        return {
+            **self.run.record,
+            **self.summary,
+            "metrics": {row["metric"]: {k: v for k, v in row.items() if k != "metric"} for row in self.metrics},
+            "fail_reasons": {row["fail_reason"]: row["n"] for row in self.fail_reasons},
+            "tallies": self.tallies,
+        }
+
+
+_MOST_TALLIES = 20
+_OF_RUN = "run_id = $run_id and profile = $profile and eval_set = $eval_set"
+
+
+def find_run(session: Session, name: str, profile: str | None = None, eval_set: str | None = None) -> Run:
+    """The run of that name: of several profiles or eval sets the newest; StoreError where there is none."""
+    found = matching_runs(session, profile, eval_set, name)
+    if found:
+        return found[-1]
+    known = [row["run_id"] for row in session.rows("select distinct run_id from runs order by 1 limit 200")]
+    if not known:
+        raise StoreError(f"The store {session.store.path} has no runs. Score some first with rageval score.")
+    if name in known:
+        raise StoreError(f"Run '{name}' is there, but not with this profile or eval set. See rageval runs.")
+    raise StoreError(did_you_mean("run", name, known))
+
+
+def matching_runs(
+    session: Session, profile: str | None = None, eval_set: str | None = None, name: str | None = None
+) -> list[Run]:
+    """The current runs, oldest first, of a name, profile or eval set (its name, version, or the start of its hash)."""
+    query = """
+        select * from runs
+        where ($name is null or run_id = $name)
+          and ($profile is null or profile = $profile)
+          and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set
+               or starts_with(questions_sha256, $eval_set))
+        order by commit, run_id
+    """
+    rows = session.rows(query, {"name": name, "profile": profile, "eval_set": eval_set})
+    return [Run(row) for row in rows]
+
+
+def summarize(session: Session, run: Run, named: Mapping[str, tuple[str, str]]) -> RunSummary:
+    """The summary of a run; `named` are the profile's own names for statistics of metrics."""
+    metrics = session.rows(
+        f"select * exclude (run_id, profile, eval_set) from run_summary where {_OF_RUN} order by metric", run.key
+    )
+    by_name = {row["metric"]: row for row in metrics}
+    summary: dict[str, float | int | None] = {
+        "question_count": run.record["question_count"],
+        "answered_count": run.record["answered_count"],
+    }
+    for name, (metric, stat) in named.items():
+        summary[name] = by_name[metric][stat]
+    return RunSummary(
+        run,
+        summary,
+        metrics,
+        session.rows(f"select fail_reason, n, share from fail_reasons where {_OF_RUN} order by n desc, 1", run.key),
+        session.rows(
+            f"select kind, got, expected, n from tallies where {_OF_RUN} "
+            f"order by n desc, kind, got, expected limit {_MOST_TALLIES}",
+            run.key,
+        ),
+    )
+
+
+def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """A line for every run of a commit, best first: the named statistics, answers and questions."""
+    wanted = sorted({metric for metric, _ in named.values()} | {"score"})
+    rows = session.rows(
+        """
+        select r.run_id, r.answered_count, r.question_count, s.* exclude (run_id, profile, eval_set)
+        from runs r
+        join run_summary s on s.run_id = r.run_id and s.profile = r.profile and s.eval_set = r.eval_set
+        where r.commit = $commit and s.metric in (select unnest($wanted))
+        """,
+        {"commit": commit, "wanted": wanted},
+    )
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        line = lines.setdefault(
+            row["run_id"],
+            {"run_id": row["run_id"], "answered": row["answered_count"], "questions": row["question_count"]},
+        )
+        for name, (metric, stat) in named.items():
+            if metric == row["metric"]:
+                line[name] = row[stat]
+    first = next(iter(named))
+    return sorted(
+        lines.values(), key=lambda line: (-(line[first] if line[first] is not None else -1e300), line["run_id"])
+    )
+
+
+def summaries(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[RunSummary]:
+    """The summaries of all runs of a commit."""
+    rows = session.rows("select * from runs where commit = $commit order by run_id", {"commit": commit})
+    return [summarize(session, Run(row), named) for row in rows]
+
+
+def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> list[dict[str, Any]]:
+    """The record of every current run with its score, oldest first."""
+    scores = {
+        (row["run_id"], row["profile"], row["eval_set"]): row
+        for row in session.rows("select run_id, profile, eval_set, score, n from leaderboard")
+    }
+    out = []
+    for run in matching_runs(session, profile, eval_set):
+        scored = scores[run.record["run_id"], run.record["profile"], run.record["eval_set"]]
+        out.append({**run.record, "score": scored["score"], "n": scored["n"]})
+    return out
+
+
+def score_row(session: Session, run: Run, question: str, repeat: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the score row of one answer, where its input stands); StoreError where the run has no such row."""
+    rows = session.rows(
+        f"""
+        select v.*, s.run_id as stored_id, s.input, s.line
+        from {run.record["profile"]} v
+        join current_runs r on r.run_id = v.run_id and r.eval_set = v.eval_set
+        join stored_{run.record["profile"]} s
+            on s.commit = r.commit and s.run_id = r.stored_id and s.question_id = v.question_id and s.repeat = v.repeat
+        where v.run_id = $run_id and v.eval_set = $eval_set and r.profile = $profile
+          and v.question_id = $question and v.repeat = $repeat
+        """,
+        {**run.key, "question": question, "repeat": repeat},
+    )
+    if not rows:
+        raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
+    place = {name: rows[0].pop(name) for name in ("stored_id", "input", "line")}
+    return rows[0], place
