@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from rageval_batch.errors import InputError, StoreError
+from rageval_batch.sqlfiles import definition
 from rageval_batch.store import Commit, Store
 from rageval_batch.strings import LARGE
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
@@ -39,6 +39,7 @@ class MetricRow:
     null_counts_as: float | None
     numerator: str | None
     denominator: str | None
+    column: str | None = None  # where its values are not in a column of its name
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,7 @@ class ProfileRow:
     run_stat: str
     score_top: float
     metrics: tuple[MetricRow, ...]
-
-
-def sql_folder() -> Path:
-    """Where the SQL files are: inside an installed package, or beside it in a checkout."""
-    package = Path(__file__).parent
-    inside = package / "sql"
-    return inside if inside.is_dir() else package.parent / "sql"
-
-
-@lru_cache(maxsize=64)
-def _definition(name: str) -> str:
-    return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8")
+    views: tuple[str, ...] = ()  # files of views that build on its own
 
 
 class Session:
@@ -78,11 +68,13 @@ class Session:
         settings: Any = {"memory_limit": MEMORY}
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
+        self._create_functions(_OF_VIEWS)
         self._create_base()
-        for name in (*_FIRST, *(row.profile for row in self._catalog), *_REST):
-            self._connection.execute(_definition(name))
+        own = [name for row in self._catalog for name in row.views]
+        for name in (*_FIRST, *(row.profile for row in self._catalog), *_REST, *own):
+            self._connection.execute(definition(name))
         if functions:
-            self._create_functions()
+            self._create_functions(_FUNCTIONS)
 
     def __enter__(self) -> Session:
         return self
@@ -177,9 +169,9 @@ class Session:
         except duckdb.Error as error:
             raise StoreError(f"The store {self.store.path} has a file that cannot be read: {error}") from error
 
-    def _create_functions(self) -> None:
-        """The scorer's own functions, over Arrow columns."""
-        for name, (function, arguments, result) in _FUNCTIONS.items():
+    def _create_functions(self, functions: dict[str, tuple[Callable[..., pa.Array], list[Any], str]]) -> None:
+        """Functions of our own, over Arrow columns."""
+        for name, (function, arguments, result) in functions.items():
             kind: Any = {"type": "arrow", "null_handling": "special"}
             self._connection.create_function(name, function, arguments, result, **kind)
             self._registered.append(name)
@@ -198,7 +190,7 @@ def _long(row: ProfileRow, metric: MetricRow) -> str:
     )
     return (
         f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, '{metric.metric}' as metric, "
-        f"{metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
+        f"{metric.column or metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
         f"from stored_{row.profile}"
     )
 
@@ -267,4 +259,16 @@ _FUNCTIONS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
     "squash": (_of_one("squash"), ["VARCHAR"], "VARCHAR"),
     "keywords": (_of_one("keyword_lists"), ["VARCHAR"], "VARCHAR[]"),
     "keyword_hits": (_of_two("keyword_hits"), ["VARCHAR", "VARCHAR"], "INTEGER"),
+}
+
+
+def _mean_interval(column: Any) -> pa.Array:
+    from rageval_batch import intervals
+
+    return intervals.mean_intervals(_whole(column))
+
+
+# Functions that views stand on, so they are there in every session.
+_OF_VIEWS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
+    "mean_interval": (_mean_interval, ["DOUBLE[]"], "STRUCT(low DOUBLE, high DOUBLE)"),
 }

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from rageval_batch.catalog import open_store
+from rageval_batch.errors import InputError
 from rageval_batch.profiles import get_profile
 from rageval_batch.sources import Source, frame_source, sources
 from rageval_batch.store import Store
@@ -30,8 +31,8 @@ class Scores:
 
 def score(
     outputs: Any,
-    questions: Any,
-    profile: str,
+    questions: Any = None,
+    profile: str = "",
     contexts: Any = None,
     params: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -39,11 +40,13 @@ def score(
 ) -> Scores:
     """Score frames (Polars, Arrow, pandas, lists of dicts) or files; with `store`, as a commit there."""
     chosen = get_profile(profile)
+    if questions is None and chosen.records is None:
+        raise InputError(f"Profile {chosen.name} needs questions.")
     job = Job(
         chosen,
         chosen.read_params(params or {}),
-        _sources(outputs, "outputs"),
-        _sources(questions, "questions"),
+        _sources(outputs, "outputs", chosen.records is not None and chosen.records.whole_files),
+        _sources(questions, "questions") if questions is not None else [],
         _sources(contexts, "contexts") if contexts is not None else [],
     )
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
@@ -68,11 +71,11 @@ def _frame(table: Any) -> pl.DataFrame:
     return frame
 
 
-def _sources(given: Any, name: str) -> list[Source]:
+def _sources(given: Any, name: str, whole_json: bool = False) -> list[Source]:
     if isinstance(given, str | os.PathLike):
-        return sources([given])
+        return sources([given], whole_json)
     if isinstance(given, Iterable) and all(isinstance(part, str | os.PathLike) for part in _first(given)):
-        return sources(given)
+        return sources(given, whole_json)
     return [frame_source(given, name)]
 
 

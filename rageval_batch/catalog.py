@@ -23,6 +23,7 @@ def catalog() -> list[ProfileRow]:
             profile.run_stat,
             profile.score_top,
             tuple(_metric_row(profile.name, metric) for metric in profile.metrics),
+            views=profile.views,
         )
         for profile in PROFILES.values()
     ]
@@ -30,8 +31,9 @@ def catalog() -> list[ProfileRow]:
 
 def _metric_row(profile: str, metric: Metric) -> MetricRow:
     return MetricRow(
-        profile, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator, metric.denominator
-    )
+        profile, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator, metric.denominator,
+        metric.column,
+    )  # fmt: skip
 
 
 def open_store(path: str | os.PathLike[str] = "runs", functions: bool = True, named: Iterable[str] = ()) -> Session:

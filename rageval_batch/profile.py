@@ -6,11 +6,12 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from rageval_batch.config import read_config
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
 from rageval_batch.tables import EvalSet
 
@@ -22,17 +23,20 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Param:
-    """A named setting of a profile; its type is that of its default."""
+    """A named setting of a profile; its type is that of its default. A table is given as a TOML or JSON file."""
 
     name: str
-    default: str | int | float
+    default: str | int | float | dict[str, Any]
     doc: str
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    problems: Callable[[dict[str, Any]], list[str]] | None = None  # what is wrong with a table
 
-    def read(self, given: Any) -> str | int | float:
+    def read(self, given: Any) -> Any:
         """The value of what the user gave, as text or already typed; InputError with what is allowed."""
+        if isinstance(self.default, dict):
+            return self._table(given)
         value = self._typed(given)
         if self.choices and value not in self.choices:
             raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
@@ -42,6 +46,13 @@ class Param:
             raise InputError(f"Parameter {self.name}={given} is too small. Give a number of at least {self.low:g}.")
         if self.high is not None and value > self.high:
             raise InputError(f"Parameter {self.name}={given} is too large. Give a number of at most {self.high:g}.")
+        return value
+
+    def _table(self, given: Any) -> dict[str, Any]:
+        value: dict[str, Any] = given if isinstance(given, dict) else read_config(str(given))
+        if self.problems is not None and (found := self.problems(value)):
+            where = f"{self.name}={given}" if not isinstance(given, dict) else self.name
+            raise InputError(f"Parameter {where} cannot be used: {'; '.join(found)}.")
         return value
 
     def _typed(self, given: Any) -> str | int | float:
@@ -80,6 +91,7 @@ class Metric:
     null_counts_as: float | None = None  # None: a null is left out of the mean; a number: it counts as that
     numerator: str | None = None
     denominator: str | None = None
+    column: str | None = None  # the column that has its value, where that is not called like the metric
 
 
 @dataclass(frozen=True)
@@ -123,6 +135,22 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Records:
+    """For rows that say themselves what they are about: no question list is needed, none is rejected for its key."""
+
+    keys: tuple[str, ...]  # text columns of the outputs that reach the batch, null where a row has none
+    carried: tuple[Column, ...]  # columns that scoring makes for `settle`, which takes them off
+    settle: str  # table macro of sql/ over `rows` (all score rows of a job) and `listed`: the rows as they are stored
+    log: str  # table macro of sql/ over `rows` and `stored`: run_id, question_count, answered_count, meta
+    listed: tuple[str, ...]  # columns of the list (-q) of what should be there
+    read_list: Callable[[pa.Table], pa.Table]  # the list as `settle` wants it
+    texts: tuple[str, str]  # columns of the texts (-c) that rows are about: key and text
+    order: tuple[str, ...]  # how the rows of a commit are sorted
+    whole_files: bool = False  # a .json file of outputs is one output; its name stands in the column `file`
+    archive: tuple[str, str] | None = None  # columns that say whether a row is valid, and if not, why
+
+
+@dataclass(frozen=True)
 class Profile:
     """A scoring system: what it reads, what it computes, what a run must reach."""
 
@@ -143,11 +171,15 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    columns_for: Callable[[Params], tuple[Column, ...]] | None = None  # where parameters change the columns
+    records: Records | None = None
+    views: tuple[str, ...] = ()  # views of sql/ that only this profile has, in the order in which they build
+    shown_views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those that `show` has, and their columns
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns}
         for metric in self.metrics:
-            for name in (metric.name, metric.numerator, metric.denominator):
+            for name in (metric.column or metric.name, metric.numerator, metric.denominator):
                 if name is not None and name not in known:
                     raise DeclarationError(f"profile {self.name}: metric column '{name}' is not declared")
         measured = {metric.name for metric in self.metrics}
@@ -167,6 +199,12 @@ class Profile:
         """The profile's own columns of a score row."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
+    def schema_for(self, params: Params) -> pa.Schema:
+        """The profile's own columns of a score row, with these parameters."""
+        columns = self.columns if self.columns_for is None else self.columns_for(params)
+        carried = self.records.carried if self.records else ()
+        return pa.schema([(column.name, column.type) for column in (*columns, *carried)])
+
     def read_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters, defaults filled in and checked; InputError for an unknown one."""
         known = {param.name: param for param in self.params}
@@ -177,8 +215,13 @@ class Profile:
 
     def signature(self, params: Params) -> str:
         """The parameters that are not at their defaults, readable; 'default' where all are."""
-        changed = [f"{p.name}={params[p.name]}" for p in self.params if params[p.name] != p.default]
+        changed = [f"{p.name}={_brief(params[p.name])}" for p in self.params if params[p.name] != p.default]
         return ",".join(changed) or "default"
+
+
+def _brief(value: Any) -> Any:
+    """A parameter in one word: a table by the start of its hash."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12] if isinstance(value, dict) else value
 
 
 def canonical_json(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from rageval_batch.profile import Explanation
@@ -26,8 +27,8 @@ def _pairs(values: dict[str, Any], form: str) -> str:
     )
 
 
-def show_text(summary: RunSummary, form: str) -> str:
-    """A run as a table or as Markdown."""
+def show_text(summary: RunSummary, form: str, shown_views: Mapping[str, tuple[str, ...]] | None = None) -> str:
+    """A run as a table or as Markdown; of views of its profile's own, these columns."""
     record = summary.run.record
     parts = [
         _pairs({name: record[name] for name in _RECORD} | dict(record["meta"]), form),
@@ -38,6 +39,9 @@ def show_text(summary: RunSummary, form: str) -> str:
     ]
     if summary.fail_reasons:
         parts += [titled("failures", form), render(summary.fail_reasons, ("fail_reason", "n", "share"), form)]
+    for name, columns in (shown_views or {}).items():
+        if rows := summary.views[name]:
+            parts += [titled(name, form), render(rows, columns, form)]
     if summary.tallies:
         parts += [titled("most often wrong", form), render(summary.tallies, ("kind", "got", "expected", "n"), form)]
     return "\n\n".join(parts)
