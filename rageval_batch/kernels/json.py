@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import HIGH_BITS, LOW_BITS, compiled, first_byte, load64, store64, zero_bytes
+from rageval_batch.compiled import HIGH_BITS, LOW_BITS, compiled, first_byte, kernel, load64, store64, zero_bytes
 from rageval_batch.strings import Bytes, Ints, Offsets
 
 OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL = range(7)
@@ -162,7 +162,7 @@ def _wider(values: Any, size: int) -> Any:
     return out
 
 
-@compiled
+@kernel
 def parse(data: Bytes, starts: Offsets, ends: Offsets, size: int) -> Any:
     """One pass over all rows, no recursion: the open containers are the chain of parents.
 
@@ -396,7 +396,7 @@ def unescape(data: Bytes, at: int, end: int, out: Bytes, to: int) -> int:
     return to
 
 
-@compiled
+@kernel
 def texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes, nodes: Ints) -> tuple[Bytes, Offsets]:
     size = 0
     for node in nodes:
@@ -425,7 +425,7 @@ def texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes, nodes: Int
     return out[:to], offsets
 
 
-@compiled
+@kernel
 def members(
     data: Bytes,
     parent: Ints,
@@ -467,7 +467,7 @@ def members(
     return found
 
 
-@compiled
+@kernel
 def elements_of_array(data: Bytes, at: int, end: int) -> tuple[Offsets, Offsets, Offsets, int, bool]:
     """The spans of the elements of the array that opens at `at`: (starts, stops, lines, position behind, closed).
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rageval_batch.compiled import LOW_BITS, compiled, first_byte, load64, zero_bytes
+from rageval_batch.compiled import LOW_BITS, compiled, first_byte, kernel, load64, zero_bytes
 from rageval_batch.kernels.spaces import _space
 from rageval_batch.strings import Bytes, Flags, Offsets
 
 _NEWLINES = LOW_BITS * np.uint64(10)
 
 
-@compiled
+@kernel
 def split_lines(data: Bytes, line: int) -> tuple[Offsets, Offsets, Offsets, int]:
     """(starts, ends, line numbers, next line number) of the lines of `data` that are not blank."""
     size = len(data)
@@ -61,7 +61,7 @@ def mark_first(seen: Flags, keys: Offsets) -> Flags:
     return out
 
 
-@compiled
+@kernel
 def valid_utf8(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
     """Whether each span is UTF-8: no stray, missing or overlong bytes, no surrogates; an empty span is."""
     out = np.ones(len(starts), np.bool_)
@@ -97,7 +97,7 @@ def valid_utf8(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
     return out
 
 
-@compiled
+@kernel
 def same_spans(data: Bytes, offsets: Offsets, other: Offsets) -> Flags:
     """Whether each string equals the string at index `other[i]`, byte for byte."""
     out = np.ones(len(other), np.bool_)
