@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
@@ -19,7 +20,7 @@ from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, source
 from rageval_batch.store import Commit
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, OUTPUT
+from rageval_batch.tables import BATCH, CHUNKS, OUTPUT, PROVENANCE
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
@@ -83,10 +84,19 @@ def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: froz
         question_files(commit),
         context_files(commit),
         _unchanged(document, any_file) if document else None,
-        Given(**manifest["given"]),
+        Given(run_meta=_run_metadata(commit)),
         bool(commit.files("kept_outputs")),
         runs,
     )
+
+
+def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
+    """What the runs of a commit are known to be: their new results say the same of themselves."""
+    out = {}
+    for row in pq.read_table(commit.files("runs")[0]).to_pylist():
+        named = {name: row[name] for name in PROVENANCE if row[name] is not None}
+        out[row["run_id"]] = {**dict(row["meta"]), **named}
+    return out
 
 
 # --- one answer -----------------------------------------------------------------------------------------------------

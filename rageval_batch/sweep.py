@@ -173,11 +173,11 @@ class _Sweep:
         if self.scored == 0:
             raise self._nothing_usable()
         start = time.process_time()
-        ready = self.staging.ready
         answered = self.ingest.answered()
         missing = sum(int((~flags).sum()) for flags in answered.values())
         counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
-        files = self._assemble(ready, answered, eval_set)
+        with self.staging.assembling() as ready:
+            files = self._assemble(ready, answered, eval_set)
         manifest = self._manifest(answered, counts, files)
         self.timing.write += time.process_time() - start
         again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
@@ -293,13 +293,13 @@ class _Sweep:
         """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
         assemble.write_parquet(
             self._rows("answers"), KEPT,
-            "select question_id, output, chunks, list({run_id, repeat} order by run_id, repeat) as given_by "
+            "select question_id, output, chunks, list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
             "from rows group by all order by question_id, output, chunks",
             ready / "kept_outputs.parquet",
         )  # fmt: skip
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
-            kept[role] = [f"{role}-{k}-{file.path.name}" for k, file in enumerate(files)]
+            kept[role] = [f"{role}-{k}-{Path(file.name).name}" for k, file in enumerate(files)]
             for name, file in zip(kept[role], files, strict=True):
                 shutil.copyfile(file.path, ready / name)
         return kept
