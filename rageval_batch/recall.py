@@ -72,11 +72,9 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
-    """The job that scores runs of a commit again with some parameters changed."""
-    manifest = commit.manifest
-    params = profile.read_params({**manifest["params"], **changed})
-    document = manifest["source"]
+def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
+    """The job that scores runs of a commit again with other parameters."""
+    document = commit.manifest["source"]
     return Job(
         profile,
         params,

@@ -122,12 +122,17 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
     job = job.measured()
     identity = _identify(job)
     if (done := _finished(store, identity.job)) is not None:
-        return Outcome(done, False, 0, Counts(**done.manifest["counts"]), Timing())
+        return already(done)
     with store.staging(identity.job[:24]) as staging:
         sweep = _Sweep(job, identity, staging, threads or os.cpu_count() or 1)
         outcome = sweep.run(store, progress)
         staging.clear()
     return outcome
+
+
+def already(commit: Commit) -> Outcome:
+    """The outcome of asking for what a commit has."""
+    return Outcome(commit, False, 0, Counts(**commit.manifest["counts"]), Timing())
 
 
 def _finished(store: Store, job: str) -> Commit | None:
@@ -293,7 +298,8 @@ class _Sweep:
         """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
         assemble.write_parquet(
             self._rows("answers"), KEPT,
-            "select question_id, output, chunks, list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
+            "select question_id, output, chunks, "
+            "list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
             "from rows group by all order by question_id, output, chunks",
             ready / "kept_outputs.parquet",
         )  # fmt: skip

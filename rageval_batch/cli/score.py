@@ -129,6 +129,7 @@ def rescore(
     from rageval_batch.profiles import get_profile
     from rageval_batch.results import find_run, matching_runs
     from rageval_batch.store import Store
+    from rageval_batch.sweep import already
 
     if bool(runs) == every:
         raise InputError("Name the runs to score again, or give --all.")
@@ -149,8 +150,12 @@ def rescore(
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
         profile = get_profile(commit.manifest["profile"])
+        params = profile.read_params({**commit.manifest["params"], **changed})
+        if params == commit.manifest["params"]:
+            outcomes.append(already(commit))
+            continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            outcomes.append(_run(recall.job_of(commit, profile, changed, frozenset(names), Path(folder)), place))
+            outcomes.append(_run(recall.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
     _report(place, outcomes, form, target)
     return EXIT_OK
 
