@@ -52,11 +52,26 @@ def _null(counts_as: float | None) -> str:
     return "left out" if counts_as is None else f"counts as {counts_as:g}"
 
 
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, screen_width()))
+
+
+def _listed(rows: list[dict[str, Any]]) -> str:
+    """Nothing cut: the name with its values on a line, what it is below."""
+    lines = []
+    for row in rows:
+        name, *values = [value for key, value in row.items() if key != "what"]
+        lines.append(f"{name:<32}" + "  ".join(str(value) for value in values if value is not None))
+        if row.get("what"):
+            lines += textwrap.wrap(row["what"], screen_width() - 4, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def describe(profile: Profile, form: str) -> str:
     """The declarations as tables."""
     whole = as_dict(profile)
     head = f"## {profile.name}" if form == "md" else profile.name
-    parts = [f"{head}: {profile.title}", "\n".join(textwrap.wrap(profile.doc, screen_width()))]
+    parts = [f"{head}: {profile.title}", _wrapped(profile.doc)]
     for name in ("params", "columns", "metrics", "gates"):
         rows = [{k: v if v != "" else None for k, v in row.items()} for row in whole[name]]
         if rows:
@@ -65,5 +80,5 @@ def describe(profile: Profile, form: str) -> str:
                 render(rows, list(rows[0]), form),
             ]
     if profile.provenance:
-        parts.append("A run's record must name: " + ", ".join(profile.provenance) + ".")
+        parts.append(_wrapped("A run's record must name: " + ", ".join(profile.provenance) + "."))
     return "\n\n".join(parts)
