@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from rageval_batch.profile import Param, Profile
-from rageval_batch.report.formats import render, screen_width
+from rageval_batch.report.formats import render, screen_width, titled
 
 
 def _allowed(param: Param) -> str:
@@ -75,10 +75,8 @@ def describe(profile: Profile, form: str) -> str:
     for name in ("params", "columns", "metrics", "gates"):
         rows = [{k: v if v != "" else None for k, v in row.items()} for row in whole[name]]
         if rows:
-            parts += [
-                f"### {name}" if form == "md" else f"{name}\n{'-' * len(name)}",
-                render(rows, list(rows[0]), form),
-            ]
+            body = render(rows, list(rows[0]), form) if form == "md" else _listed(rows)
+            parts += [titled(name, form), body]
     if profile.provenance:
         parts.append(_wrapped("A run's record must name: " + ", ".join(profile.provenance) + "."))
     return "\n\n".join(parts)
