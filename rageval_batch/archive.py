@@ -57,7 +57,7 @@ def write_archive(commit: Commit, profile: Profile, outputs: list[Source], targe
 
 @contextmanager
 def _aside(target: Path) -> Iterator[Path]:
-    """A locked folder beside the target that takes its name when all is written; left behind by a crash, it is reused."""
+    """A locked folder beside the target that takes its name when all is written; one left by a crash is reused."""
     folder = target.parent / f".{target.name}.partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,10 +164,9 @@ class _Writer:
         if row["input"] is None:
             return {}
         source = self.outputs[row["input"]].name
-        for place, line, content in contents:
-            if (place, line) == (row["input"], row["line"]):
-                break
-        else:
+        here = (row["input"], row["line"])
+        content = next((content for place, line, content in contents if (place, line) == here), None)
+        if content is None:
             raise InputError(f"{source} has changed while it was read. Give the command again.")
         place_in = Path(VALID) if row[self.valid] else Path(INVALID) / row[self.why][0]
         if place_in not in self.made:

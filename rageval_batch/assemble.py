@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rageval_batch.errors import StoreError
 from rageval_batch.sqlfiles import definition
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
@@ -25,7 +25,7 @@ def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: s
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    return {"memory_limit": MEMORY, "temp_directory": str(folder / ".sort")}
+    return {"memory_limit": MEMORY, "temp_directory": str(folder.parent / "sort")}
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
@@ -33,7 +33,8 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
     try:
         connection.execute(f"copy ({query}) to {_text(str(target))} ({options})")
     except duckdb.IOException as error:
-        raise StoreError(f"Cannot write {target.name} into the store: {str(error).splitlines()[0]}.") from error
+        full = "No space left" in str(error)
+        raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
 def write_settled(

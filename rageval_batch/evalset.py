@@ -149,7 +149,7 @@ def read_texts(files: list[Source], names: tuple[str, str]) -> dict[str, str]:
 
 def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
     """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
-    wanted = pl.Series(eval_set.ids)
+    wanted = pl.Series(eval_set.ids).implode()
     general: list[pl.DataFrame] = []
     spilled = _Spill(folder / "contexts.parquet")
     for file in files:

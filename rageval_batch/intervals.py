@@ -16,7 +16,7 @@ INTERVAL = pa.struct([("low", pa.float64()), ("high", pa.float64())])
 
 
 def mean_interval(values: Floats) -> dict[str, float] | None:
-    """The 95 % percentile interval of the mean by resampling; none of nothing. It depends on the order of the values."""
+    """The 95 % percentile interval of the mean by resampling; none of nothing. The order of the values counts."""
     if not len(values):
         return None
     resamples = max(LEAST_RESAMPLES, min(MOST_RESAMPLES, MOST_DRAWS // len(values)))

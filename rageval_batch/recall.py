@@ -21,7 +21,7 @@ from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, json_members, members_source, shown_name, source
 from rageval_batch.store import Commit
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, OUTPUT, EvalSet
+from rageval_batch.tables import BATCH, CHUNKS, OUTPUT, PROVENANCE, EvalSet
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
@@ -98,11 +98,9 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
-    """The job that scores runs of a commit again with some parameters changed."""
-    manifest = commit.manifest
-    params = profile.read_params({**manifest["params"], **changed})
-    document = manifest["source"]
+def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
+    """The job that scores runs of a commit again with other parameters."""
+    document = commit.manifest["source"]
     return Job(
         profile,
         params,
@@ -110,10 +108,19 @@ def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: froz
         question_files(commit),
         context_files(commit),
         _unchanged(document, any_file) if document else None,
-        Given(**manifest["given"]),
+        Given(run_meta=_run_metadata(commit)),
         bool(commit.files("kept_outputs")),
         runs,
     )
+
+
+def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
+    """What the runs of a commit are known to be: their new results say the same of themselves."""
+    out = {}
+    for row in pq.read_table(commit.files("runs")[0]).to_pylist():
+        named = {name: row[name] for name in PROVENANCE if row[name] is not None}
+        out[row["run_id"]] = {**dict(row["meta"]), **named}
+    return out
 
 
 # --- one answer -----------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def rubric_problems(table: dict[str, Any], taken: frozenset[str]) -> list[str]:
         problems.append("'dimensions' names one twice")
     problems += [f"dimension '{name}' has the name of another column" for name in names if name.lower() in taken]
     problems += [f"dimension {name!r} has a NUL in it" for name in names if "\0" in name]
-    top = table.get("scale_top")
+    top: Any = table.get("scale_top")
     if not _whole(top) or not 1 <= top <= MOST_ON_SCALE:
         return [*problems, f"'scale_top' must be a whole number from 1 to {MOST_ON_SCALE}"]
     if not isinstance(table.get("evidence_required", True), bool):
@@ -66,7 +66,8 @@ def _verdict_problems(verdict: Any, names: list[str], best: int) -> list[str]:
     if not isinstance(verdict, dict):
         return ["the table [verdict] is missing"]
     problems = [f"unknown key 'verdict.{key}'" for key in verdict if key not in _VERDICT_KEYS]
-    low, high = verdict.get("fail_max"), verdict.get("pass_min")
+    low: Any = verdict.get("fail_max")
+    high: Any = verdict.get("pass_min")
     if not _whole(low) or not _whole(high) or not -1 <= low < high <= best:
         problems.append(f"verdict limits must be whole numbers with -1 <= fail_max < pass_min <= {best}")
     needed = verdict.get("pass_nonzero", [])

@@ -69,7 +69,6 @@ class Source:
         except OSError as error:
             raise unreadable(self.name, error) from error
 
-
     def _measured_members(self) -> Source:
         """Of a folder: the sizes of its files, and the hash of their names and hashes."""
         digest, size = hashlib.sha256(), 0

@@ -135,9 +135,7 @@ def test_summary_by_hand() -> None:
         judged("m", "m", (2, 2, 2, 2)),
         {"run_id": "r", "output": "I refuse to", "judge_model": "k"},
     ]
-    samples = [
-        {"question_id": q, "prompt_variant": "A", "target_model": "m", "output_id": "o1"} for q in ("Q1", "Q2")
-    ]
+    samples = [{"question_id": q, "prompt_variant": "A", "target_model": "m", "output_id": "o1"} for q in ("Q1", "Q2")]
     got = summary(score_run(records, samples), samples)
     # Three judges, two samples: k and m lack Q2.
     assert (got["judgements"], got["valid"], got["invalid"], got["missing"], got["duplicates"]) == (6, 5, 1, 2, 1)

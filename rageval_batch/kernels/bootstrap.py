@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import compiled, kernel
 
 Floats = npt.NDArray[np.float64]
 
@@ -13,7 +15,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled
-def _random(number: int) -> int:
+def _random(number: Any) -> Any:
     """64 random bits: SplitMix64 as a hash of a counter."""
     z = np.uint64(number) * _GOLDEN
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -21,7 +23,7 @@ def _random(number: int) -> int:
     return z ^ (z >> np.uint64(31))
 
 
-@compiled
+@kernel
 def resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
     """The means of so many resamples of the values with return; none where there are no values."""
     size = len(values)

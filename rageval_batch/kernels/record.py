@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from rageval_batch.compiled import compiled, load64
+from rageval_batch.compiled import compiled, kernel, load64
 from rageval_batch.kernels.json import NUMBER
 from rageval_batch.kernels.spaces import _space
 from rageval_batch.strings import Bytes, Flags, Ints, Offsets, Strings
@@ -14,7 +15,7 @@ from rageval_batch.strings import Bytes, Flags, Ints, Offsets, Strings
 MOST = 1 << 62  # larger whole numbers count as this
 
 
-@compiled
+@kernel
 def whole_numbers(data: Bytes, kind: Bytes, start: Offsets, stop: Offsets, nodes: Ints) -> tuple[Offsets, Flags]:
     """(value, is a whole number) of JSON nodes; a fraction or exponent makes none, and node -1 is none."""
     values = np.zeros(len(nodes), np.int64)
@@ -27,19 +28,19 @@ def whole_numbers(data: Bytes, kind: Bytes, start: Offsets, stop: Offsets, nodes
         negative = data[at] == 45
         if negative:
             at += 1
-        value = 0
+        value: Any = 0
         whole[k] = True
         while at < end:
             if data[at] < 48 or data[at] > 57:
                 whole[k] = False
                 break
-            value = min(value * 10 + np.int64(data[at]) - 48, MOST) if value < MOST // 16 else MOST
+            value = value * 10 + np.int64(data[at]) - 48 if value < MOST // 16 else MOST
             at += 1
         values[k] = -value if negative else value
     return values, whole
 
 
-@compiled
+@kernel
 def _lengths(data: Bytes, offsets: Offsets, letters: Flags) -> Offsets:
     out = np.empty(len(offsets) - 1, np.int64)
     for k in range(len(out)):
@@ -100,20 +101,20 @@ _SHIFT = np.uint64(29)
 
 
 @compiled
-def _mixed(state: int, word: int, factor: int) -> int:
+def _mixed(state: Any, word: Any, factor: Any) -> Any:
     state = (state ^ word) * factor
     return state ^ (state >> _SHIFT)
 
 
-@compiled
+@kernel
 def digests(data: Bytes, offsets: Offsets) -> tuple[Offsets, Offsets]:
     """128 bits of every string, in two halves: equal for equal strings, and else not equal but by a miracle."""
     first = np.empty(len(offsets) - 1, np.int64)
     second = np.empty(len(offsets) - 1, np.int64)
     for k in range(len(first)):
         at, end = offsets[k], offsets[k + 1]
-        a = np.uint64(end - at)
-        b = ~a
+        a: Any = np.uint64(end - at)
+        b: Any = ~a
         while at + 8 <= end:
             word = load64(data, at)
             a = _mixed(a, word, _FIRST)
