@@ -33,7 +33,7 @@ from rageval_batch.strings import LARGE
 from rageval_batch.tables import OUTPUT
 
 INDEX = "index.parquet"
-VALID, INVALID = "valid", "invalid"
+VALID, INVALID, _SORT = "valid", "invalid", ".sort"
 _PLAIN = re.compile(r"[^A-Za-z0-9._\-\u00c0-\u024f\u0400-\u04ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 _MOST_BYTES = 120
@@ -61,11 +61,10 @@ def _aside(target: Path) -> Iterator[Path]:
     folder = target.parent / f".{target.name}.partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for left in folder.iterdir():
-                shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+            _clear(folder)
             yield folder
             os.sync()
             os.rename(folder, target)
@@ -78,6 +77,16 @@ def _aside(target: Path) -> Iterator[Path]:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
             raise InputError(f"{target} was made by another process meanwhile. Name another folder.") from error
         raise InputError(f"Cannot write the archive {target}: {error.strerror or error}.") from error
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an interrupted archive left behind, and nothing else."""
+    left = list(folder.iterdir())
+    for part in left:
+        if part.name not in (INDEX, VALID, INVALID, _SORT):
+            raise InputError(f"{part} is no part of an archive. Move it away, or name another folder with --archive.")
+    for part in left:
+        shutil.rmtree(part) if part.is_dir() and not part.is_symlink() else part.unlink()
 
 
 def _sync(path: Path) -> None:
@@ -96,7 +105,7 @@ class Names:
 
     def take(self, wanted: str, number: int) -> str:
         """The name asked for if it is plain and free in every spelling; else what is plain of it, and the number."""
-        plain = _PLAIN.sub("_", unicodedata.normalize("NFC", wanted)).strip("._") or "judgement"
+        plain = _PLAIN.sub("_", unicodedata.normalize("NFC", wanted)).lstrip("._-").rstrip("._") or "judgement"
         stem, ending = os.path.splitext(plain)
         ending = ending if 1 < len(ending) <= 8 else ""
         stem = _cut(plain.removesuffix(ending) if ending else plain, _MOST_BYTES)
@@ -138,7 +147,7 @@ class _Writer:
             (self.folder / name).mkdir()
         count = invalid = 0
         contents = self._contents()
-        settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(self.folder / ".sort")}
+        settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(self.folder / _SORT)}
         with duckdb.connect(config=settings) as connection:
             listed = ", ".join('"' + name.replace('"', '""') + '"' for name in self.columns)
             rows = connection.sql(
@@ -156,7 +165,7 @@ class _Writer:
                     placed = pa.Table.from_pylist(own, schema=_OWN)
                     table = pa.Table.from_arrays([*placed.columns, *batch.columns], schema=schema)
                     writer.write_table(table)
-        shutil.rmtree(self.folder / ".sort", ignore_errors=True)
+        shutil.rmtree(self.folder / _SORT, ignore_errors=True)
         return count, invalid
 
     def _kept(self, row: dict[str, Any], contents: Iterator[tuple[int, int, bytes]], number: int) -> dict[str, Any]:

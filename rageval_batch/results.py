@@ -130,7 +130,8 @@ def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, s
     for row in rows:
         line = lines.setdefault(
             row["run_id"],
-            {"run_id": row["run_id"], "answered": row["answered_count"], "questions": row["question_count"]},
+            {"run_id": row["run_id"], "answered": row["answered_count"], "questions": row["question_count"]}
+            | dict.fromkeys(named),
         )
         for name, (metric, stat) in named.items():
             if metric == row["metric"]:
