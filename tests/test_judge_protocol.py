@@ -123,7 +123,7 @@ def test_cases(cases: list[Row], tmp_path: Path) -> None:
 # --- against the oracle -----------------------------------------------------------------------------------------------
 
 NAMES = ["m", "M", " m", "ｍ", "n", "k", "", " \u2003", "\0", "'; drop", "<b>", "=1+1", "\u202eevil", "😀"]
-ODD = [None, True, 2.0, "2", 2, -1, 3, 10**12, [], {}, [1], "PASS", "x", "I refuse to", "", 1e400]
+ODD: list[Any] = [None, True, 2.0, "2", 2, -1, 3, 10**12, [], {}, [1], "PASS", "x", "I refuse to", "", 1e400]
 
 
 def record_of(draw: st.DrawFn) -> Row:
