@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,7 +92,7 @@ def _weight(where: str, question: dict[str, Any]) -> float:
     given = question.get("weight")
     if given is None:
         return 1.0
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= sys.float_info.max:
         name = first_of(question, QUESTION_ID)
         raise InputError(f"{where}: question '{name}' has weight {given!r}. A weight is a finite number from 0.")
     return float(given)

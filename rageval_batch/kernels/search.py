@@ -9,6 +9,27 @@ from rageval_batch.strings import Bytes, Flags, Ints, Offsets
 
 
 @compiled
+def _inside(hay: Bytes, h_start: int, h_end: int, needle: Bytes, start: int, end: int, jump: Offsets) -> bool:
+    """Whether the needle is a substring of the hay; an empty needle is not. `jump` is room for 256 numbers."""
+    width = end - start
+    if width == 0 or width > h_end - h_start:
+        return False
+    jump[:] = width
+    for i in range(width - 1):
+        jump[needle[start + i]] = width - 1 - i
+    at = h_start
+    last = h_end - width
+    while at <= last:
+        i = width - 1
+        while i >= 0 and hay[at + i] == needle[start + i]:
+            i -= 1
+        if i < 0:
+            return True
+        at += jump[hay[at + width - 1]]
+    return False
+
+
+@compiled
 def contains(
     hay: Bytes, h_starts: Offsets, h_ends: Offsets, needle: Bytes, n_starts: Offsets, n_ends: Offsets
 ) -> Flags:
@@ -16,22 +37,33 @@ def contains(
     out = np.zeros(len(h_starts), np.bool_)
     jump = np.empty(256, np.int64)
     for k in range(len(h_starts)):
-        start, width = n_starts[k], n_ends[k] - n_starts[k]
-        if width == 0 or width > h_ends[k] - h_starts[k]:
-            continue
-        jump[:] = width
-        for i in range(width - 1):
-            jump[needle[start + i]] = width - 1 - i
-        at = h_starts[k]
-        last = h_ends[k] - width
-        while at <= last:
-            i = width - 1
-            while i >= 0 and hay[at + i] == needle[start + i]:
-                i -= 1
-            if i < 0:
-                out[k] = True
-                break
-            at += jump[hay[at + width - 1]]
+        out[k] = _inside(hay, h_starts[k], h_ends[k], needle, n_starts[k], n_ends[k], jump)
+    return out
+
+
+@compiled
+def group_hits(
+    hay: Bytes,
+    starts: Offsets,
+    ends: Offsets,
+    which: Ints,
+    set_bounds: Offsets,
+    group_bounds: Offsets,
+    needle: Bytes,
+    needle_offsets: Offsets,
+) -> Ints:
+    """How many groups of set `which[i]` have a needle in hay i; an empty needle or group is never there.
+
+    Set s has the groups from `set_bounds[s]`, group g the needles from `group_bounds[g]`, to the next one's.
+    """
+    out = np.zeros(len(starts), np.int32)
+    jump = np.empty(256, np.int64)
+    for k in range(len(starts)):
+        for g in range(set_bounds[which[k]], set_bounds[which[k] + 1]):
+            for n in range(group_bounds[g], group_bounds[g + 1]):
+                if _inside(hay, starts[k], ends[k], needle, needle_offsets[n], needle_offsets[n + 1], jump):
+                    out[k] += 1
+                    break
     return out
 
 
