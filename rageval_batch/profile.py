@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
+from rageval_batch.strings import is_text
 from rageval_batch.tables import EvalSet
 
 STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
@@ -22,7 +23,6 @@ Params = Mapping[str, Any]
 Value = str | int | float | tuple[str, ...]  # of a parameter
 
 _JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')  # a text that begins in another way is no list
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Param:
                     f"Parameter {self.name}={given} is not a JSON list: {error}. In JSON, write \\\\ for a backslash."
                 ) from None
         texts = (given,) if isinstance(given, str) else given
-        if not isinstance(texts, list | tuple) or not all(map(_is_text, texts)):
+        if not isinstance(texts, list | tuple) or not all(map(is_text, texts)):
             raise InputError(
                 f"Parameter {self.name}={given} is not a list of texts.".encode(errors="backslashreplace").decode()
             )
@@ -84,11 +84,6 @@ class Param:
         except (TypeError, ValueError):
             raise InputError(f"Parameter {self.name}={given} is not {wanted}.") from None
         return value
-
-
-def _is_text(value: Any) -> bool:
-    """Whether it is a string that UTF-8 can hold: without lone surrogates."""
-    return isinstance(value, str) and not _SURROGATE.search(value)
 
 
 @dataclass(frozen=True)

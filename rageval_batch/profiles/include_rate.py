@@ -6,6 +6,7 @@ import json
 import math
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from rageval_batch import answers, kernels, text
 from rageval_batch.errors import InputError
 from rageval_batch.profile import Column, Explanation, Metric, Param, Params, Profile, Scored, Section
-from rageval_batch.strings import LARGE, Flags, Ints, Offsets, Strings, from_arrow, from_list
+from rageval_batch.strings import LARGE, Flags, Ints, Offsets, Strings, from_arrow, from_list, is_text
 from rageval_batch.tables import QUESTION, EvalSet, first_of
 
 MISSING_OUTPUT, EMPTY_OUTPUT = answers.REASONS[answers.MISSING_OUTPUT], answers.REASONS[answers.EMPTY_OUTPUT]
@@ -129,6 +130,9 @@ def _prepared(written: list[list[list[str]]], normalizer: str) -> Phrases:
 
 def _list(name: str, question: dict[str, Any], field: str) -> list[Any]:
     value = question.get(field)
+    if isinstance(value, str):  # a column of JSON texts
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if value is not None and not isinstance(value, list):
         raise InputError(f"Question '{name}': {field} is {_shown(value)}. It must be a list.")
     return value or []
@@ -148,9 +152,9 @@ def _alternatives(name: str, question: dict[str, Any]) -> list[list[str]]:
 
 def _phrase(name: str, field: str, entry: Any) -> str:
     """A phrase as text; a number is its JSON text."""
-    if isinstance(entry, str):
+    if is_text(entry):
         return entry
-    if isinstance(entry, bool) or not isinstance(entry, int | float) or not math.isfinite(entry):
+    if isinstance(entry, bool) or not isinstance(entry, int | float) or not -math.inf < entry < math.inf:
         raise InputError(f"Question '{name}': {field} has {_shown(entry)} in it. A phrase is a text or a number.")
     return json.dumps(entry)
 
@@ -163,7 +167,7 @@ def _flag(name: str, question: dict[str, Any], field: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
+    shown = json.dumps(value, ensure_ascii=not is_text(value))
     return shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "…"
 
 
