@@ -167,7 +167,7 @@ def _flag(name: str, question: dict[str, Any], field: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=not is_text(value))
+    shown = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
     return shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "…"
 
 
