@@ -61,9 +61,7 @@ class Param:
                 ) from None
         texts = (given,) if isinstance(given, str) else given
         if not isinstance(texts, list | tuple) or not all(map(is_text, texts)):
-            raise InputError(
-                f"Parameter {self.name}={given} is not a list of texts.".encode(errors="backslashreplace").decode()
-            )
+            raise InputError(f"Parameter {self.name}={given!r} is not a list of texts.")
         for item in texts:
             if self.problem and (wrong := self.problem(item)):
                 raise InputError(f"Parameter {self.name}: '{item}' {wrong}.")

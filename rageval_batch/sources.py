@@ -94,7 +94,10 @@ def _column(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([v if isinstance(v, str | None) else json.dumps(v, ensure_ascii=False) for v in values])
+        texts = (
+            v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False, default=str) for v in values
+        )
+        return pa.array(list(texts))
 
 
 def _canonical(table: pa.Table) -> bytes:
