@@ -16,7 +16,7 @@ PACKAGE = ROOT / "rageval_batch"
 LAYERS = (
     ("version",),
     ("errors",),
-    ("compiled", "strings", "config", "samples"),
+    ("compiled", "strings", "config", "samples", "characters"),
     ("kernels",),
     ("jsontape", "tables"),
     ("text", "contexts"),
