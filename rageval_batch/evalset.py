@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.readers import LIST, NUMERIC, TEXT, Block
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.strings import LARGE
-from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
+from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,30 @@ def _question_objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         for row, line in enumerate(block.lines.tolist()):
             where = f"{file.name}, line {line}"
             try:
-                yield where, json.loads(block.raw(row))
+                question = json.loads(block.raw(row), parse_float=_finite)
+                yield where, _from_cells(question) if file.format == "csv" else question
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{where}: this question cannot be read: {error}.") from error
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text} is too large")
+    return value
+
+
+def _from_cells(cells: dict[str, str]) -> dict[str, Any]:
+    """A question of a CSV file, whose cells are texts: JSON where they are JSON, absent where they are empty."""
+    question: dict[str, Any] = {}
+    for name, cell in cells.items():
+        if cell == "":
+            continue
+        question[name] = cell
+        if name not in (*QUESTION_ID, *QUESTION):
+            with suppress(ValueError, RecursionError):
+                question[name] = json.loads(cell)
+    return question
 
 
 def _question_id(where: str, question: dict[str, Any]) -> str:
@@ -95,7 +118,7 @@ def _weight(where: str, question: dict[str, Any]) -> float:
     given = question.get("weight")
     if given is None:
         return 1.0
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= sys.float_info.max:
         name = first_of(question, QUESTION_ID)
         raise InputError(f"{where}: question '{name}' has weight {given!r}. A weight is a finite number from 0.")
     return float(given)
@@ -163,7 +186,8 @@ def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple
 
 def _as_arrays(fragments: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """One JSON array for each key, its fragments in their order."""
-    joined = pl.concat_str(pl.lit("["), pl.col("fragment").str.join(","), pl.lit("]")).alias("chunks")
+    told = pl.col("fragment").filter(pl.col("fragment") != "")
+    joined = pl.concat_str(pl.lit("["), told.str.join(","), pl.lit("]")).alias("chunks")
     return fragments.group_by(keys, maintain_order=True).agg(joined)
 
 
@@ -196,8 +220,7 @@ def _fragments(file: Source, block: Block) -> pl.DataFrame:
     )
     own = pl.struct("source_path", "text").struct.json_encode()
     inner = pl.col("chunks").str.strip_chars().str.strip_prefix("[").str.strip_suffix("]").str.strip_chars()
-    fragments = frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
-    return fragments.filter(pl.col("fragment") != "")
+    return frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
 
 
 class _Spill:

@@ -279,13 +279,13 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
     }[reason]
 
 
-def _has_run_column(block: Block, run: Field) -> bool:
-    """A columnar file has the column or not; of JSON rows the first usable one decides."""
+def _has_run_column(block: Block, run: Field) -> bool | None:
+    """A columnar file has the column or not; of JSON rows the first usable one decides, None where there is none."""
     if block.names:
         return not block.names.isdisjoint(RUN_ID)
     bad = {trouble.row for trouble in block.troubles}
     first = next((row for row in range(len(block)) if row not in bad), None)
-    return first is not None and bool(run.kind[first] != ABSENT)
+    return None if first is None else bool(run.kind[first] != ABSENT)
 
 
 def _keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:

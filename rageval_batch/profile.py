@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,34 +14,42 @@ import pyarrow as pa
 
 from rageval_batch.config import read_config
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
+from rageval_batch.strings import is_text
 from rageval_batch.tables import EvalSet
 
 STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
 OPS = (">=", "<=", "==", ">", "<")
 
 Params = Mapping[str, Any]
+Value = str | int | float | tuple[str, ...] | dict[str, Any]  # of a parameter
+
+_JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')  # a text that begins in another way is no list
 
 
 @dataclass(frozen=True)
 class Param:
-    """A named setting of a profile; its type is that of its default. A table is given as a TOML or JSON file."""
+    """A named setting of a profile; its type is that of its default. A tuple is a list of texts.
+
+    A table is given as a TOML or JSON file, or as a table of a file of parameters.
+    """
 
     name: str
-    default: str | int | float | dict[str, Any]
+    default: Value
     doc: str
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    problem: Callable[[str], str | None] | None = None  # of a list: what is wrong with one of its texts
     problems: Callable[[dict[str, Any]], list[str]] | None = None  # what is wrong with a table
 
-    def read(self, given: Any) -> Any:
+    def read(self, given: Any) -> Value:
         """The value of what the user gave, as text or already typed; InputError with what is allowed."""
         if isinstance(self.default, dict):
             return self._table(given)
-        value = self._typed(given)
+        value = self._listed(given) if isinstance(self.default, tuple) else self._typed(given)
         if self.choices and value not in self.choices:
             raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
-        if isinstance(value, str):
+        if isinstance(value, str | tuple):
             return value
         if self.low is not None and value < self.low:
             raise InputError(f"Parameter {self.name}={given} is too small. Give a number of at least {self.low:g}.")
@@ -54,6 +63,23 @@ class Param:
             where = f"{self.name}={given}" if not isinstance(given, dict) else self.name
             raise InputError(f"Parameter {where} cannot be used: {'; '.join(found)}.")
         return value
+
+    def _listed(self, given: Any) -> tuple[str, ...]:
+        """A list of texts: a list, its JSON, or one text that stands for itself."""
+        if isinstance(given, str) and _JSON_LIST.match(given):
+            try:
+                given = json.loads(given)
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    f"Parameter {self.name}={given} is not a JSON list: {error}. In JSON, write \\\\ for a backslash."
+                ) from None
+        texts = (given,) if isinstance(given, str) else given
+        if not isinstance(texts, list | tuple) or not all(map(is_text, texts)):
+            raise InputError(f"Parameter {self.name}={given!r} is not a list of texts.")
+        for item in texts:
+            if self.problem and (wrong := self.problem(item)):
+                raise InputError(f"Parameter {self.name}: '{item}' {wrong}.")
+        return tuple(texts)
 
     def _typed(self, given: Any) -> str | int | float:
         if isinstance(self.default, str):
@@ -215,13 +241,16 @@ class Profile:
 
     def signature(self, params: Params) -> str:
         """The parameters that are not at their defaults, readable; 'default' where all are."""
-        changed = [f"{p.name}={_brief(params[p.name])}" for p in self.params if params[p.name] != p.default]
+        values = [(p.name, params[p.name]) for p in self.params if params[p.name] != p.default]
+        changed = [f"{name}={_brief(value)}" for name, value in values]
         return ",".join(changed) or "default"
 
 
 def _brief(value: Any) -> Any:
-    """A parameter in one word: a table by the start of its hash."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12] if isinstance(value, dict) else value
+    """A parameter on one line: a table by the start of its hash, a list as JSON."""
+    if isinstance(value, dict):
+        return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12]
+    return canonical_json(value) if isinstance(value, tuple) else value
 
 
 def canonical_json(value: Any) -> str:

@@ -17,6 +17,7 @@ LAYERS = (
     ("version",),
     ("errors",),
     ("compiled", "strings", "config", "samples", "packaged", "sqlfiles", "rubric"),
+    ("characters",),
     ("kernels",),
     ("jsontape", "tables"),
     ("text", "contexts", "intervals"),

@@ -345,7 +345,7 @@ def test_more_refusal_phrases(tmp_path: Path) -> None:
     """The packaged phrases are the oracle's, and a parameter adds to them."""
     rows = [{"run_id": "r", "output": f"… {phrase.upper()} …"} for phrase in oracle.REFUSAL_PHRASES]
     rows += [{"run_id": "r", "output": "Das bewerte ich nicht."}, {"run_id": "r", "output": "Nein danke."}]
-    got = scored(tmp_path, rows, refusal_phrases="BEWERTE ICH NICHT||nein")
+    got = scored(tmp_path, rows, refusal_phrases='["BEWERTE ICH NICHT", "", "nein"]')
     assert all(row["flags"] == ["UNPARSABLE_OUTPUT", "JUDGE_REFUSAL_OR_EVASION"] for row in got)
     (tmp_path / "b").mkdir()
     assert [row["flags"] for row in scored(tmp_path / "b", rows)][-2:] == [["UNPARSABLE_OUTPUT"]] * 2

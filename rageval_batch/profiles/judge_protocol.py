@@ -90,7 +90,7 @@ def columns_for(params: Params) -> tuple[Column, ...]:
 PARAMS = (
     Param("rubric", DEFAULT_RUBRIC, "FILE.toml with dimensions, scale_top, evidence_required and [verdict]",
           problems=partial(rubric_problems, taken=_TAKEN)),
-    Param("refusal_phrases", "", "phrases of a refusal beside the packaged ones, separated by |"),
+    Param("refusal_phrases", (), "phrases of a refusal beside the packaged ones: one, or a JSON list"),
     Param("base_variant", "", "the prompt variant that drift is measured from; empty: the first by name"),
 )  # fmt: skip
 
@@ -107,7 +107,7 @@ GATES = (Gate("answered_share", "answered", "micro", ">=", 1.0),)
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The rubric read, phrases folded, target texts squashed."""
     listed = [phrase for phrases in packaged("phrases.json")["refusal"].values() for phrase in phrases]
-    folded = (text.nfkc_casefold(phrase) for phrase in (*listed, *params["refusal_phrases"].split("|")))
+    folded = (text.nfkc_casefold(phrase) for phrase in (*listed, *params["refusal_phrases"]))
     return Prepared(
         rubric_of(params["rubric"]),
         tuple(dict.fromkeys(phrase for phrase in folded if phrase.strip())),

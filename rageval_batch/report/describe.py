@@ -12,6 +12,8 @@ from rageval_batch.report.formats import render, screen_width, titled
 def _allowed(param: Param) -> str:
     if param.choices:
         return ", ".join(param.choices)
+    if isinstance(param.default, tuple):
+        return "a JSON list of texts, or one text"
     low = "" if param.low is None else f"from {param.low:g}"
     high = "" if param.high is None else f"to {param.high:g}"
     return " ".join(part for part in (low, high) if part)
