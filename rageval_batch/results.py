@@ -191,7 +191,8 @@ def record_row(
     for name in wanted:
         if name not in known:
             raise StoreError(did_you_mean(f"column of {profile}", name, known))
-    picked = "".join(f' and s."{name}" = $key{k}' for k, name in enumerate(wanted))
+    quoted = ('"' + name.replace('"', '""') + '"' for name in wanted)
+    picked = "".join(f" and s.{name} = $key{k}" for k, name in enumerate(quoted))
     rows = session.rows(
         f"""
         select r.run_id, s.* exclude (run_id, commit), r.eval_set, r.stored_id
@@ -207,11 +208,10 @@ def record_row(
         },
     )  # fmt: skip
     if len(rows) != 1:
-        many = f"{len(rows)} rows" if rows else "no row"
+        asked = "".join(f", {name} {value}" for name, value in wanted.items())
         raise StoreError(
-            f"Run '{run.record['run_id']}' has {many} of question '{question}' with repeat {repeat}"
-            f"{''.join(f', {name} {value}' for name, value in wanted.items())}. "
-            f"Pick one with --key NAME=VALUE{_choices(rows)}."
+            f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
+            f"{asked}. Pick one with --key NAME=VALUE{_choices(rows)}."
         )
     place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
     return {name: value for name, value in rows[0].items() if name in known}, place
