@@ -14,8 +14,11 @@ import pyarrow as pa
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
 from rageval_batch.tables import EvalSet
 
-STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
+METRIC_STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95", "n")
+RUN_STATS = ("answered_share", "usable_share", "missing_provenance")  # of a run's record and rows, of no metric
+STATS = (*METRIC_STATS, *RUN_STATS)
 OPS = (">=", "<=", "==", ">", "<")
+LEVELS = ("initial", "target")
 
 Params = Mapping[str, Any]
 
@@ -84,7 +87,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Gate:
-    """A limit that a run must keep: data, compared in SQL."""
+    """A limit that a run must keep: data, compared in SQL.
+
+    `rate` is the share of values that are not 0, `n` how many questions have a value of their own. Without a metric:
+    `answered_share` of the questions have an output, `usable_share` of the answers have no fail_reason, and
+    `missing_provenance` is how many names of the profile's `provenance` the run's record lacks.
+    """
 
     name: str
     metric: str
@@ -92,11 +100,15 @@ class Gate:
     op: str
     limit: float
     failure: str = "QualityGateFailure"
-    level: str = ""
+    level: str = ""  # one of LEVELS, or empty: every level
 
     def __post_init__(self) -> None:
         if self.stat not in STATS or self.op not in OPS:
             raise DeclarationError(f"gate {self.name}: {self.stat} {self.op} is not a known statistic and operator")
+        if self.level not in ("", *LEVELS) or not math.isfinite(self.limit):
+            raise DeclarationError(f"gate {self.name}: level '{self.level}' or limit {self.limit} is not usable")
+        if (self.stat in RUN_STATS) != (self.metric == ""):
+            raise DeclarationError(f"gate {self.name}: {self.stat} of metric '{self.metric}' does not exist")
 
 
 @dataclass(frozen=True)
@@ -143,6 +155,8 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    failing: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not hold:
+    # dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns}
@@ -152,7 +166,7 @@ class Profile:
                     raise DeclarationError(f"profile {self.name}: metric column '{name}' is not declared")
         measured = {metric.name for metric in self.metrics}
         for gate in self.gates:
-            if gate.metric not in measured:
+            if gate.metric and gate.metric not in measured:
                 raise DeclarationError(f"profile {self.name}: gate '{gate.name}' needs unknown metric '{gate.metric}'")
         for name, (metric_name, _) in self.summary.items():
             if metric_name not in measured:

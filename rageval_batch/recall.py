@@ -10,14 +10,17 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
+from rageval_batch.ingest import Ingest
 from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
 from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, source
 from rageval_batch.store import Commit
+from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
 from rageval_batch.tables import BATCH, CHUNKS, OUTPUT
 
@@ -87,6 +90,36 @@ def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: froz
         bool(commit.files("kept_outputs")),
         runs,
     )
+
+
+# --- claims of whole runs -------------------------------------------------------------------------------------------
+
+
+def failing_claims(
+    commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
+    if profile.failing is None:
+        return {}
+    eval_set = evalset.read_questions(question_files(commit))
+    own = None
+    if contexts := context_files(commit):
+        eval_set, own = evalset.with_contexts(eval_set, contexts, folder)
+    prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
+    found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
+    for block in Ingest(output_files(commit, folder), eval_set, runs).blocks():
+        batch = block.batch
+        run_ids, questions, repeats = (batch.column(name).to_pylist() for name in ("run_id", "question", "repeat"))
+        if own is not None:
+            ids = pa.array([eval_set.ids[k] for k in questions], LARGE)
+            chunks = pc.coalesce(batch.column("chunks"), own.chunks_for(batch.column("run_id"), ids))
+            batch = batch.set_column(batch.schema.get_field_index("chunks"), "chunks", chunks)
+        for claim in profile.failing(prepared, batch):
+            row = claim["row"]
+            shown = {name: claim[name] for name in ("claim_id", "text", "reason")}
+            line = {"task_id": eval_set.ids[questions[row]], **shown}
+            found.setdefault(run_ids[row], []).append((questions[row], repeats[row], line))
+    return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
 
 
 # --- one answer -----------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ COMMANDS = {
     "runs": "runs",
     "show": "runs",
     "explain": "explain",
+    "gate": "gate",
+    "monitor": "monitor",
     "sql": "sql",
     "profiles": "profiles",
     "subset": "subset",

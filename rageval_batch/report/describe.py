@@ -34,7 +34,7 @@ def as_dict(profile: Profile) -> dict[str, Any]:
         "gates": [
             {
                 "gate": g.name,
-                "rule": f"{g.stat} of {g.metric} {g.op} {g.limit:g}",
+                "rule": f"{g.stat} of {g.metric} {g.op} {g.limit:g}" if g.metric else f"{g.stat} {g.op} {g.limit:g}",
                 "level": g.level,
                 "failure": g.failure,
             }

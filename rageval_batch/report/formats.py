@@ -89,6 +89,11 @@ def _md_cell(text: str) -> str:
     return escaped
 
 
+def markdown_text(text: str) -> str:
+    """Text that stands for itself in Markdown, on one line."""
+    return _md_cell(text)
+
+
 def titled(name: str, form: str) -> str:
     """The heading of a part."""
     return f"### {name}" if form == "md" else f"{name}\n{'-' * len(name)}"
