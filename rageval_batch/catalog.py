@@ -38,9 +38,7 @@ def _metric_row(profile: str, metric: Metric) -> MetricRow:
 
 
 def _gate_row(profile: str, gate: Gate, waived: bool) -> GateRow:
-    return GateRow(
-        profile, gate.name, gate.metric, gate.stat, gate.op, gate.limit, gate.level, gate.failure, waived
-    )
+    return GateRow(profile, gate.name, gate.metric, gate.stat, gate.op, gate.limit, gate.level, gate.failure, waived)
 
 
 def open_store(

@@ -109,7 +109,7 @@ def _check_distinct(path: str, given: tuple[GivenGate, ...]) -> None:
 
 
 def gates_of(profile: Profile, file: GateFile | None = None) -> list[Gate]:
-    """All gates of a profile: its own, that its provenance is complete, and those of a file, the last of a name winning.
+    """All gates of a profile: its own, that its provenance is complete, and those of a file, which win by their name.
 
     Where any of them is of a level, all of them are written out for each level.
     """

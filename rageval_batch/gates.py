@@ -119,7 +119,9 @@ def wanted_runs(session: Session, names: Sequence[str], profile: str | None, eva
     if not names:
         if not current:
             session.store.require()
-            raise InputError(f"The store {session.store.path} has no run of that profile or eval set. See rageval runs.")
+            raise InputError(
+                f"The store {session.store.path} has no run of that profile or eval set. See rageval runs."
+            )
         return current
     newest = {run.record["run_id"]: run for run in current}
     return [newest.get(name) or find_run(session, name, profile, eval_set) for name in dict.fromkeys(names)]
@@ -145,7 +147,9 @@ def check_gates(runs: Sequence[Run], file: GateFile | None, level: str) -> None:
 def gate_runs(session: Session, runs: Sequence[Run], level: str, every: bool = False) -> list[GatedRun]:
     """All gates of the runs at a level, by one statement; the session knows the gates."""
     names = None if every else [run.record["run_id"] for run in runs]
-    rows = session.rows("select * from gated($names::varchar[]) where level in ('', $level)", {"names": names, "level": level})
+    rows = session.rows(
+        "select * from gated($names::varchar[]) where level in ('', $level)", {"names": names, "level": level}
+    )
     found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         key = tuple(row.pop(name) for name in ("run_id", "profile", "eval_set"))

@@ -1,7 +1,7 @@
--- gated(wanted). Grain: current run x gate, of every level that its profile's gates have; wanted: names of runs, or null
--- for all. Inputs: gate_catalog (gates as rows), gate_values (what they are about), current_runs, profile_catalog.
--- actual is null where there is nothing to apply a gate to: it is skipped, as is one that is waived and would fail.
--- n: questions that the statistic is over (of micro: answers). Limits hold within 1e-9. failure: its name, if it failed.
+-- gated(wanted). Grain: current run x gate, of every level that its profile's gates have.
+-- wanted: names of runs, or null for all. Inputs: gate_catalog (gates as rows), gate_values (what they are about),
+-- current_runs, profile_catalog. actual is null where there is nothing to apply a gate to: it is skipped, as is one that
+-- is waived and would fail. n: questions that the statistic is over. Limits hold within 1e-9. failure: where it failed.
 create macro gated(wanted) as table
 with asked as materialized (
     -- A small number stands for a run, so that rows are grouped by it and not by three texts.

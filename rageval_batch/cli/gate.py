@@ -68,12 +68,12 @@ def gate(
         wanted = wanted_runs(session, runs, profile_name, eval_set)
         check_gates(wanted, file, level)
         results = gate_runs(session, wanted, level, every)
-        if form not in ("csv", "parquet"):
+        if form in ("json", "jsonl") or (form in ("table", "md") and len(results) <= report.FEW):
             results = with_claims(session, results)
     if form == "parquet":
         emit_arrow(report.gate_table(results), target)
     else:
         emit(report.gate_text(results, form, single=len(results) == 1 and not every), target)
     failed = sum(not result.passed for result in results)
-    say(f"{failed:,} of {len(results):,} runs failed." if failed else f"All {len(results):,} runs passed.")
+    say(f"Runs: {len(results) - failed:,} passed, {failed:,} failed.")
     return EXIT_FAILED if failed else EXIT_OK

@@ -58,17 +58,13 @@ def _rule(gate: GateResult) -> str:
     return f"{gate.stat} of {gate.metric}" if gate.metric else gate.stat.replace("_", " ")
 
 
-def _number(value: float | None) -> str:
-    """Rounded, but never so far that a failing value looks like its limit."""
-    return shown(value) if value is None or not float(value).is_integer() else f"{value:.0f}"
-
-
 def _against(gate: GateResult) -> tuple[str, str]:
-    """(actual, limit) as they are shown: with as many digits as tell them apart."""
-    actual, limit = _number(gate.actual), _number(gate.limit)
+    """(actual, limit) as they are shown: a failing value is not rounded so far that it looks like its limit."""
+    whole = gate.actual is not None and float(gate.actual).is_integer()
+    actual = f"{gate.actual:.0f}" if whole else shown(gate.actual)
     if gate.actual is not None and gate.status == "failed" and float(actual) == gate.limit:
         actual = f"{gate.actual:.12g}"
-    return actual, f"{gate.op} {limit}"
+    return actual, f"{gate.op} {gate.limit:.12g}"
 
 
 def _why(gate: GateResult) -> str:
@@ -88,7 +84,7 @@ def _said(gate: GateResult) -> str:
     return f"{gate.gate}: {_rule(gate)} is {actual}, must be {limit} (n {gate.n}): {_why(gate)}"
 
 
-# --- table ------------------------------------------------------------------------------------------------------------
+# --- table ----------------------------------------------------------------------------------------------------------
 
 
 def _tables(results: Sequence[GatedRun]) -> str:
@@ -123,21 +119,28 @@ def _claims(result: GatedRun) -> list[str]:
     if result.passed or not result.failing_claims:
         return []
     lines = [
-        fitted(f"{shown(claim['task_id'])} {shown(claim['claim_id'])}: {claim['reason']}: {shown(claim['text'])}", _TEXT_ROOM)
+        fitted(
+            f"{shown(claim['task_id'])} {shown(claim['claim_id'])}: {claim['reason']}: {shown(claim['text'])}",
+            _TEXT_ROOM,
+        )
         for claim in result.failing_claims[:MOST_CLAIMS]
     ]
     more = len(result.failing_claims) - len(lines)
     return [f"{len(result.failing_claims)} claims do not hold:", *lines, *([f"… and {more} more"] if more else [])]
 
 
-# --- Markdown -----------------------------------------------------------------------------------------------------------
+# --- Markdown -------------------------------------------------------------------------------------------------------
 
 
 def _markdown(results: Sequence[GatedRun]) -> str:
     """For a pull request: a failing run explains itself, a passing one is a line; many are cut."""
     failed = [result for result in results if not result.passed]
     passed = [result for result in results if result.passed]
-    lines = [f"### Gates: {len(failed)} of {len(results)} runs failed" if failed else f"### Gates: {_all(len(passed))} passed"]
+    lines = [
+        f"### Gates: {len(failed)} of {len(results)} runs failed"
+        if failed
+        else f"### Gates: {_all(len(passed))} passed"
+    ]
     full = failed[: FEW // 2]
     for result in full:
         lines += ["", *_failed_run(result)]
@@ -186,7 +189,7 @@ def _md_run(result: GatedRun) -> str:
     return markdown_text(f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']})")
 
 
-# --- JUnit --------------------------------------------------------------------------------------------------------------
+# --- JUnit ----------------------------------------------------------------------------------------------------------
 
 
 def _suite(result: GatedRun) -> Suite:
