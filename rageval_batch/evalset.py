@@ -107,7 +107,7 @@ def _text_or_none(value: Any) -> str | None:
 
 def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
     """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
-    wanted = pl.Series(eval_set.ids)
+    wanted = pl.Series(eval_set.ids).implode()
     general: list[pl.DataFrame] = []
     spilled = _Spill(folder / "contexts.parquet")
     for file in files:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import kernel
 from rageval_batch.strings import Bytes, Flags, Ints, Offsets
 
 
-@compiled
+@kernel
 def contains(
     hay: Bytes, h_starts: Offsets, h_ends: Offsets, needle: Bytes, n_starts: Offsets, n_ends: Offsets
 ) -> Flags:
@@ -35,7 +35,7 @@ def contains(
     return out
 
 
-@compiled
+@kernel
 def among(
     data: Bytes,
     starts: Offsets,
