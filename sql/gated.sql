@@ -40,10 +40,10 @@ summed as materialized (
 ),
 -- Weights are scaled by the run's largest, so that any finite weight can be added exactly.
 tops as not materialized (
-    select run, max(weight) as top
+    select run, metric, max(weight) as top
     from questions
-    where has_weights
-    group by run
+    where has_weights and weighted is not null
+    group by run, metric
 ),
 weighted as not materialized (
     select
@@ -51,7 +51,7 @@ weighted as not materialized (
         exact_sum(q.weighted * (q.weight / nullif(t.top, 0)))
             / nullif(exact_sum(case when q.weighted is not null then q.weight / nullif(t.top, 0) end), 0) as mean
     from questions q
-    join tops t on t.run = q.run
+    join tops t on t.run = q.run and t.metric = q.metric
     where q.has_weights
     group by q.run, q.metric
 ),

@@ -25,16 +25,14 @@ def add_commit(store: Path, runs: dict[str, list[dict[str, Any]]], **of_run: Any
     """A commit with these score rows; `of_run` are columns of the runs' records, or a mapping by run."""
     place = Store(store)
     rows = [{"run_id": run, **row} for run in sorted(runs) for row in runs[run]]
-    with place.staging("made") as staging:
-        ready = staging.ready
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), ready / "eval_json_v2.parquet")
-        pq.write_table(pa.Table.from_pylist([], schema=TALLIES), ready / "tallies.parquet")
-        pq.write_table(pa.Table.from_pylist([], schema=REJECTS), ready / "rejects.parquet")
-        records = [_record(run, runs[run], of_run.get(run, of_run)) for run in sorted(runs)]
-        pq.write_table(pa.Table.from_pylist(records, schema=RUNS), ready / "runs.parquet")
-        commit = place.publish(ready, _manifest(sorted(runs), len(rows)))
-        staging.clear()
-    return commit
+    ready = store / ".made"
+    ready.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), ready / "eval_json_v2.parquet")
+    pq.write_table(pa.Table.from_pylist([], schema=TALLIES), ready / "tallies.parquet")
+    pq.write_table(pa.Table.from_pylist([], schema=REJECTS), ready / "rejects.parquet")
+    records = [_record(run, runs[run], of_run.get(run, of_run)) for run in sorted(runs)]
+    pq.write_table(pa.Table.from_pylist(records, schema=RUNS), ready / "runs.parquet")
+    return place.publish(ready, _manifest(sorted(runs), len(rows)))
 
 
 def _record(run: str, rows: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:

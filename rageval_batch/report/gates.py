@@ -73,7 +73,13 @@ def _why(gate: GateResult) -> str:
 
 def _line(gate: GateResult) -> dict[str, Any]:
     actual, limit = _against(gate)
-    return {"gate": gate.gate, "status": gate.status, "actual": actual, "limit": limit, "n": gate.n, "why": _why(gate)}
+    why = _why(gate).partition(": ")[0]
+    return {"gate": gate.gate, "status": gate.status, "actual": actual, "limit": limit, "n": gate.n, "why": why}
+
+
+def _details(result: GatedRun) -> list[str]:
+    """What a failure says beside its name: too long for a column."""
+    return [f"{gate.gate}: {shown(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
 
 
 def _said(gate: GateResult) -> str:
@@ -94,7 +100,7 @@ def _tables(results: Sequence[GatedRun]) -> str:
     for result in results:
         parts.append(f"{_verdict(result)}  {shown(result.run.record['run_id'])}")
         parts.append(table([_line(gate) for gate in result.gates], _COLUMNS))
-        notes = [text for text in (result.reason, result.note) if text] + _claims(result)
+        notes = [*_details(result), *(text for text in (result.reason, result.note) if text), *_claims(result)]
         parts.append("\n".join([*notes, ""]))
     return "\n".join(parts).rstrip("\n")
 
@@ -164,6 +170,8 @@ def _failed_run(result: GatedRun) -> list[str]:
         lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
     else:
         lines.append(str(result.reason))
+    if details := _details(result):
+        lines += ["", *map(markdown_text, details)]
     if skipped := result.of_status("skipped"):
         lines += ["", "Skipped: " + ", ".join(markdown_text(gate.gate) for gate in skipped)]
     if claims := _claims(result):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import timedelta
 from typing import Any
 
 from rageval_batch.monitor import Watch, Window
 from rageval_batch.report.cells import json_line
 from rageval_batch.report.formats import table
 
-_COLUMNS = ("until", "runs", "n", "mean", "base n", "base", "drop", "low", "high", "status")
+_COLUMNS = ("until", "n", "mean", "base", "drop", "low", "high", "status")
 
 
 def watch_text(watch: Watch, form: str) -> str:
@@ -23,19 +23,14 @@ def watch_text(watch: Watch, form: str) -> str:
 
 
 def _row(window: Window) -> dict[str, Any]:
+    daily = window.end - window.start >= timedelta(days=1)
     return {
-        "until": _minute(window.end),
-        "runs": window.runs,
+        "until": window.end.strftime("%Y-%m-%d" if daily else "%m-%d %H:%M"),
         "n": window.n,
         "mean": window.mean,
-        "base n": window.baseline_n,
         "base": window.baseline_mean,
         "drop": window.drop,
         "low": window.low,
         "high": window.high,
         "status": window.status,
     }
-
-
-def _minute(time: datetime) -> str:
-    return time.strftime("%Y-%m-%d %H:%M")
