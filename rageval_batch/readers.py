@@ -286,7 +286,7 @@ def _csv(source: Source) -> Iterator[Block]:
 
 def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:
     """`count` numbers from `first` on, without those that are taken."""
-    numbers = []
+    numbers: list[int] = []
     while len(numbers) < count:
         if first not in taken:
             numbers.append(first)
