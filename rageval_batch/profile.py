@@ -6,18 +6,25 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
-from rageval_batch.tables import EvalSet
+from rageval_batch.strings import LARGE
+from rageval_batch.tables import EvalSet, OutputField
 
 STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
 OPS = (">=", "<=", "==", ">", "<")
 
 Params = Mapping[str, Any]
+
+FAILING = pa.schema(
+    [("run_id", LARGE), ("task_id", LARGE), ("repeat", pa.int32()), ("claim_id", LARGE), ("text", LARGE),
+     ("reason", LARGE)]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,9 +37,12 @@ class Param:
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    or_names: bool = False  # in place of the number, names: a list, or a text with commas between them
 
-    def read(self, given: Any) -> str | int | float:
+    def read(self, given: Any) -> str | int | float | tuple[str, ...]:
         """The value of what the user gave, as text or already typed; InputError with what is allowed."""
+        if self.or_names and (names := _names(given)) is not None:
+            return names
         value = self._typed(given)
         if self.choices and value not in self.choices:
             raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
@@ -59,6 +69,18 @@ class Param:
         except (TypeError, ValueError):
             raise InputError(f"Parameter {self.name}={given} is not {wanted}.") from None
         return value
+
+
+def _names(given: Any) -> tuple[str, ...] | None:
+    """The names of a list of texts or of a text that is no number; None for anything else."""
+    if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+        return tuple(given)
+    if not isinstance(given, str):
+        return None
+    with suppress(ValueError):
+        float(given)
+        return None
+    return tuple(name for part in given.split(",") if (name := part.strip())) or None
 
 
 @dataclass(frozen=True)
@@ -143,6 +165,8 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    output_fields: tuple[OutputField, ...] = ()
+    failing: Callable[[Any, pa.RecordBatch], pa.Table] | None = None  # FAILING rows: what in the answers fails, and why
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns}

@@ -19,7 +19,7 @@ from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, source
 from rageval_batch.store import Commit
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, OUTPUT
+from rageval_batch.tables import BATCH, CHUNKS
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
@@ -99,7 +99,7 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     if contexts := context_files(commit):
         eval_set, own = evalset.with_contexts(eval_set, contexts, folder)
     question = eval_set.ids.index(row["question_id"])
-    output, chunks = _answer(commit, row)
+    output, chunks = _answer(commit, profile, row)
     if chunks is None and own is not None:
         chunks = own.chunks_for(pa.array([row["stored_id"]]), pa.array([row["question_id"]]))[0].as_py()
     values = [row["stored_id"], question, row["repeat"], 0, 0, output, chunks]
@@ -108,7 +108,7 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     return output, profile.explain(prepared, batch)
 
 
-def _answer(commit: Commit, row: dict[str, Any]) -> tuple[str | None, str | None]:
+def _answer(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str | None, str | None]:
     """(output, its own chunks) of a score row."""
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}'.")
@@ -120,7 +120,7 @@ def _answer(commit: Commit, row: dict[str, Any]) -> tuple[str | None, str | None
             at = int(found[0])
             chunks = block.field(CHUNKS)
             own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
-            return block.field(OUTPUT).text[at].as_py(), own
+            return readers.read_output(block, profile.output_fields).text[at].as_py(), own
     raise InputError(f"{file.name} has no line {row['line']} any more.")
 
 

@@ -167,7 +167,7 @@ class _Sweep:
         eval_set, run_contexts = self._eval_set()
         self.scorer = scorer(self.job.profile, self.job.params, eval_set)
         self.run_contexts = run_contexts
-        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs)
+        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
         size = sum(file.size for file in self.job.outputs)
         for part in in_order(self._part, self._numbered_blocks(), self.threads):
             self._note(part)
