@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -43,6 +43,22 @@ def map_distinct(column: Strings, change: Callable[[str], str]) -> Strings:
     coded = column.to_arrow().dictionary_encode()
     changed = pa.array([change(text) for text in coded.dictionary.to_pylist()], LARGE)
     return from_arrow(changed.take(coded.indices))
+
+
+def blank(text: str) -> bool:
+    """Whether there is nothing but White_Space in a string."""
+    column = from_arrow(pa.array([text], LARGE))
+    return bool(len(kernels.squash(column).data) == 0)
+
+
+def word_index(column: Strings, words: Sequence[str]) -> Ints:
+    """The place of each string, stripped and casefolded, among the words; -1 where it is none of them."""
+    starts, ends = kernels.strip(column.data, column.starts, column.ends)
+    short = ends - starts <= 4 * max(map(len, words))  # a longer one cannot be one of them
+    coded = kernels.cut(column.data, starts, np.where(short, ends, starts)).to_arrow().dictionary_encode()
+    places = {word: k for k, word in enumerate(words)}
+    known = np.array([places.get(text.casefold(), -1) for text in coded.dictionary.to_pylist()], np.int32)
+    return np.where(short, known[coded.indices.to_numpy()], -1).astype(np.int32)
 
 
 # --- keywords by words ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from oracles.claim_evidence import COLUMNS, failing_claims, gates, pass_fail, score
 
 CASES = [
