@@ -9,17 +9,20 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
-from rageval_batch.profile import Explanation, Profile
+from rageval_batch.ingest import Ingest
+from rageval_batch.profile import FAILING, Explanation, Profile
 from rageval_batch.provenance import Given
 from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, source
 from rageval_batch.store import Commit
+from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS
+from rageval_batch.tables import BATCH, CHUNKS, EvalSet
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
@@ -89,15 +92,41 @@ def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: froz
     )
 
 
+def _eval_set(commit: Commit, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:
+    """The questions of a commit with their contexts, and those of single runs."""
+    eval_set = evalset.read_questions(question_files(commit))
+    contexts = context_files(commit)
+    return evalset.with_contexts(eval_set, contexts, folder) if contexts else (eval_set, None)
+
+
+# --- what fails in runs ---------------------------------------------------------------------------------------------
+
+
+def failing(commit: Commit, profile: Profile, runs: frozenset[str], folder: Path) -> pa.Table:
+    """FAILING rows of runs of a commit, by run and question; none where the profile does not say what fails.
+
+    InputError if an input cannot be had.
+    """
+    if profile.failing is None:
+        return FAILING.empty_table()
+    eval_set, own = _eval_set(commit, folder)
+    prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
+    ids = pa.array(eval_set.ids, LARGE)
+    parts = [FAILING.empty_table()]
+    for block in Ingest(output_files(commit, folder), eval_set, runs, profile.output_fields).blocks():
+        batch = block.batch if own is None else own.joined_to(block.batch, ids)
+        parts.append(profile.failing(prepared, batch))
+    rows = pl.from_arrow(pa.concat_tables(parts))
+    assert isinstance(rows, pl.DataFrame)
+    return rows.sort("run_id", "task_id", "repeat", maintain_order=True).to_arrow().cast(FAILING)
+
+
 # --- one answer -----------------------------------------------------------------------------------------------------
 
 
 def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path) -> tuple[str | None, Explanation]:
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
-    eval_set = evalset.read_questions(question_files(commit))
-    own = None
-    if contexts := context_files(commit):
-        eval_set, own = evalset.with_contexts(eval_set, contexts, folder)
+    eval_set, own = _eval_set(commit, folder)
     question = eval_set.ids.index(row["question_id"])
     output, chunks = _answer(commit, profile, row)
     if chunks is None and own is not None:

@@ -213,7 +213,7 @@ def _read(batch: pa.RecordBatch) -> _Answers:
     tape = found.tape
     nodes = members(tape, np.where(found.usable, tape.root, -1).astype(np.int32), *FIELDS)
     field = {
-        name: np.where(np.isin(tape.kinds(node), kinds), node, -1).astype(np.int32)
+        name: np.where((tape.kinds(node) == kinds[0]) | (tape.kinds(node) == kinds[-1]), node, -1).astype(np.int32)
         for node, (name, kinds) in zip(nodes, FIELDS.items(), strict=True)
     }
     has_any: Flags = np.logical_or.reduce([node >= 0 for node in field.values()])
@@ -229,7 +229,6 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     claims = read_claims(found.tape, found.field["claims"], prepared.params["support_threshold"])
     stages = read_stages(found.tape, found.field["stages"])
     cells: Cells = {
-        **_provenance(found, claims),
         **_claim_cells(found, claims),
         **_citations(prepared, question, found, claims),
         **_entities(prepared, question, found, claims),
@@ -266,29 +265,6 @@ def _rate_cells(name: str, num: Numbers, den: Numbers, applies: Flags | None = N
     return {name: (share, there), f"{name}_num": (num, there), f"{name}_den": (den, there)}
 
 
-def _provenance(found: _Answers, claims: Claims) -> Cells:
-    rows = len(found.ok)
-    sentences, row = objects(found.tape, found.field["sentences"])
-    cited = np.zeros(len(sentences), np.bool_)
-    _, sentence = _sentence_ids(found.tape, sentences)
-    cited[sentence] = True
-    counted = ~claims.log
-    held = _sum(claims.row[counted & (claims.evidence > 0)], rows)
-    by_sentence = _sum(row, rows)
-    return _rate_cells(
-        "provenance_rate",
-        np.where(by_sentence > 0, _sum(row[cited], rows), held),
-        np.where(by_sentence > 0, by_sentence, _sum(claims.row[counted], rows)),
-    )
-
-
-def _sentence_ids(tape: Tape, sentences: Ints) -> tuple[pa.Array, Ints]:
-    """(id, index of the sentence) of the evidence ids of sentences."""
-    nodes, owner = tape.elements(members(tape, sentences, "evidence_ids")[0])
-    names = ids(tape, nodes)
-    return names.drop_null(), owner[names.is_valid().to_numpy(zero_copy_only=False)]
-
-
 def _claim_cells(found: _Answers, claims: Claims) -> Cells:
     rows, counted = len(found.ok), ~claims.log
     total = _sum(claims.row[counted], rows)
@@ -307,17 +283,37 @@ def _claim_cells(found: _Answers, claims: Claims) -> Cells:
 
 
 def _citations(prepared: Prepared, question: Ints, found: _Answers, claims: Claims) -> Cells:
+    """Provenance of sentences, else of claims; and the citations of both."""
     rows, items = len(found.ok), claims.items
-    sentences, row = objects(found.tape, found.field["sentences"])
+    sentences, sentence_row = objects(found.tape, found.field["sentences"])
     names, sentence = _sentence_ids(found.tape, sentences)
+    sourced = np.zeros(len(sentences), np.bool_)
+    sourced[sentence] = True
+    total, counted = _sum(sentence_row, rows), ~claims.log
+    held = np.where(
+        total > 0, _sum(sentence_row[sourced], rows), _sum(claims.row[counted & (claims.evidence > 0)], rows)
+    )
+    units = np.where(total > 0, total, _sum(claims.row[counted], rows))
+
     item_row = claims.row[items.claim]
-    row = np.concatenate([row[sentence], item_row])
+    row = np.concatenate([sentence_row[sentence], item_row])
     order = np.argsort(row, kind="stable")
     cited = coded(pa.concat_arrays([names, items.id]).take(pa.array(order)))
     nameless = item_row[items.id.is_null().to_numpy(zero_copy_only=False)]
     count = _sum(row[order][new_in_row(row[order], cited)], rows) + _sum(nameless, rows)
     least = prepared.min_citations[question]
-    return {"citation_count": (count, found.ok), "citations_ok": (count >= least, found.ok & ~np.isnan(least))}
+    return {
+        **_rate_cells("provenance_rate", held, units),
+        "citation_count": (count, found.ok),
+        "citations_ok": (count >= least, found.ok & ~np.isnan(least)),
+    }
+
+
+def _sentence_ids(tape: Tape, sentences: Ints) -> tuple[pa.Array, Ints]:
+    """(id, index of the sentence) of the evidence ids of sentences."""
+    nodes, owner = tape.elements(members(tape, sentences, "evidence_ids")[0])
+    names = ids(tape, nodes)
+    return names.drop_null(), owner[names.is_valid().to_numpy(zero_copy_only=False)]
 
 
 def _entity_flags(prepared: Prepared, question: Ints, found: _Answers, claims: Claims) -> tuple[Flags, Offsets]:
@@ -562,7 +558,7 @@ PROFILE = Profile(
         "support_labelled": ("support_labelled", "sum"),
         "support_lexical": ("support_lexical", "sum"),
     },
-    headline=("score_avg", "provenance_rate", "claim_precision", "citation_precision", "facts_without_evidence"),
+    headline=("score_avg", "provenance_rate", "claim_precision"),
     tallies={"failing_claim": "why claims fail", "open_stage": "stages that are not done"},
     output_fields=tuple(OutputField(name, name == "answer") for name in FIELDS),
     failing=failing,
