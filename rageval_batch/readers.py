@@ -86,11 +86,16 @@ def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
     named = [(wanted.name, found) for wanted in fields if (found := block.value(wanted)) is not None]
     if not named:
         return output
-    nothing = pa.scalar("", LARGE)
-    members = [pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE), found, nothing) for name, found in named]
-    inner = pc.binary_join_element_wise(*members, pa.scalar(",", LARGE), null_handling="skip")
+    nothing, comma = pa.scalar("", LARGE), pa.scalar(",", LARGE)
+    members = [
+        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE), found, comma, nothing) for name, found in named
+    ]
+    # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
+    inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), nothing)
     built = lacks & (pc.binary_length(inner).to_numpy() > 0)
-    whole = pc.binary_join_element_wise(pa.scalar("{", LARGE), inner, pa.scalar("}", LARGE), nothing)
+    whole = pc.binary_join_element_wise(
+        pa.scalar("{", LARGE), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE), nothing
+    )
     return Field(pc.if_else(pa.array(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
 
 

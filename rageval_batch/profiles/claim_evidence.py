@@ -290,9 +290,8 @@ def _citations(prepared: Prepared, question: Ints, found: _Answers, claims: Clai
     sourced = np.zeros(len(sentences), np.bool_)
     sourced[sentence] = True
     total, counted = _sum(sentence_row, rows), ~claims.log
-    held = np.where(
-        total > 0, _sum(sentence_row[sourced], rows), _sum(claims.row[counted & (claims.evidence > 0)], rows)
-    )
+    cited_claims = _sum(claims.row[counted & (claims.evidence > 0)], rows)
+    held = np.where(total > 0, _sum(sentence_row[sourced], rows), cited_claims)
     units = np.where(total > 0, total, _sum(claims.row[counted], rows))
 
     item_row = claims.row[items.claim]
