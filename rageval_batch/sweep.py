@@ -288,7 +288,8 @@ class _Sweep:
         """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
         assemble.write_parquet(
             assemble.read_parts(self.answers), KEPT,
-            "select question_id, output, chunks, list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
+            "select question_id, output, chunks, "
+            "list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
             "from rows group by all order by question_id, output, chunks",
             ready / "kept_outputs.parquet",
         )  # fmt: skip
