@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.readers import LIST, TEXT, Block
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.strings import LARGE
-from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
+from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,23 @@ def _question_objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         for row, line in enumerate(block.lines.tolist()):
             where = f"{file.name}, line {line}"
             try:
-                yield where, json.loads(block.raw(row))
+                question = json.loads(block.raw(row))
+                yield where, _from_cells(question) if file.format == "csv" else question
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{where}: this question cannot be read: {error}.") from error
+
+
+def _from_cells(cells: dict[str, str]) -> dict[str, Any]:
+    """A question of a CSV file, whose cells are texts: JSON where they are JSON, absent where they are empty."""
+    question: dict[str, Any] = {}
+    for name, cell in cells.items():
+        if cell == "":
+            continue
+        question[name] = cell
+        if name not in (*QUESTION_ID, *QUESTION):
+            with suppress(ValueError, RecursionError):
+                question[name] = json.loads(cell)
+    return question
 
 
 def _question_id(where: str, question: dict[str, Any]) -> str:
@@ -92,7 +107,7 @@ def _weight(where: str, question: dict[str, Any]) -> float:
     given = question.get("weight")
     if given is None:
         return 1.0
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= sys.float_info.max:
         name = first_of(question, QUESTION_ID)
         raise InputError(f"{where}: question '{name}' has weight {given!r}. A weight is a finite number from 0.")
     return float(given)
@@ -107,7 +122,7 @@ def _text_or_none(value: Any) -> str | None:
 
 def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
     """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
-    wanted = pl.Series(eval_set.ids)
+    wanted = pl.Series(eval_set.ids).implode()
     general: list[pl.DataFrame] = []
     spilled = _Spill(folder / "contexts.parquet")
     for file in files:

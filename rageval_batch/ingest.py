@@ -43,20 +43,19 @@ class _Seen:
 
     def first(self, run: pa.Array, repeat: Ints, question: Ints) -> Flags:
         """The rows whose key is met for the first time."""
-        if not len(run):
-            return np.zeros(0, np.bool_)
-        frame = pl.DataFrame({"run": pl.from_arrow(run), "repeat": repeat})
-        pairs = frame.unique(maintain_order=True)
-        for pair in pairs.iter_rows():
-            self.codes.setdefault(pair, len(self.codes))
+        coded = run.dictionary_encode()
+        keys = coded.indices.to_numpy().astype(np.int64) << 32 | repeat
+        distinct, pair = np.unique(keys, return_inverse=True)
+        names = coded.dictionary.to_pylist()
+        codes = [
+            self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
+        ]
         need = len(self.codes) * self.questions
         if need > len(self.flags):
             grown = np.zeros(max(need, 2 * len(self.flags)), np.bool_)
             grown[: len(self.flags)] = self.flags
             self.flags = grown
-        codes = pairs.with_columns(code=pl.Series([self.codes[pair] for pair in pairs.iter_rows()], dtype=pl.Int64))
-        code = frame.join(codes, on=["run", "repeat"], how="left", maintain_order="left")["code"]
-        return mark_first(self.flags, code.to_numpy().astype(np.int64) * self.questions + question)
+        return mark_first(self.flags, np.array(codes, np.int64)[pair] * self.questions + question)
 
     def answered(self) -> dict[str, Flags]:
         """For every run, which questions have an answer in any repeat."""
@@ -216,13 +215,13 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
     }[reason]
 
 
-def _has_run_column(block: Block, run: Field) -> bool:
-    """A columnar file has the column or not; of JSON rows the first usable one decides."""
+def _has_run_column(block: Block, run: Field) -> bool | None:
+    """A columnar file has the column or not; of JSON rows the first usable one decides, None where there is none."""
     if block.names:
         return not block.names.isdisjoint(RUN_ID)
     bad = {trouble.row for trouble in block.troubles}
     first = next((row for row in range(len(block)) if row not in bad), None)
-    return first is not None and bool(run.kind[first] != ABSENT)
+    return None if first is None else bool(run.kind[first] != ABSENT)
 
 
 def _keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.kernels import Points32, span_points
+from rageval_batch.kernels import Points32, lines, span_points
 from rageval_batch.kernels import json as kernel
 from rageval_batch.kernels.json import (
     ARRAY,
@@ -168,7 +168,7 @@ def merge(base: Tape, patch: Tape, rows: Ints) -> Tape:
 
 def elements_of_array(data: Bytes, start: int) -> tuple[Offsets, Offsets, Offsets, int, bool]:
     """Spans and line numbers of the elements of the array at `start`, the position behind it, and whether it closes."""
-    return kernel.elements_of_array(data, start, len(data))
+    return lines.elements_of_array(data, start, len(data))
 
 
 def usable(tape: Tape) -> Flags:

@@ -109,7 +109,7 @@ def _jsonl(source: Source) -> Iterator[Block]:
         if (head := stream.read(3)) != b"\xef\xbb\xbf":  # a byte order mark is no part of the first line
             rest = np.frombuffer(head, np.uint8)
         while True:
-            room = np.empty(len(rest) + BLOCK_BYTES, np.uint8)
+            room = np.empty(len(rest) + max(BLOCK_BYTES, len(rest)), np.uint8)  # a long line doubles it
             room[: len(rest)] = rest
             filled = len(rest) + _read_into(stream, room[len(rest) :])
             at_end = filled < len(room)

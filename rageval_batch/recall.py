@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
@@ -22,7 +23,7 @@ from rageval_batch.sources import Source, any_file, source
 from rageval_batch.store import Commit
 from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, EvalSet
+from rageval_batch.tables import BATCH, CHUNKS, PROVENANCE, EvalSet
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
@@ -74,11 +75,9 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
-    """The job that scores runs of a commit again with some parameters changed."""
-    manifest = commit.manifest
-    params = profile.read_params({**manifest["params"], **changed})
-    document = manifest["source"]
+def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
+    """The job that scores runs of a commit again with other parameters."""
+    document = commit.manifest["source"]
     return Job(
         profile,
         params,
@@ -86,10 +85,19 @@ def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: froz
         question_files(commit),
         context_files(commit),
         _unchanged(document, any_file) if document else None,
-        Given(**manifest["given"]),
+        Given(run_meta=_run_metadata(commit)),
         bool(commit.files("kept_outputs")),
         runs,
     )
+
+
+def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
+    """What the runs of a commit are known to be: their new results say the same of themselves."""
+    out = {}
+    for row in pq.read_table(commit.files("runs")[0]).to_pylist():
+        named = {name: row[name] for name in PROVENANCE if row[name] is not None}
+        out[row["run_id"]] = {**dict(row["meta"]), **named}
+    return out
 
 
 def _eval_set(commit: Commit, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:

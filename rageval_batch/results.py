@@ -36,6 +36,7 @@ class RunSummary:
         """One object with everything, unrounded."""
         return {
             **self.run.record,
+            **({"pdf_sha256": source} if (source := self.run.record["source_sha256"]) else {}),
             **self.summary,
             "metrics": {row["metric"]: {k: v for k, v in row.items() if k != "metric"} for row in self.metrics},
             "fail_reasons": {row["fail_reason"]: row["n"] for row in self.fail_reasons},

@@ -124,14 +124,14 @@ class Staging:
     store: Store
     path: Path
 
-    @property
-    def ready(self) -> Path:
-        """A fresh, empty folder for the commit's files."""
+    @contextmanager
+    def assembling(self) -> Iterator[Path]:
+        """A fresh, empty folder for the commit's files; what goes wrong while they are written is said plainly."""
         ready = self.path / "ready"
         with _store_errors(self.store.path):
             shutil.rmtree(ready, ignore_errors=True)
             ready.mkdir()
-        return ready
+            yield ready
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Path]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,8 @@ Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 LARGE = pa.large_string()
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +84,8 @@ def _without_null_bytes(bounds: Offsets, column: pa.Array) -> Offsets:
 def from_list(values: Sequence[str]) -> Strings:
     """Python strings as a column."""
     return from_arrow(pa.array(values, LARGE))
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Whether it is a string that a column can hold: one without lone surrogates."""
+    return isinstance(value, str) and not _SURROGATE.search(value)

@@ -7,10 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rageval_batch import jsontape
+from rageval_batch import jsontape, kernels
 from rageval_batch.kernels.json import OK
-from rageval_batch.strings import from_list
-from rageval_batch.text import blank
+from rageval_batch.strings import from_list, is_text
 
 
 def value(task: Mapping[str, Any], name: str) -> Any:
@@ -34,7 +33,7 @@ def listed(task: Mapping[str, Any], name: str) -> list[Any]:
 
 def texts(items: list[Any]) -> list[str]:
     """The items that are texts."""
-    return [item for item in items if isinstance(item, str)]
+    return [item for item in items if is_text(item)]
 
 
 def number(given: Any, default: float) -> float:
@@ -51,7 +50,7 @@ def id_of(given: Any) -> str | None:
     """An id of a task: a text that is not blank, or a whole number of 64 bits as its digits."""
     if isinstance(given, int) and not isinstance(given, bool) and -(2**63) <= given < 2**63:
         return str(given)
-    return given if isinstance(given, str) and not blank(given) else None
+    return given if is_text(given) and len(kernels.squash(from_list([given])).data) else None
 
 
 def grades(items: list[Any]) -> dict[str, float]:

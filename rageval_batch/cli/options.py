@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,7 +54,7 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
 def emit(text: str, target: str | None) -> None:
     """Write text to a file or stdout."""
     if target is None:
-        click.echo(text)
+        sys.stdout.write(text + "\n")  # as it is: click.echo would take escape sequences out of data
         return
     try:
         Path(target).write_text(text + "\n", encoding="utf-8")

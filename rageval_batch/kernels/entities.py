@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import compiled, kernel
 from rageval_batch.kernels.softmatch import _point
 from rageval_batch.strings import Bytes, Flags, Ints, Offsets
 
 ITSELF, ASK = -1, -2  # in a folding: the character stays; what becomes of it depends on its neighbours
 
 
-@compiled
+@kernel
 def fold(data: Bytes, offsets: Offsets, folding: Ints, pool: Bytes) -> tuple[Bytes, Offsets, Flags]:
     """(bytes, offsets, not done) of strings with every character replaced as the folding says; empty gives empty.
 
@@ -98,7 +98,7 @@ def _stands_in(
     return False
 
 
-@compiled
+@kernel
 def find_words(
     data: Bytes,
     offsets: Offsets,

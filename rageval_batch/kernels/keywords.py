@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import compiled, kernel
 from rageval_batch.kernels.softmatch import _longest, _point
 from rageval_batch.strings import Bytes, Ints, Offsets, Strings
 
@@ -149,7 +149,7 @@ def _power(count: int) -> int:
     return size
 
 
-@compiled
+@kernel
 def _keywords(data: Bytes, offsets: Offsets, kana: bool, cap: int) -> tuple[Words, Offsets, Offsets, Offsets]:
     widest = _longest(offsets)
     keys = np.empty(widest, np.uint64)
@@ -205,7 +205,7 @@ def keywords(column: Strings, cap: int = NO_CAP, kana: bool = False) -> Keywords
     return Keywords(column.data, *_keywords(column.data, column.offsets, kana, cap))
 
 
-@compiled
+@kernel
 def _lowered(data: Bytes, froms: Offsets, tos: Offsets) -> tuple[Bytes, Offsets]:
     size = 0
     for k in range(len(froms)):
@@ -235,7 +235,7 @@ class KeywordTables(NamedTuple):
     table_bounds: Offsets
 
 
-@compiled
+@kernel
 def _tables(data: Bytes, keys: Words, froms: Offsets, tos: Offsets, bounds: Offsets) -> tuple[Ints, Offsets]:
     rows = len(bounds) - 1
     starts = np.empty(rows + 1, np.int64)
@@ -256,7 +256,7 @@ def keyword_tables(found: Keywords) -> KeywordTables:
     return KeywordTables(found, *_tables(*found))
 
 
-@compiled
+@kernel
 def _hits(
     source: Bytes,
     keys: Words,

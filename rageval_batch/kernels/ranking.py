@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import kernel
 from rageval_batch.strings import Ints, Offsets
 
 Floats = npt.NDArray[np.float64]
 
 
-@compiled
+@kernel
 def rank_scores(
     question: Ints,
     bounds: Offsets,

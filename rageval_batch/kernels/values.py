@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import kernel
 from rageval_batch.strings import Bytes, Flags, Ints, Offsets
 
 
-@compiled
+@kernel
 def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[npt.NDArray[np.int64], Flags]:
     """(value, is one) of JSON numbers written as whole numbers of 64 bits; anything else, and empty, gives 0 and no."""
     out = np.zeros(len(starts), np.int64)
@@ -30,7 +30,7 @@ def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[npt.NDAr
     return out, good
 
 
-@compiled
+@kernel
 def first_in_row(row: Ints, code: Ints, codes: int) -> Flags:
     """Which codes (below `codes`) are met for the first time in their row; rows stand together; -1 is never new."""
     out = np.zeros(len(row), np.bool_)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from rageval_batch import answers, tasks
 from rageval_batch.answers import MISSING_FIELD, MISSING_OUTPUT
-from rageval_batch.claims import WHY, Claims, claim_lines, evidence_lines, read_claims
+from rageval_batch.claims import WHY, Claims, read_claims
 from rageval_batch.entities import EntityIndex
 from rageval_batch.jsontape import Tape
 from rageval_batch.jsonvalues import (
@@ -37,7 +37,6 @@ from rageval_batch.profile import (
     Params,
     Profile,
     Scored,
-    Section,
 )
 from rageval_batch.rankings import GoldPairs, GradedIds
 from rageval_batch.stages import Stages, read_stages
@@ -199,7 +198,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
 
 
 @dataclass(frozen=True)
-class _Answers:
+class Answers:
     """A batch of answers: the node of each known field (-1: none of its type), and which rows can be used."""
 
     tape: Tape
@@ -208,7 +207,7 @@ class _Answers:
     field: dict[str, Ints]
 
 
-def _read(batch: pa.RecordBatch) -> _Answers:
+def read_answers(batch: pa.RecordBatch) -> Answers:
     found = answers.read_objects(batch.column("output"), lenient=False)
     tape = found.tape
     nodes = members(tape, np.where(found.usable, tape.root, -1).astype(np.int32), *FIELDS)
@@ -219,13 +218,13 @@ def _read(batch: pa.RecordBatch) -> _Answers:
     has_any: Flags = np.logical_or.reduce([node >= 0 for node in field.values()])
     reason = found.reason.copy()
     reason[found.usable & ~has_any] = MISSING_FIELD
-    return _Answers(tape, reason, has_any, field)
+    return Answers(tape, reason, has_any, field)
 
 
 def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     """Every column for a batch of answers; an answer that cannot be used has what counts as 0, all else null."""
     question = batch.column("question").to_numpy()
-    found = _read(batch)
+    found = read_answers(batch)
     claims = read_claims(found.tape, found.field["claims"], prepared.params["support_threshold"])
     stages = read_stages(found.tape, found.field["stages"])
     cells: Cells = {
@@ -265,7 +264,7 @@ def _rate_cells(name: str, num: Numbers, den: Numbers, applies: Flags | None = N
     return {name: (share, there), f"{name}_num": (num, there), f"{name}_den": (den, there)}
 
 
-def _claim_cells(found: _Answers, claims: Claims) -> Cells:
+def _claim_cells(found: Answers, claims: Claims) -> Cells:
     rows, counted = len(found.ok), ~claims.log
     total = _sum(claims.row[counted], rows)
     bare = counted & (claims.evidence == 0)
@@ -282,7 +281,7 @@ def _claim_cells(found: _Answers, claims: Claims) -> Cells:
     }
 
 
-def _citations(prepared: Prepared, question: Ints, found: _Answers, claims: Claims) -> Cells:
+def _citations(prepared: Prepared, question: Ints, found: Answers, claims: Claims) -> Cells:
     """Provenance of sentences, else of claims; and the citations of both."""
     rows, items = len(found.ok), claims.items
     sentences, sentence_row = objects(found.tape, found.field["sentences"])
@@ -315,7 +314,7 @@ def _sentence_ids(tape: Tape, sentences: Ints) -> tuple[pa.Array, Ints]:
     return names.drop_null(), owner[names.is_valid().to_numpy(zero_copy_only=False)]
 
 
-def _entity_flags(prepared: Prepared, question: Ints, found: _Answers, claims: Claims) -> tuple[Flags, Offsets]:
+def entity_flags(prepared: Prepared, question: Ints, found: Answers, claims: Claims) -> tuple[Flags, Offsets]:
     """(found, bounds of rows) of the entities that each row's task expects."""
     row = np.concatenate([np.arange(len(question), dtype=np.int32), claims.row])
     nodes = np.concatenate([found.field["answer"], claims.text])
@@ -329,13 +328,13 @@ def _bounds(row: Ints, count: int) -> Offsets:
     return np.concatenate([[0], np.cumsum(_sum(row, count))]).astype(np.int64)
 
 
-def _entities(prepared: Prepared, question: Ints, found: _Answers, claims: Claims) -> Cells:
-    flags, bounds = _entity_flags(prepared, question, found, claims)
+def _entities(prepared: Prepared, question: Ints, found: Answers, claims: Claims) -> Cells:
+    flags, bounds = entity_flags(prepared, question, found, claims)
     running = np.concatenate([[0], np.cumsum(flags)])
     return _rate_cells("entity_recall", running[bounds[1:]] - running[bounds[:-1]], np.diff(bounds))
 
 
-def _artifacts(found: _Answers, required: int | tuple[str, ...]) -> Cells:
+def _artifacts(found: Answers, required: int | tuple[str, ...]) -> Cells:
     rows = len(found.ok)
     nodes, row = found.tape.elements(found.field["artifacts"])
     names = filled_texts(found.tape, nodes)
@@ -349,16 +348,16 @@ def _artifacts(found: _Answers, required: int | tuple[str, ...]) -> Cells:
     return {"artifacts_missing": (missing, found.field["artifacts"] >= 0)}
 
 
-def _ranking(prepared: Prepared, question: Ints, found: _Answers) -> Cells:
+def _ranking(prepared: Prepared, question: Ints, found: Answers) -> Cells:
     nodes, row = found.tape.elements(found.field["ranking"])
     gain, average = prepared.ranking.scores(question, coded(ids(found.tape, nodes)), _bounds(row, len(question)))
     there = found.ok & prepared.ranking.applies[question]
     return {"ndcg_10": (gain, there), "map": (average, there)}
 
 
-def _contradictions(prepared: Prepared, question: Ints, found: _Answers) -> Cells:
+def _contradictions(prepared: Prepared, question: Ints, found: Answers) -> Cells:
     rows = len(question)
-    row, low, high = _said_pairs(found)
+    row, low, high = said_pairs(found)
     right = prepared.contradictions.right(question[row], low, high)
     hits, said, gold = _sum(row[right], rows), _sum(row, rows), prepared.contradictions.counts[question]
     there = found.ok & (gold > 0)
@@ -369,7 +368,7 @@ def _contradictions(prepared: Prepared, question: Ints, found: _Answers) -> Cell
     }
 
 
-def _said_pairs(found: _Answers) -> tuple[Ints, pa.Array, pa.Array]:
+def said_pairs(found: Answers) -> tuple[Ints, pa.Array, pa.Array]:
     """(row, id, id) of the different unordered pairs that answers say contradict each other."""
     tape = found.tape
     nodes, row = objects(tape, found.field["contradictions"])
@@ -391,12 +390,12 @@ def _score(cells: Cells) -> npt.NDArray[np.float64]:
     held = applying = np.zeros(len(cells["claim_count"][0]), np.int64)
     for gate in ROW_RULES:
         values, there = cells[gate.metric]
-        held = held + (there & _holds(gate, values))
+        held = held + (there & holds(gate, values))
         applying = applying + there
     return held / np.maximum(applying, 1)
 
 
-def _holds(gate: Gate, values: Numbers) -> Flags:
+def holds(gate: Gate, values: Numbers) -> Flags:
     over: Flags = values >= gate.limit - TOLERANCE
     under: Flags = values <= gate.limit + TOLERANCE
     return {">=": over, "<=": under, "==": over & under}[gate.op]
@@ -448,7 +447,7 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
 
 def failing(prepared: Prepared, batch: pa.RecordBatch) -> pa.Table:
     """The claims of a batch that have no evidence or are not supported, and why, in order."""
-    found = _read(batch)
+    found = read_answers(batch)
     claims = read_claims(found.tape, found.field["claims"], prepared.params["support_threshold"])
     which, why = claims.failing()
     row = pa.array(claims.row[which])
@@ -465,58 +464,11 @@ def failing(prepared: Prepared, batch: pa.RecordBatch) -> pa.Table:
     )
 
 
-# --- one answer, taken apart ----------------------------------------------------------------------------------------
-
-
 def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """The one answer of the batch: its gates, claims, evidence, entities, stages, ranking and contradictions."""
-    question = batch.column("question").to_numpy()
-    found = _read(batch)
-    if not found.ok[0]:
-        reason = int(found.reason[0])
-        lacks = f"none of {', '.join(FIELDS)}" if reason == MISSING_FIELD else "JSON, but no object"
-        why = found.tape.problem(0) if found.tape.status[0] else lacks
-        return Explanation((Section("format", ({"reason": answers.REASONS[reason], "why": why},)),))
-    claims = read_claims(found.tape, found.field["claims"], prepared.params["support_threshold"])
-    stages = read_stages(found.tape, found.field["stages"])
-    flags, _ = _entity_flags(prepared, question, found, claims)
-    first = int(prepared.entities.bounds[question[0]])
-    entities = [
-        {"entity": prepared.entities.names[first + k], "found": bool(flag)} for k, flag in enumerate(flags.tolist())
-    ]
-    scored = score(prepared, batch).columns
-    sections = {
-        "gates": [_explain_gate(gate, scored[gate.metric][0].as_py()) for gate in ROW_RULES],
-        "claims": claim_lines(found.tape, claims),
-        "evidence": evidence_lines(found.tape, claims),
-        "entities": entities,
-        "stages": stages.states.lines(),
-        "ranking": _explain_ranking(prepared.graded[question[0]], found),
-        "contradictions": _explain_pairs(prepared, question, found),
-    }
-    return Explanation(tuple(Section(name, tuple(lines)) for name, lines in sections.items() if lines))
+    """The one answer of the batch, taken apart."""
+    from rageval_batch.profiles.claim_evidence_explain import explain_answer
 
-
-def _explain_gate(gate: Gate, actual: float | None) -> dict[str, Any]:
-    holds = None if actual is None else bool(_holds(gate, np.array([actual]))[0])
-    return {"gate": gate.name, "actual": actual, "rule": f"{gate.op} {gate.limit:g}", "holds": holds}
-
-
-def _explain_ranking(graded: dict[str, float], found: _Answers) -> list[dict[str, Any]]:
-    """Ranks in order, then what the gold has and the ranking has not."""
-    nodes, _ = found.tape.elements(found.field["ranking"])
-    ranked = list(dict.fromkeys(ids(found.tape, nodes).drop_null().to_pylist()))
-    lines = [{"rank": rank, "id": name, "grade": graded.get(name)} for rank, name in enumerate(ranked, start=1)]
-    return lines + [{"rank": None, "id": name, "grade": graded[name]} for name in graded if name not in set(ranked)]
-
-
-def _explain_pairs(prepared: Prepared, question: Ints, found: _Answers) -> list[dict[str, Any]]:
-    row, low, high = _said_pairs(found)
-    right = prepared.contradictions.right(question[row], low, high)
-    said = list(zip(low.to_pylist(), high.to_pylist(), strict=True))
-    lines = [{"a": a, "b": b, "said": True, "right": bool(flag)} for (a, b), flag in zip(said, right, strict=True)]
-    missed = sorted(prepared.contradictions.of(int(question[0])) - set(said))
-    return lines + [{"a": a, "b": b, "said": False, "right": False} for a, b in missed]
+    return explain_answer(prepared, batch)
 
 
 PROFILE = Profile(
