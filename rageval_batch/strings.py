@@ -67,18 +67,15 @@ def from_arrow(column: pa.Array | pa.ChunkedArray) -> Strings:
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     content = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    if column.null_count:
-        bounds = _without_null_bytes(bounds, column)
+    if column.null_count and _bytes_behind_nulls(bounds, column):
+        return from_arrow(column.fill_null(""))
     return Strings(content, bounds)
 
 
-def _without_null_bytes(bounds: Offsets, column: pa.Array) -> Offsets:
-    """Offsets in which a null has no bytes: Arrow permits bytes behind a null, though nobody writes them."""
-    widths = np.diff(bounds)
+def _bytes_behind_nulls(bounds: Offsets, column: pa.Array) -> bool:
+    """Arrow permits bytes behind a null; a JSON null that was read as text has some."""
     nulls = column.is_null().to_numpy(zero_copy_only=False)
-    if not widths[nulls].any():
-        return bounds
-    return from_arrow(column.fill_null("")).offsets
+    return bool(np.diff(bounds)[nulls].any())
 
 
 def from_list(values: Sequence[str]) -> Strings:

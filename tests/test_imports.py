@@ -16,7 +16,8 @@ PACKAGE = ROOT / "rageval_batch"
 LAYERS = (
     ("version",),
     ("errors",),
-    ("compiled", "strings", "config", "samples", "characters"),
+    ("compiled", "strings", "config", "samples"),
+    ("characters",),
     ("kernels",),
     ("jsontape", "tables"),
     ("text", "contexts"),
