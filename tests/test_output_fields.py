@@ -142,7 +142,9 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     flat = write_lines(tmp_path / "flat.jsonl", flat_rows())
     outputs = [str(SAMPLES / "outputs" / "run-pass.jsonl"), str(flat)]
     assert call("score", *outputs, "-p", "claim_evidence", "-q", str(GOLD), "--store", store) == 0
-    assert "run-halluc" in capsys.readouterr().out
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["run_id", "score_avg", "provenance_rate", "claim_precision", "answered", "questions"]
+    assert [line.split()[0][:10] for line in lines] == ["run-pass", "run-halluc"]
     assert call("show", "run-pass", "--store", store, "--format", "json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["claim_precision"] == pytest.approx(56 / 59)
