@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
-from rageval_batch.strings import LARGE, is_text
+from rageval_batch.strings import is_text
 from rageval_batch.tables import EvalSet, OutputField
 
 STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
@@ -24,11 +24,6 @@ Params = Mapping[str, Any]
 Value = str | int | float | tuple[str, ...]  # of a parameter
 
 _JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')  # a text that begins in another way is no list
-
-FAILING = pa.schema(
-    [("run_id", LARGE), ("task_id", LARGE), ("repeat", pa.int32()), ("claim_id", LARGE), ("text", LARGE),
-     ("reason", LARGE)]
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -187,8 +182,9 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
-    output_fields: tuple[OutputField, ...] = ()
-    failing: Callable[[Any, pa.RecordBatch], pa.Table] | None = None  # FAILING rows: what in the answers fails, and why
+    failing: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not hold:
+    # dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
+    output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns}

@@ -9,14 +9,13 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
 from rageval_batch.ingest import Ingest
-from rageval_batch.profile import FAILING, Explanation, Profile
+from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
 from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, source
@@ -107,26 +106,28 @@ def _eval_set(commit: Commit, folder: Path) -> tuple[EvalSet, evalset.RunContext
     return evalset.with_contexts(eval_set, contexts, folder) if contexts else (eval_set, None)
 
 
-# --- what fails in runs ---------------------------------------------------------------------------------------------
+# --- claims of whole runs -------------------------------------------------------------------------------------------
 
 
-def failing(commit: Commit, profile: Profile, runs: frozenset[str], folder: Path) -> pa.Table:
-    """FAILING rows of runs of a commit, by run and question; none where the profile does not say what fails.
-
-    InputError if an input cannot be had.
-    """
+def failing_claims(
+    commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
     if profile.failing is None:
-        return FAILING.empty_table()
+        return {}
     eval_set, own = _eval_set(commit, folder)
     prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
     ids = pa.array(eval_set.ids, LARGE)
-    parts = [FAILING.empty_table()]
+    found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
     for block in Ingest(output_files(commit, folder), eval_set, runs, profile.output_fields).blocks():
         batch = block.batch if own is None else own.joined_to(block.batch, ids)
-        parts.append(profile.failing(prepared, batch))
-    rows = pl.from_arrow(pa.concat_tables(parts))
-    assert isinstance(rows, pl.DataFrame)
-    return rows.sort("run_id", "task_id", "repeat", maintain_order=True).to_arrow().cast(FAILING)
+        run_ids, questions, repeats = (batch.column(name).to_pylist() for name in ("run_id", "question", "repeat"))
+        for claim in profile.failing(prepared, batch):
+            row = claim["row"]
+            shown = {name: claim[name] for name in ("claim_id", "text", "reason")}
+            line = {"task_id": eval_set.ids[questions[row]], **shown}
+            found.setdefault(run_ids[row], []).append((questions[row], repeats[row], line))
+    return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
 
 
 # --- one answer -----------------------------------------------------------------------------------------------------

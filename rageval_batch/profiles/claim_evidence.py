@@ -28,7 +28,6 @@ from rageval_batch.jsonvalues import (
 )
 from rageval_batch.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.profile import (
-    FAILING,
     Column,
     Explanation,
     Gate,
@@ -168,7 +167,6 @@ class Prepared:
     """What the tasks of an eval set expect, worked out once."""
 
     params: Params
-    ids: pa.Array
     category: pa.Array
     entities: EntityIndex
     min_citations: npt.NDArray[np.float64]  # NaN where the task says none
@@ -184,7 +182,6 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     categories = [task.get("category") for task in given]
     return Prepared(
         params,
-        pa.array(eval_set.ids, LARGE),
         pa.array([name if isinstance(name, str) and name else None for name in categories], LARGE),
         EntityIndex([tasks.texts(tasks.listed(task, "expected_entities")) for task in given]),
         np.array([tasks.number(tasks.value(task, "min_citations"), math.nan) for task in given], np.float64),
@@ -445,23 +442,20 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     return {**columns, "fail_reason": reason}
 
 
-def failing(prepared: Prepared, batch: pa.RecordBatch) -> pa.Table:
+def failing(prepared: Prepared, batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The claims of a batch that have no evidence or are not supported, and why, in order."""
     found = read_answers(batch)
     claims = read_claims(found.tape, found.field["claims"], prepared.params["support_threshold"])
     which, why = claims.failing()
-    row = pa.array(claims.row[which])
-    return pa.table(
+    lines: list[dict[str, Any]] = pa.table(
         {
-            "run_id": batch.column("run_id").take(row),
-            "task_id": prepared.ids.take(batch.column("question").take(row)),
-            "repeat": batch.column("repeat").take(row),
+            "row": claims.row[which],
             "claim_id": ids(found.tape, claims.id[which]),
             "text": found.tape.texts(claims.text[which]).to_arrow(),
             "reason": pa.array(WHY, LARGE).take(pa.array(why)),
-        },
-        schema=FAILING,
-    )
+        }
+    ).to_pylist()
+    return lines
 
 
 def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
