@@ -205,6 +205,7 @@ class Answers:
 
 
 def read_answers(batch: pa.RecordBatch) -> Answers:
+    """The answers of a batch; one that has none of the fields, each of its type, cannot be used."""
     found = answers.read_objects(batch.column("output"), lenient=False)
     tape = found.tape
     nodes = members(tape, np.where(found.usable, tape.root, -1).astype(np.int32), *FIELDS)
