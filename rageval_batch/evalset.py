@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -75,10 +76,17 @@ def _question_objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         for row, line in enumerate(block.lines.tolist()):
             where = f"{file.name}, line {line}"
             try:
-                question = json.loads(block.raw(row))
+                question = json.loads(block.raw(row), parse_float=_finite)
                 yield where, _from_cells(question) if file.format == "csv" else question
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{where}: this question cannot be read: {error}.") from error
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text} is too large")
+    return value
 
 
 def _from_cells(cells: dict[str, str]) -> dict[str, Any]:
@@ -136,7 +144,8 @@ def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple
 
 def _as_arrays(fragments: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """One JSON array for each key, its fragments in their order."""
-    joined = pl.concat_str(pl.lit("["), pl.col("fragment").str.join(","), pl.lit("]")).alias("chunks")
+    told = pl.col("fragment").filter(pl.col("fragment") != "")
+    joined = pl.concat_str(pl.lit("["), told.str.join(","), pl.lit("]")).alias("chunks")
     return fragments.group_by(keys, maintain_order=True).agg(joined)
 
 
@@ -169,8 +178,7 @@ def _fragments(file: Source, block: Block) -> pl.DataFrame:
     )
     own = pl.struct("source_path", "text").struct.json_encode()
     inner = pl.col("chunks").str.strip_chars().str.strip_prefix("[").str.strip_suffix("]").str.strip_chars()
-    fragments = frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
-    return fragments.filter(pl.col("fragment") != "")
+    return frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
 
 
 class _Spill:

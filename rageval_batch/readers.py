@@ -150,11 +150,13 @@ def _behind_last_newline(data: Bytes) -> int:
 
 def _json_file(source: Source) -> Iterator[Block]:
     """A JSON array, or an object with the array under `questions`; an element is a row."""
-    data, start, _ = json_array(source)
-    starts, ends, lines, _, closed = jsontape.elements_of_array(data, start)
+    data, start, header = json_array(source)
+    starts, ends, lines, behind, closed = jsontape.elements_of_array(data, start)
     lines = lines + int(np.count_nonzero(data[:start] == 10))
-    if not closed and not len(starts):
+    if not closed:
         raise InputError(f"{source.name} ends inside its JSON array. Check that the file is whole.")
+    if not header and data[behind:].tobytes().strip():
+        raise InputError(f"{source.name} has something behind its JSON array. For one object a line, call it .jsonl.")
     yield from _json_blocks(data, starts, ends, lines)
 
 
@@ -200,7 +202,7 @@ def json_block(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> B
     found = tape.members(root, list(_NAMES))
 
     def raw(row: int) -> str:
-        return data[starts[row] : ends[row]].tobytes().decode("utf-8", "backslashreplace").strip("\r")
+        return data[starts[row] : ends[row]].tobytes().decode("utf-8", "backslashreplace")
 
     return Block(
         lines,
@@ -310,10 +312,31 @@ def _csv(source: Source) -> Iterator[Block]:
             csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False),
         )
         line = 2  # records are counted as lines: the header is the first
-        for batch in reader:
-            bad, skipped[:] = list(skipped), []
-            yield from _csv_blocks(batch, bad, line)
-            line += batch.num_rows + len(bad)
+        for batch in reader:  # Arrow reads ahead: it has met every bad record before the last of this batch
+            numbers = _numbers_without(line, batch.num_rows, {row.number for row in skipped})
+            yield from _column_blocks(iter([batch]), numbers)
+            line = int(numbers[-1]) + 1 if len(numbers) else line
+    if skipped:
+        yield _bad_records(skipped)
+
+
+def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:
+    """`count` numbers from `first` on, without those that are taken."""
+    numbers = []
+    while len(numbers) < count:
+        if first not in taken:
+            numbers.append(first)
+        first += 1
+    return np.array(numbers, np.int64)
+
+
+def _bad_records(bad: list[Any]) -> Block:
+    troubles = [
+        Trouble(k, "malformed_csv", f"{row.actual_columns} cells where the header has {row.expected_columns}")
+        for k, row in enumerate(bad)
+    ]
+    lines = np.array([row.number for row in bad], np.int64)
+    return Block(lines, troubles, lambda names: _no_field(len(bad)), lambda known: [], lambda k: str(bad[k].text))
 
 
 def _csv_names(source: Source) -> list[str]:
@@ -323,20 +346,6 @@ def _csv_names(source: Source) -> list[str]:
     with source.open() as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
         return next(csv.reader(text), [])
-
-
-def _csv_blocks(batch: pa.RecordBatch, bad: list[Any], line: int) -> Iterator[Block]:
-    """The good records with their own numbers, then the bad ones."""
-    taken = {int(row.number) for row in bad if row.number is not None}
-    numbers = [n for n in range(line, line + batch.num_rows + len(taken)) if n not in taken]
-    yield from _column_blocks(iter([batch]), np.array(numbers, np.int64))
-    if bad:
-        lines = np.array([row.number if row.number is not None else line for row in bad], np.int64)
-        troubles = [
-            Trouble(k, "malformed_csv", f"{row.actual_columns} cells where the header has {row.expected_columns}")
-            for k, row in enumerate(bad)
-        ]
-        yield Block(lines, troubles, lambda names: _no_field(len(bad)), lambda known: [], lambda k: str(bad[k].text))
 
 
 def _no_field(rows: int) -> Field:

@@ -41,8 +41,14 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = sour
 def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[Source]:
     kept = commit.files(role)
     if kept:
-        return [source(reference["name"], at) for reference, at in zip(references, kept, strict=True)]
+        return [_copy(reference["name"], at) for reference, at in zip(references, kept, strict=True)]
     return [_unchanged(reference) for reference in references]
+
+
+def _copy(name: str, at: Path) -> Source:
+    """A kept file under the name it had; a frame was kept as Parquet."""
+    frame = at.name.endswith(f"-{name}.parquet")
+    return replace(source(at), name=name, stem=name) if frame else source(name, at)
 
 
 def question_files(commit: Commit) -> list[Source]:

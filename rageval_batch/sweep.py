@@ -300,9 +300,12 @@ class _Sweep:
         )  # fmt: skip
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
-            kept[role] = [f"{role}-{k}-{Path(file.name).name}" for k, file in enumerate(files)]
+            kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
             for name, file in zip(kept[role], files, strict=True):
-                shutil.copyfile(file.path, ready / name)
+                if file.table is None:
+                    shutil.copyfile(file.path, ready / name)
+                else:
+                    pq.write_table(file.table, ready / name)
         return kept
 
     def _all_scores(self, answered: dict[str, Flags]) -> Iterator[pa.RecordBatch]:
@@ -386,6 +389,10 @@ class _Sweep:
 
 def _part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:06d}"
+
+
+def _kept_name(file: Source) -> str:
+    return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
 
 
 def _reference(file: Source) -> dict[str, Any]:

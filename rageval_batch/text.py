@@ -152,6 +152,7 @@ def _segmenter() -> Any:
         jieba.setLogLevel(logging.WARNING)
         tokenizer = jieba.Tokenizer()
         tokenizer.initialize()
+        _simplified("門")  # loads the table of characters
     return tokenizer
 
 

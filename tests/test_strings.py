@@ -10,7 +10,7 @@ from rageval_batch.strings import LARGE, Strings, from_arrow
 
 def test_bytes_behind_a_null_are_no_text() -> None:
     """A JSON null is read as text with a null over it: the rows behind it must not move."""
-    data = np.frombuffer(b"one" b"null" b"three", np.uint8)
+    data = np.frombuffer(b"onenullthree", np.uint8)
     column = Strings(data, np.array([0, 3, 7, 12], np.int64)).to_arrow(np.array([True, False, True]))
     assert column.to_pylist() == ["one", None, "three"]
     got = from_arrow(column)
