@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
 from rageval_batch.strings import is_text
-from rageval_batch.tables import EvalSet
+from rageval_batch.tables import EvalSet, OutputField
 
 STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
 OPS = (">=", "<=", "==", ">", "<")
@@ -36,9 +37,12 @@ class Param:
     low: float | None = None
     high: float | None = None
     problem: Callable[[str], str | None] | None = None  # of a list: what is wrong with one of its texts
+    or_names: bool = False  # in place of the number, names: a list, or a text with commas between them
 
     def read(self, given: Any) -> Value:
         """The value of what the user gave, as text or already typed; InputError with what is allowed."""
+        if self.or_names and (names := _names(given)) is not None:
+            return self._listed(names)
         value = self._listed(given) if isinstance(self.default, tuple) else self._typed(given)
         if self.choices and value not in self.choices:
             raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
@@ -82,6 +86,18 @@ class Param:
         except (TypeError, ValueError):
             raise InputError(f"Parameter {self.name}={given} is not {wanted}.") from None
         return value
+
+
+def _names(given: Any) -> Any:
+    """What was given in place of a number: a list or its JSON as it is, another text cut at its commas; else None."""
+    if isinstance(given, list | tuple) or (isinstance(given, str) and _JSON_LIST.match(given)):
+        return given
+    if not isinstance(given, str):
+        return None
+    with suppress(ValueError):
+        float(given)
+        return None
+    return tuple(name for part in given.split(",") if (name := part.strip())) or None
 
 
 @dataclass(frozen=True)
@@ -166,6 +182,9 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    failing: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not hold:
+    # dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
+    output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns}

@@ -115,11 +115,9 @@ def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, s
         {"commit": commit, "wanted": wanted},
     )
     lines: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        line = lines.setdefault(
-            row["run_id"],
-            {"run_id": row["run_id"], "answered": row["answered_count"], "questions": row["question_count"]},
-        )
+    for row in rows:  # in no order: the names stand in theirs from the start
+        counts = {"answered": row["answered_count"], "questions": row["question_count"]}
+        line = lines.setdefault(row["run_id"], {"run_id": row["run_id"], **dict.fromkeys(named), **counts})
         for name, (metric, stat) in named.items():
             if metric == row["metric"]:
                 line[name] = row[stat]

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch import assemble, evalset
@@ -169,7 +168,7 @@ class _Sweep:
         eval_set, run_contexts = self._eval_set()
         self.scorer = scorer(self.job.profile, self.job.params, eval_set)
         self.run_contexts = run_contexts
-        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs)
+        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
         size = sum(file.size for file in self.job.outputs)
         for part in in_order(self._part, self._numbered_blocks(), self.threads):
             self._note(part)
@@ -249,11 +248,7 @@ class _Sweep:
 
     def _with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
-        if self.run_contexts is None:
-            return batch
-        chunks = self.run_contexts.chunks_for(batch.column("run_id"), self.scorer.ids.take(batch.column("question")))
-        merged = pc.coalesce(batch.column("chunks"), chunks)
-        return batch.set_column(batch.schema.get_field_index("chunks"), "chunks", merged)
+        return batch if self.run_contexts is None else self.run_contexts.joined_to(batch, self.scorer.ids)
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
         number, block, seconds, found = part

@@ -16,7 +16,8 @@ def _allowed(param: Param) -> str:
         return "a JSON list of texts, or one text"
     low = "" if param.low is None else f"from {param.low:g}"
     high = "" if param.high is None else f"to {param.high:g}"
-    return " ".join(part for part in (low, high) if part)
+    names = "or names" if param.or_names else ""
+    return " ".join(part for part in (low, high, names) if part)
 
 
 def as_dict(profile: Profile) -> dict[str, Any]:
