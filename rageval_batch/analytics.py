@@ -20,13 +20,19 @@ from rageval_batch.strings import LARGE
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
 
 # In the order in which they build on each other; views of profiles come behind `runs`.
-_FIRST = ("exact_sum", "exact_mean", "current_runs", "runs")
+_FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
-    "leaderboard", "question_difficulty",
+    "leaderboard", "question_difficulty", "repeat_scores", "change_status", "question_pairs",
 )  # fmt: skip
+_ASKED = ("run_pair", "regressions", "run_delta")  # for users' own queries: they take long to bind
 
 MEMORY = "512MB"
+
+_GIVEN_VALUES = pa.schema(
+    [("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("metric", LARGE), ("question_id", LARGE),
+     ("weight", pa.float64()), ("scored", pa.bool_()), ("value", pa.float64())]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ class Session:
         for name in (*_FIRST, *(row.profile for row in self._catalog), *_REST):
             self._connection.execute(_definition(name))
         if functions:
+            for name in _ASKED:
+                self._connection.execute(_definition(name))
             self._create_functions()
 
     def __enter__(self) -> Session:
@@ -119,6 +127,27 @@ class Session:
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
+    def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
+        """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
+        try:
+            self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+
+    def add_values(self, values: pa.Table, run_id: str, profile: str, eval_set: str, metric: str) -> None:
+        """Let a run that is in no store be seen in question_values: question_id, weight and value of its answers."""
+        self._connection.register("given", values)
+        try:
+            self._connection.execute(
+                "insert into given_values select $1, $2, $3, $4, question_id, any_value(weight), true, "
+                "exact_mean(value) from given where value is not null group by question_id",
+                [run_id, profile, eval_set, metric],
+            )
+        except duckdb.Error as error:
+            raise InputError(f"{run_id}: {str(error).strip()}") from error
+        finally:
+            self._connection.unregister("given")
+
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
         return next((pin["stored_id"] for pin in self._pinned if pin["run_id"] == run_id), run_id)
@@ -142,6 +171,7 @@ class Session:
         self._register("commits", _commit_table(self.commits))
         self._register("metric_catalog", _metric_table(self._catalog))
         self._register("profile_catalog", _profile_table(self._catalog))
+        self._register("given_values", _GIVEN_VALUES.empty_table())
         self._store_view("stored_runs", self._files("runs"), RUNS)
         self._store_view("stored_rejects", self._files("rejects"), REJECTS)
         self._store_view("stored_tallies", self._files("tallies"), TALLIES)
