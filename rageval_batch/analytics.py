@@ -3,6 +3,7 @@ which tables and metrics there are reaches it as rows of a catalog."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,9 +24,10 @@ from rageval_batch.tables import REJECTS, RUNS, TALLIES
 _FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
-    "leaderboard", "question_difficulty", "repeat_scores", "change_status", "question_pairs",
+    "leaderboard", "question_difficulty", "repeat_scores",
+    "change_status", "question_pairs", "run_pair", "regressions", "run_delta",
 )  # fmt: skip
-_ASKED = ("run_pair", "regressions", "run_delta")  # for users' own queries: they take long to bind
+_WORD = re.compile(r"\w+")
 
 MEMORY = "512MB"
 
@@ -70,6 +72,13 @@ def _definition(name: str) -> str:
     return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=64)
+def _words_of(name: str) -> frozenset[str]:
+    """What a definition may build on: the words in it, without those of its comments."""
+    lines = [line for line in _definition(name).splitlines() if not line.startswith("--")]
+    return frozenset(_WORD.findall("\n".join(lines)))
+
+
 class Session:
     """Queries over the commits of a store, as they were when it was opened."""
 
@@ -85,11 +94,9 @@ class Session:
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        for name in (*_FIRST, *(row.profile for row in self._catalog), *_REST):
-            self._connection.execute(_definition(name))
+        self._names = (*_FIRST, *(row.profile for row in self._catalog), *_REST)
+        self._waiting = list(self._names)
         if functions:
-            for name in _ASKED:
-                self._connection.execute(_definition(name))
             self._create_functions()
 
     def __enter__(self) -> Session:
@@ -108,6 +115,7 @@ class Session:
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query as an Arrow table; InputError for one that DuckDB refuses."""
+        self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
             return result.to_arrow_table() if result is not None else pa.table({})
@@ -121,6 +129,7 @@ class Session:
 
     def copy_to_parquet(self, query: str, target: Path) -> None:
         """Write the result of a query to a Parquet file without holding it."""
+        self._define(query)
         quoted = str(target).replace("'", "''")
         try:
             self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to '{quoted}' (format parquet)")
@@ -129,6 +138,7 @@ class Session:
 
     def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
         """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
+        self._define(query)
         try:
             self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
         except duckdb.Error as error:
@@ -136,6 +146,7 @@ class Session:
 
     def add_values(self, values: pa.Table, run_id: str, profile: str, eval_set: str, metric: str) -> None:
         """Let a run that is in no store be seen in question_values: question_id, weight and value of its answers."""
+        self._define("exact_mean")
         self._connection.register("given", values)
         try:
             self._connection.execute(
@@ -147,6 +158,20 @@ class Session:
             raise InputError(f"{run_id}: {str(error).strip()}") from error
         finally:
             self._connection.unregister("given")
+
+    def _define(self, query: str) -> None:
+        """Create the views and macros that a query names and what they build on: to bind them all takes long.
+
+        One that names none may want to list them: it gets all.
+        """
+        words = set(_WORD.findall(query.lower()))
+        wanted = words if not words.isdisjoint(self._names) else set(self._names)
+        for name in reversed(self._waiting):
+            if name in wanted:
+                wanted |= _words_of(name)
+        for name in [name for name in self._waiting if name in wanted]:
+            self._connection.execute(_definition(name))
+            self._waiting.remove(name)
 
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""

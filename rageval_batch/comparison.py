@@ -118,7 +118,9 @@ class Comparison:
         }
 
 
-def compare(session: Session, sides: Sides, rules: Rules, *, answers: bool = True, seed: int = stats.SEED) -> list[Comparison]:
+def compare(
+    session: Session, sides: Sides, rules: Rules, *, answers: bool = True, seed: int = stats.SEED
+) -> list[Comparison]:
     """Every candidate against the base, in the order given; p-values are corrected for their number."""
     base = sides.base
     session.keep_table(
