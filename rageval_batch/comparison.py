@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,10 @@ class Rules:
     min_delta: float = 0.0
     max_regressions: int = 0
     fail_on: str = RULES  # significant: only a drop that the interval shows fails
+
+    def __post_init__(self) -> None:
+        if self.fail_on not in (RULES, SIGNIFICANT) or not math.isfinite(self.min_delta):
+            raise InputError(f"A comparison fails on {RULES} or {SIGNIFICANT}, and its least delta is a finite number.")
 
     def passed(self, delta: float | None, regressions: int, interval: Interval) -> bool:
         """Whether a candidate keeps the rules; one that cannot be measured does not."""
