@@ -28,6 +28,9 @@ _REST = (
     "change_status", "question_pairs", "run_pair", "regressions", "run_delta",
 )  # fmt: skip
 _WORD = re.compile(r"\w+")
+_LISTING = frozenset(
+    ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
+)
 
 MEMORY = "512MB"
 
@@ -94,8 +97,7 @@ class Session:
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        self._names = (*_FIRST, *(row.profile for row in self._catalog), *_REST)
-        self._waiting = list(self._names)
+        self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST]
         if functions:
             self._create_functions()
 
@@ -145,14 +147,19 @@ class Session:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
     def add_values(self, values: pa.Table, run_id: str, profile: str, eval_set: str, metric: str) -> None:
-        """Let a run that is in no store be seen in question_values: question_id, weight and value of its answers."""
+        """Let a run that is in no store be seen in question_values: question_id, weight and value of its answers.
+
+        A null counts as the metric says, or not at all.
+        """
         self._define("exact_mean")
         self._connection.register("given", values)
         try:
             self._connection.execute(
-                "insert into given_values select $1, $2, $3, $4, question_id, any_value(weight), true, "
-                "exact_mean(value) from given where value is not null group by question_id",
-                [run_id, profile, eval_set, metric],
+                "insert into given_values select $run, $profile, $set, $metric, question_id, any_value(weight), "
+                "bool_or(value is not null), exact_mean(coalesce(value, c.null_counts_as)) "
+                "from given left join metric_catalog c on c.profile = $profile and c.metric = $metric "
+                "where coalesce(value, c.null_counts_as) is not null group by question_id",
+                {"run": run_id, "profile": profile, "set": eval_set, "metric": metric},
             )
         except duckdb.Error as error:
             raise InputError(f"{run_id}: {str(error).strip()}") from error
@@ -162,10 +169,10 @@ class Session:
     def _define(self, query: str) -> None:
         """Create the views and macros that a query names and what they build on: to bind them all takes long.
 
-        One that names none may want to list them: it gets all.
+        One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        wanted = words if not words.isdisjoint(self._names) else set(self._names)
+        wanted = words if words.isdisjoint(_LISTING) else set(self._waiting)
         for name in reversed(self._waiting):
             if name in wanted:
                 wanted |= _words_of(name)

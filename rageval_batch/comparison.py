@@ -126,7 +126,10 @@ class Comparison:
 def compare(
     session: Session, sides: Sides, rules: Rules, *, answers: bool = True, seed: int = stats.SEED
 ) -> list[Comparison]:
-    """Every candidate against the base, in the order given; p-values are corrected for their number."""
+    """Every candidate against the base, in the order given; p-values are corrected for their number.
+
+    Answers and repeats are looked up for a single candidate only.
+    """
     base = sides.base
     session.keep_table(
         "compared",
@@ -146,15 +149,14 @@ def compare(
     chances = dict(zip(sorted(totals), _chances(session, totals, sides.weighted, seed), strict=True))
     listed = _listed(session, MOST_LISTED if len(sides.cands) == 1 else _LISTED_OF_SEVERAL)
     movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
-    of_base = _repeats(session, base)
     found = [
         _comparison(sides, cand, totals[cand.name], chances[cand.name], rules, listed.get(cand.name, {}),
-                    movers.get(cand.name, ()), of_base, _repeats(session, cand))
+                    movers.get(cand.name, ()))
         for cand in sides.cands
     ]  # fmt: skip
     corrected = stats.holm([result.p_value for result in found])
     found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
-    return [with_answers(session, result) for result in found] if answers and len(found) == 1 else found
+    return [_with_details(session, result, answers) for result in found] if len(found) == 1 else found
 
 
 _TOTALS = """
@@ -233,10 +235,6 @@ def _chances(
         yield from pool.map(chance, zip((ends - sizes).tolist(), ends.tolist(), strict=True))
 
 
-def _repeats(session: Session, side: Side) -> dict[str, float | int | None]:
-    return repeat_summary(session, side.run.key, side.repeats) if side.run else {}
-
-
 def _comparison(
     sides: Sides,
     cand: Side,
@@ -245,8 +243,6 @@ def _comparison(
     rules: Rules,
     listed: dict[str, list[str]],
     movers: tuple[Mover, ...],
-    base_repeats: dict[str, float | int | None],
-    cand_repeats: dict[str, float | int | None],
 ) -> Comparison:
     base_score = sides.base.score if sides.base.score is not None else total["base_score"]
     cand_score = cand.score if cand.score is not None else total["cand_score"]
@@ -260,15 +256,26 @@ def _comparison(
         sides, cand, base_score, cand_score, delta, paired,
         total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
         interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
-        {name: listed.get(name, []) for name in _LISTS.values()}, movers, base_repeats, cand_repeats, notes,
+        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, notes,
     )  # fmt: skip
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
+# --- what is worth its time for one candidate alone -------------------------------------------------------------------
 
 
-def with_answers(session: Session, result: Comparison) -> Comparison:
-    """The same comparison with the answers of the questions that moved, read again from the inputs."""
+def _with_details(session: Session, result: Comparison, answers: bool) -> Comparison:
+    """The same comparison with what repeats say of both runs, and the answers of the questions that moved."""
+    before, after = (_repeats(session, side) for side in (result.sides.base, result.cand))
+    result = replace(result, base_repeats=before, cand_repeats=after)
+    return _with_answers(session, result) if answers else result
+
+
+def _repeats(session: Session, side: Side) -> dict[str, float | int | None]:
+    return repeat_summary(session, side.run.key, side.repeats) if side.run else {}
+
+
+def _with_answers(session: Session, result: Comparison) -> Comparison:
+    """The same comparison with answers, read again from the inputs."""
     questions = [mover.question_id for mover in result.movers]
     before, after = (_answers(session, side, questions) for side in (result.sides.base, result.cand))
     movers = tuple(

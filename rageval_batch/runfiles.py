@@ -39,7 +39,7 @@ def read_run_file(path: str, metric: str) -> RunFile:
     return _read_json(path, metric) if path.lower().endswith(".json") else _read_parquet(path, metric)
 
 
-# --- JSON: {"summary": {…}, "results": [{"id", "metrics": {"score"}}]} ------------------------------------------------
+# --- JSON: {"summary": {…}, "results": [{"id", "metrics": {"score"}}]} ----------------------------------------------
 
 
 def _read_json(path: str, metric: str) -> RunFile:
@@ -97,7 +97,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# --- Parquet of score rows --------------------------------------------------------------------------------------------
+# --- Parquet of score rows ------------------------------------------------------------------------------------------
 
 
 def _read_parquet(path: str, metric: str) -> RunFile:
@@ -121,7 +121,9 @@ def _read_parquet(path: str, metric: str) -> RunFile:
     constant = [name for name in _CONSTANT if name in schema]
     try:
         rows = lazy.select(columns).collect()
-        found = {name: lazy.select(pl.col(name).cast(pl.String).unique()).collect()[name].to_list() for name in constant}
+        found = {
+            name: lazy.select(pl.col(name).cast(pl.String).unique()).collect()[name].to_list() for name in constant
+        }
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, error) from error
     for name, values in found.items():
@@ -135,7 +137,7 @@ def _read_parquet(path: str, metric: str) -> RunFile:
     return RunFile(path, _values(path, rows), _about({n: _text(v[0] if v else None) for n, v in found.items()}), None)
 
 
-# --- both -------------------------------------------------------------------------------------------------------------
+# --- both -----------------------------------------------------------------------------------------------------------
 
 
 def _about(found: dict[str, str | None]) -> dict[str, str | None]:
@@ -144,12 +146,13 @@ def _about(found: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def _values(path: str, rows: pl.DataFrame) -> pa.Table:
-    """The rows without those that are not finite; weights are whole or not there."""
+    """The rows, null where a value is not finite; weights are all there or none is."""
     doubled = rows.filter(rows.select("question_id", "repeat").is_duplicated())
     if len(doubled):
-        raise InputError(f"{path} has question '{doubled['question_id'].min()}' more than once.")
+        raise InputError(f"{path} has question '{doubled['question_id'][0]}' more than once.")
     if bool((rows["weight"] < 0).any()):
         raise InputError(f"{path} has a negative weight. A weight is a finite number from 0.")
     if rows["weight"].null_count() < len(rows):
         rows = rows.with_columns(pl.col("weight").fill_null(1.0))
-    return rows.filter(pl.col("value").is_finite()).select("question_id", "weight", "value").to_arrow()
+    value = pl.when(pl.col("value").is_finite()).then("value").alias("value")
+    return rows.select("question_id", "weight", value).to_arrow()

@@ -41,7 +41,8 @@ def _stream(seed: int, purpose: int) -> np.uint64:
 def _blocks(products: Floats, weights: Floats, seed: int, blocks: int) -> tuple[Floats, Floats]:
     """(sums of value times weight, sums of weights) of blocks that rows are dealt into."""
     block = dealt(len(products), blocks, _stream(seed, _DEALING))
-    return np.bincount(block, products, blocks), np.bincount(block, weights, blocks)
+    sums, weighed = (np.bincount(block, column, blocks).astype(np.float64) for column in (products, weights))
+    return sums, weighed
 
 
 def mean_delta(deltas: Floats, weights: Floats | None = None) -> float | None:
@@ -101,10 +102,11 @@ def sign_flip_p(
     limit = abs(math.fsum(products)) - TOLERANCE * math.fsum(weights)
     signed = products[products != 0.0]
     if len(signed) < flips.bit_length():
-        return all_extreme_flips(signed, limit) / 2 ** len(signed)
+        return all_extreme_flips(signed, limit) / (1 << len(signed))
     if len(signed) > blocks:
         signed, _ = _blocks(signed, signed, seed, blocks)
-    return (1 + extreme_flips(signed, limit, _stream(seed, _FLIPPING), flips)) / (1 + flips)
+    extreme: int = extreme_flips(signed, limit, _stream(seed, _FLIPPING), flips)
+    return (1 + extreme) / (1 + flips)
 
 
 def shows_drop(interval: Interval) -> bool:

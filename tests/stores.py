@@ -17,6 +17,11 @@ PROFILE = "eval_json_v2"
 SCHEMA = next(row.schema for row in catalog() if row.profile == PROFILE)
 QUESTIONS, PARAMS = "a" * 64, "b" * 64
 
+HOSTILE = (
+    "<b>&amp;</b>", "'; drop table runs; --", "=1+1", 'a"b|c', "\u202eabc", "\x01\x1b[31m", "🙂", "q\n\tx", "ё",
+    "%s{}", "-1", "]]>",
+)  # fmt: skip
+
 Row = Mapping[str, Any]
 
 
