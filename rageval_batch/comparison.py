@@ -112,7 +112,7 @@ class Comparison:
             "p_holm": self.p_holm,
             "only_base_count": self.only_base_count,
             "only_cand_count": self.only_cand_count,
-            "strict_hashes": not differences(base, self.cand),
+            "hashes_equal": not differences(base, self.cand),
             "questions_sha256": self.cand.questions_sha256,
             "pdf_sha256": self.cand.source_sha256,
             **self.listed,

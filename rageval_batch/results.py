@@ -156,7 +156,8 @@ def ranked_runs(
     query = """
         select * from leaderboard
         where ($profile is null or profile = $profile)
-          and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set)
+          and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set
+               or eval_set in (select eval_set from runs where starts_with(questions_sha256, $eval_set)))
         qualify $limit is null
             or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
         order by profile, eval_set, rank, run_id
