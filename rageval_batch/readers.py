@@ -69,9 +69,12 @@ class Block:
         return len(self.lines)
 
 
-def read_blocks(source: Source) -> Iterator[Block]:
-    """The rows of one file."""
+def read_blocks(source: Source, wanted: Offsets | None = None) -> Iterator[Block]:
+    """The rows of one file. Where only some lines are wanted, a JSONL file gives no others; they cost no parsing."""
     try:
+        if source.format == "jsonl":
+            yield from _jsonl(source, wanted)
+            return
         yield from _READERS[source.format](source)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise unreadable(source.name, error) from error
@@ -102,7 +105,7 @@ def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _jsonl(source: Source) -> Iterator[Block]:
+def _jsonl(source: Source, wanted: Offsets | None = None) -> Iterator[Block]:
     line = 1
     rest = np.zeros(0, np.uint8)
     with source.open() as stream:
@@ -118,6 +121,9 @@ def _jsonl(source: Source) -> Iterator[Block]:
             rest = data[cut:]
             if cut:
                 starts, ends, lines, line = split_lines(data[:cut], line)
+                if wanted is not None:
+                    mine = np.isin(lines, wanted)
+                    starts, ends, lines = starts[mine], ends[mine], lines[mine]
                 yield from _json_blocks(data[:cut], starts, ends, lines)
             if at_end:
                 return
@@ -487,7 +493,6 @@ def _frame(source: Source) -> Iterator[Block]:
 
 
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
-    "jsonl": _jsonl,
     "json": _json_file,
     "parquet": _parquet,
     "arrow": _arrow,

@@ -156,16 +156,28 @@ def _answer(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str 
     """(output, its own chunks) of a score row."""
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}'.")
+    return answers(commit, profile, [row])[row["question_id"]]
+
+
+def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, tuple[str | None, str | None]]:
+    """(output, its own chunks) by question of score rows of a commit; those without an input have none."""
+    answered = [row for row in rows if row["input"] is not None]
     if kept := commit.files("kept_outputs"):
-        return _kept_answer(kept[0], row)
-    file = _unchanged(commit.manifest["inputs"][row["input"]])
-    for block in readers.read_blocks(file):
-        if (found := np.flatnonzero(block.lines == row["line"])).size:
-            at = int(found[0])
-            chunks = block.field(CHUNKS)
-            own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
-            return readers.read_output(block, profile.output_fields).text[at].as_py(), own
-    raise InputError(f"{file.name} has no line {row['line']} any more.")
+        return {row["question_id"]: _kept_answer(kept[0], row) for row in answered}
+    found: dict[str, tuple[str | None, str | None]] = {}
+    for number in sorted({row["input"] for row in answered}):
+        file = _unchanged(commit.manifest["inputs"][number])
+        wanted = {row["line"]: row["question_id"] for row in answered if row["input"] == number}
+        for block in readers.read_blocks(file, np.array(sorted(wanted))):
+            outputs, chunks = readers.read_output(block, profile.output_fields), block.field(CHUNKS)
+            for at in np.flatnonzero(np.isin(block.lines, list(wanted))).tolist():
+                own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
+                found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), own)
+            if not wanted:
+                break
+        if wanted:
+            raise InputError(f"{file.name} has no line {min(wanted)} any more.")
+    return found
 
 
 def _kept_answer(path: Path, row: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -21,8 +21,11 @@ COMMANDS = {
     "runs": "runs",
     "show": "runs",
     "explain": "explain",
+    "compare": "compare",
+    "leaderboard": "compare",
     "sql": "sql",
     "profiles": "profiles",
+    "benchmark": "benchmark",
     "subset": "subset",
     "bench": "bench",
 }
