@@ -3,6 +3,7 @@ which tables and metrics there are reaches it as rows of a catalog."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,13 +21,23 @@ from rageval_batch.strings import LARGE
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
 
 # In the order in which they build on each other; views of profiles come behind `runs`.
-_FIRST = ("exact_sum", "exact_mean", "current_runs", "runs")
+_FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
-    "leaderboard", "question_difficulty", "gated", "gate_results",
+    "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
+    "change_status", "question_pairs", "run_pair", "regressions", "run_delta",
 )  # fmt: skip
+_WORD = re.compile(r"\w+")
+_LISTING = frozenset(
+    ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
+)
 
 MEMORY = "512MB"
+
+_GIVEN_VALUES = pa.schema(
+    [("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("metric", LARGE), ("question_id", LARGE),
+     ("weight", pa.float64()), ("scored", pa.bool_()), ("value", pa.float64())]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,13 @@ def _definition(name: str) -> str:
     return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=64)
+def _words_of(name: str) -> frozenset[str]:
+    """What a definition may build on: the words in it, without those of its comments."""
+    lines = [line for line in _definition(name).splitlines() if not line.startswith("--")]
+    return frozenset(_WORD.findall("\n".join(lines)))
+
+
 class Session:
     """Queries over the commits of a store, as they were when it was opened."""
 
@@ -96,8 +114,7 @@ class Session:
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        for name in (*_FIRST, *(row.profile for row in self._catalog), *_REST):
-            self._connection.execute(_definition(name))
+        self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST]
         if functions:
             self._create_functions()
 
@@ -117,6 +134,7 @@ class Session:
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query as an Arrow table; InputError for one that DuckDB refuses."""
+        self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
             return result.to_arrow_table() if result is not None else pa.table({})
@@ -130,6 +148,7 @@ class Session:
 
     def copy_to_parquet(self, query: str, target: Path) -> None:
         """Write the result of a query to a Parquet file without holding it."""
+        self._define(query)
         quoted = str(target).replace("'", "''")
         try:
             self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to '{quoted}' (format parquet)")
@@ -140,6 +159,48 @@ class Session:
         """The order in which gates were declared, by profile, gate and level."""
         gates = [gate for row in self._catalog for gate in row.gates]
         return {(gate.profile, gate.gate, gate.level): place for place, gate in enumerate(gates)}
+
+    def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
+        """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
+        self._define(query)
+        try:
+            self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+
+    def add_values(self, values: pa.Table, run_id: str, profile: str, eval_set: str, metric: str) -> None:
+        """Let a run that is in no store be seen in question_values: question_id, weight and value of its answers.
+
+        A null counts as the metric says, or not at all.
+        """
+        self._define("exact_mean")
+        self._connection.register("given", values)
+        try:
+            self._connection.execute(
+                "insert into given_values select $run, $profile, $set, $metric, question_id, any_value(weight), "
+                "bool_or(value is not null), exact_mean(coalesce(value, c.null_counts_as)) "
+                "from given left join metric_catalog c on c.profile = $profile and c.metric = $metric "
+                "where coalesce(value, c.null_counts_as) is not null group by question_id",
+                {"run": run_id, "profile": profile, "set": eval_set, "metric": metric},
+            )
+        except duckdb.Error as error:
+            raise InputError(f"{run_id}: {str(error).strip()}") from error
+        finally:
+            self._connection.unregister("given")
+
+    def _define(self, query: str) -> None:
+        """Create the views and macros that a query names and what they build on: to bind them all takes long.
+
+        One that asks what there is gets all.
+        """
+        words = set(_WORD.findall(query.lower()))
+        wanted = words if words.isdisjoint(_LISTING) else set(self._waiting)
+        for name in reversed(self._waiting):
+            if name in wanted:
+                wanted |= _words_of(name)
+        for name in [name for name in self._waiting if name in wanted]:
+            self._connection.execute(_definition(name))
+            self._waiting.remove(name)
 
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
@@ -164,6 +225,7 @@ class Session:
         self._register("commits", _commit_table(self.commits))
         self._register("metric_catalog", _metric_table(self._catalog))
         self._register("profile_catalog", _profile_table(self._catalog))
+        self._register("given_values", _GIVEN_VALUES.empty_table())
         self._store_view("stored_runs", self._files("runs"), RUNS)
         self._store_view("stored_rejects", self._files("rejects"), REJECTS)
         self._store_view("stored_tallies", self._files("tallies"), TALLIES)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch import assemble, evalset
@@ -169,7 +168,7 @@ class _Sweep:
         eval_set, run_contexts = self._eval_set()
         self.scorer = scorer(self.job.profile, self.job.params, eval_set)
         self.run_contexts = run_contexts
-        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs)
+        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
         size = sum(file.size for file in self.job.outputs)
         for part in in_order(self._part, self._numbered_blocks(), self.threads):
             self._note(part)
@@ -249,11 +248,7 @@ class _Sweep:
 
     def _with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
-        if self.run_contexts is None:
-            return batch
-        chunks = self.run_contexts.chunks_for(batch.column("run_id"), self.scorer.ids.take(batch.column("question")))
-        merged = pc.coalesce(batch.column("chunks"), chunks)
-        return batch.set_column(batch.schema.get_field_index("chunks"), "chunks", merged)
+        return batch if self.run_contexts is None else self.run_contexts.joined_to(batch, self.scorer.ids)
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
         number, block, seconds, found = part
@@ -305,9 +300,12 @@ class _Sweep:
         )  # fmt: skip
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
-            kept[role] = [f"{role}-{k}-{Path(file.name).name}" for k, file in enumerate(files)]
+            kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
             for name, file in zip(kept[role], files, strict=True):
-                shutil.copyfile(file.path, ready / name)
+                if file.table is None:
+                    shutil.copyfile(file.path, ready / name)
+                else:
+                    pq.write_table(file.table, ready / name)
         return kept
 
     def _all_scores(self, answered: dict[str, Flags]) -> Iterator[pa.RecordBatch]:
@@ -391,6 +389,10 @@ class _Sweep:
 
 def _part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:06d}"
+
+
+def _kept_name(file: Source) -> str:
+    return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
 
 
 def _reference(file: Source) -> dict[str, Any]:

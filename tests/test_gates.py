@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gated_stores import SCHEMA, add_commit, score_row
 from oracles import gates as oracle
 from rageval_batch import profiles
 from rageval_batch.analytics import GateRow, MetricRow, ProfileRow, Session
@@ -30,7 +31,6 @@ from rageval_batch.profiles import PROFILES
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.samples import samples_folder
 from rageval_batch.store import Store
-from stores import SCHEMA, add_commit, score_row
 
 HOSTILE = "=x'\"; drop table runs;--<script>&\x01\x1b[31m|`*\u202e門禁\n🙂"
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gated_stores import add_commit, score_row
 from oracles import drift as oracle
 from rageval_batch import drift
 from rageval_batch.catalog import open_store
@@ -19,7 +20,6 @@ from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.kernels.draws import drawn_means, normal_draws
 from rageval_batch.monitor import read_span, read_time, watch
-from stores import add_commit, score_row
 
 START = datetime(2026, 3, 9, 9, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -23,8 +23,11 @@ COMMANDS = {
     "explain": "explain",
     "gate": "gate",
     "monitor": "monitor",
+    "compare": "compare",
+    "leaderboard": "compare",
     "sql": "sql",
     "profiles": "profiles",
+    "benchmark": "benchmark",
     "subset": "subset",
     "bench": "bench",
 }

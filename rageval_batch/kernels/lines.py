@@ -45,7 +45,7 @@ def split_lines(data: Bytes, line: int) -> tuple[Offsets, Offsets, Offsets, int]
             at += width
         if at < stop:
             starts[kept] = start
-            ends[kept] = stop
+            ends[kept] = stop - 1 if data[stop - 1] == 13 else stop
             lines[kept] = line
             kept += 1
         line += 1

@@ -27,7 +27,7 @@ def _space(data: Bytes, at: int, end: int) -> int:
     if byte == 0xE3:
         return 3 if second == 0x80 and third == 0x80 else 0
     if second == 0x80:
-        return 3 if third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
+        return 3 if 0x80 <= third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
     return 3 if second == 0x81 and third == 0x9F else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -314,11 +315,26 @@ def got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
 
 
 def _canonical(raw: str) -> str:
-    """JSON text of an equal value, written one way; as it stands where Python cannot hold the value."""
+    """JSON text of an equal value, written one way; a number that Python cannot hold as it stands."""
+    kept: list[str] = []
+
+    def number(text_: str) -> float | int | str:
+        try:
+            value = float(text_) if set(text_) & set(".eE") else int(text_)
+            if math.isfinite(value):
+                return value
+        except (ValueError, OverflowError):  # too many digits
+            pass
+        kept.append(text_)
+        return f"\x00{len(kept) - 1}\x00"
+
     try:
-        return json_text(json.loads(raw))
-    except (ValueError, RecursionError):
+        written = json_text(json.loads(raw, parse_float=number, parse_int=number))
+    except RecursionError:
         return raw
+    for k, text_ in enumerate(kept):
+        written = written.replace(f'"\\u0000{k}\\u0000"', text_)
+    return written
 
 
 def match_lists(prepared: Prepared, name: str, question: Ints, got: Items) -> Pairs:

@@ -12,9 +12,12 @@ from rageval_batch.report.formats import render, screen_width, titled
 def _allowed(param: Param) -> str:
     if param.choices:
         return ", ".join(param.choices)
+    if isinstance(param.default, tuple):
+        return "a JSON list of texts, or one text"
     low = "" if param.low is None else f"from {param.low:g}"
     high = "" if param.high is None else f"to {param.high:g}"
-    return " ".join(part for part in (low, high) if part)
+    names = "or names" if param.or_names else ""
+    return " ".join(part for part in (low, high, names) if part)
 
 
 def as_dict(profile: Profile) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rageval_batch.gates import GatedRun, GateResult
 from rageval_batch.report.cells import fitted, json_line, shown
-from rageval_batch.report.formats import csv_text, markdown_text, render, table
+from rageval_batch.report.formats import csv_text, md_text, render, table
 from rageval_batch.report.junit import Case, Suite, junit
 
 FEW = 12  # runs whose gates are all shown; of more, a line a run
@@ -171,16 +171,16 @@ def _failed_run(result: GatedRun) -> list[str]:
     else:
         lines.append(str(result.reason))
     if details := _details(result):
-        lines += ["", *map(markdown_text, details)]
+        lines += ["", *map(md_text, details)]
     if skipped := result.of_status("skipped"):
-        lines += ["", "Skipped: " + ", ".join(markdown_text(gate.gate) for gate in skipped)]
+        lines += ["", "Skipped: " + ", ".join(md_text(gate.gate) for gate in skipped)]
     if claims := _claims(result):
-        lines += ["", *(f"- {markdown_text(line)}" if k else line for k, line in enumerate(claims))]
+        lines += ["", *(f"- {md_text(line)}" if k else line for k, line in enumerate(claims))]
     return lines
 
 
 def _failed_line(result: GatedRun) -> str:
-    return f"- **FAIL** {_md_run(result)}: " + markdown_text(
+    return f"- **FAIL** {_md_run(result)}: " + md_text(
         "; ".join(f"{gate.gate} {' not '.join(_against(gate))}" for gate in result.of_status("failed"))
         or str(result.reason)
     )
@@ -189,12 +189,12 @@ def _failed_line(result: GatedRun) -> str:
 def _passed_line(result: GatedRun) -> str:
     parts = [f"{gate.gate} {_against(gate)[0]}" for gate in result.of_status("passed")]
     parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
-    return f"- **PASS** {_md_run(result)}: " + markdown_text(", ".join(parts))
+    return f"- **PASS** {_md_run(result)}: " + md_text(", ".join(parts))
 
 
 def _md_run(result: GatedRun) -> str:
     record = result.run.record
-    return markdown_text(f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']})")
+    return md_text(f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']})")
 
 
 # --- JUnit ----------------------------------------------------------------------------------------------------------
