@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rageval_batch.version import __version__
 
 if TYPE_CHECKING:
-    from rageval_batch.api import score
+    from rageval_batch.api import compare, score
     from rageval_batch.catalog import open_store
     from rageval_batch.profiles import PROFILES
 
-__all__ = ["PROFILES", "__version__", "open_store", "score"]
+__all__ = ["PROFILES", "__version__", "compare", "open_store", "score"]
 
-_HOMES = {"score": "api", "open_store": "catalog", "PROFILES": "profiles"}
+_HOMES = {"compare": "api", "score": "api", "open_store": "catalog", "PROFILES": "profiles"}
 
 
 def __getattr__(name: str) -> Any:

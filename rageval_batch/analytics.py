@@ -3,6 +3,7 @@ which tables and metrics there are reaches it as rows of a catalog."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,13 +21,23 @@ from rageval_batch.strings import LARGE
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
 
 # In the order in which they build on each other; views of profiles come behind `runs`.
-_FIRST = ("exact_sum", "exact_mean", "current_runs", "runs")
+_FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
-    "leaderboard", "question_difficulty",
+    "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
+    "change_status", "question_pairs", "run_pair", "regressions", "run_delta",
 )  # fmt: skip
+_WORD = re.compile(r"\w+")
+_LISTING = frozenset(
+    ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
+)
 
 MEMORY = "512MB"
+
+_GIVEN_VALUES = pa.schema(
+    [("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("metric", LARGE), ("question_id", LARGE),
+     ("weight", pa.float64()), ("scored", pa.bool_()), ("value", pa.float64())]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,15 +54,39 @@ class MetricRow:
 
 
 @dataclass(frozen=True)
+class GateRow:
+    """A gate of the catalog; one that is waived is skipped where it would fail."""
+
+    profile: str
+    gate: str
+    metric: str  # empty: of the run itself
+    stat: str
+    op: str
+    limit: float
+    level: str
+    failure: str
+    waived: bool = False
+
+
+@dataclass(frozen=True)
 class ProfileRow:
-    """A profile of the catalog: its table, how runs are scored, its metrics."""
+    """A profile of the catalog: its table, how runs are scored, its metrics, gates and what a record must name."""
 
     profile: str
     schema: pa.Schema
     run_stat: str
     score_top: float
     metrics: tuple[MetricRow, ...]
+    gates: tuple[GateRow, ...] = ()
+    provenance: tuple[str, ...] = ()
     views: tuple[str, ...] = ()  # files of views that build on its own
+
+
+@lru_cache(maxsize=64)
+def _words_of(name: str) -> frozenset[str]:
+    """What a definition may build on: the words in it, without those of its comments."""
+    lines = [line for line in definition(name).splitlines() if not line.startswith("--")]
+    return frozenset(_WORD.findall("\n".join(lines)))
 
 
 class Session:
@@ -68,11 +103,9 @@ class Session:
         settings: Any = {"memory_limit": MEMORY}
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
-        self._create_functions(_OF_VIEWS)
         self._create_base()
         own = [name for row in self._catalog for name in row.views]
-        for name in (*_FIRST, *(row.profile for row in self._catalog), *_REST, *own):
-            self._connection.execute(definition(name))
+        self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST, *own]
         if functions:
             self._create_functions(_FUNCTIONS)
 
@@ -92,6 +125,7 @@ class Session:
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query as an Arrow table; InputError for one that DuckDB refuses."""
+        self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
             return result.to_arrow_table() if result is not None else pa.table({})
@@ -105,11 +139,60 @@ class Session:
 
     def copy_to_parquet(self, query: str, target: Path) -> None:
         """Write the result of a query to a Parquet file without holding it."""
+        self._define(query)
         quoted = str(target).replace("'", "''")
         try:
             self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to '{quoted}' (format parquet)")
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
+
+    def gate_places(self) -> dict[tuple[str, str, str], int]:
+        """The order in which gates were declared, by profile, gate and level."""
+        gates = [gate for row in self._catalog for gate in row.gates]
+        return {(gate.profile, gate.gate, gate.level): place for place, gate in enumerate(gates)}
+
+    def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
+        """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
+        self._define(query)
+        try:
+            self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+
+    def add_values(self, values: pa.Table, run_id: str, profile: str, eval_set: str, metric: str) -> None:
+        """Let a run that is in no store be seen in question_values: question_id, weight and value of its answers.
+
+        A null counts as the metric says, or not at all.
+        """
+        self._define("exact_mean")
+        self._connection.register("given", values)
+        try:
+            self._connection.execute(
+                "insert into given_values select $run, $profile, $set, $metric, question_id, any_value(weight), "
+                "bool_or(value is not null), exact_mean(coalesce(value, c.null_counts_as)) "
+                "from given left join metric_catalog c on c.profile = $profile and c.metric = $metric "
+                "where coalesce(value, c.null_counts_as) is not null group by question_id",
+                {"run": run_id, "profile": profile, "set": eval_set, "metric": metric},
+            )
+        except duckdb.Error as error:
+            raise InputError(f"{run_id}: {str(error).strip()}") from error
+        finally:
+            self._connection.unregister("given")
+
+    def _define(self, query: str) -> None:
+        """Create the views and macros that a query names and what they build on: to bind them all takes long.
+
+        One that asks what there is gets all.
+        """
+        words = set(_WORD.findall(query.lower()))
+        wanted = words if words.isdisjoint(_LISTING) else set(self._waiting)
+        for name in reversed(self._waiting):
+            if name in wanted:
+                wanted |= _words_of(name)
+        self._create_functions({name: _OF_VIEWS[name] for name in _OF_VIEWS if name in wanted})
+        for name in [name for name in self._waiting if name in wanted]:
+            self._connection.execute(definition(name))
+            self._waiting.remove(name)
 
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
@@ -134,6 +217,7 @@ class Session:
         self._register("commits", _commit_table(self.commits))
         self._register("metric_catalog", _metric_table(self._catalog))
         self._register("profile_catalog", _profile_table(self._catalog))
+        self._register("given_values", _GIVEN_VALUES.empty_table())
         self._store_view("stored_runs", self._files("runs"), RUNS)
         self._store_view("stored_rejects", self._files("rejects"), REJECTS)
         self._store_view("stored_tallies", self._files("tallies"), TALLIES)
@@ -142,6 +226,8 @@ class Session:
         self._connection.execute("create view stored_scores as " + " union all ".join(map(_common, self._catalog)))
         long = [_long(row, metric) for row in self._catalog for metric in row.metrics]
         self._connection.execute("create view metric_rows as " + " union all ".join(long))
+        self._register("gate_catalog", _gate_table(self._catalog))
+        self._connection.execute("create view gate_values as " + _gated(self._catalog))
 
     def _register(self, name: str, table: pa.Table) -> None:
         """A small table that stays with the session."""
@@ -172,6 +258,8 @@ class Session:
     def _create_functions(self, functions: dict[str, tuple[Callable[..., pa.Array], list[Any], str]]) -> None:
         """Functions of our own, over Arrow columns."""
         for name, (function, arguments, result) in functions.items():
+            if name in self._registered:
+                continue
             kind: Any = {"type": "arrow", "null_handling": "special"}
             self._connection.create_function(name, function, arguments, result, **kind)
             self._registered.append(name)
@@ -192,6 +280,58 @@ def _long(row: ProfileRow, metric: MetricRow) -> str:
         f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, '{metric.metric}' as metric, "
         f"{metric.column or metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
         f"from stored_{row.profile}"
+    )
+
+
+_OF_VALUES = frozenset(("mean", "sum", "min", "max", "n"))
+_RANKED = frozenset(("p50", "p90", "p95"))
+
+
+def _gated(catalog: tuple[ProfileRow, ...]) -> str:
+    """The values that gates are about: a branch for each metric that a gate uses, nothing in what its gates do not."""
+    branches = [_gated_branch("commits", "", "", {}) + " where false"]
+    for row in catalog:
+        stats: dict[str, set[str]] = {}
+        for gate in row.gates:
+            stats.setdefault(gate.metric, set()).add(gate.stat)
+        metrics = {metric.metric: metric for metric in row.metrics}
+        for name, wanted in stats.items():
+            if name in metrics:
+                branches += _gated_metric(row.profile, metrics[name], wanted)
+            elif "usable_share" in wanted:
+                usable = {"value": "(fail_reason is null)::int::double", "scored": "true"}
+                branches.append(_gated_branch(f"stored_{row.profile}", name, "usable", usable))
+    return " union all ".join(branches)
+
+
+def _gated_metric(profile: str, metric: MetricRow, stats: set[str]) -> list[str]:
+    column = metric.column or metric.metric
+    value = f"{column}::double"
+    if metric.null_counts_as is not None:
+        value = f"coalesce({value}, {metric.null_counts_as!r}::double)"
+    columns = {"scored": f"{column} is not null"}
+    if stats & _OF_VALUES:
+        columns["value"] = value
+    if stats & _RANKED:
+        columns["ranked"] = value
+    if "weighted_mean" in stats:
+        columns |= {"weighted": value, "weight": "weight"}
+    if "micro" in stats and metric.numerator and metric.denominator:
+        columns |= {"numerator": f"{metric.numerator}::double", "denominator": f"{metric.denominator}::double"}
+    branches = [_gated_branch(f"stored_{profile}", metric.metric, "value", columns)] if stats - {"rate"} else []
+    if "rate" in stats:
+        rate = {"value": f"({value} <> 0)::int::double", "scored": columns["scored"]}
+        branches.append(_gated_branch(f"stored_{profile}", metric.metric, "rate", rate))
+    return branches
+
+
+def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -> str:
+    keys = "commit, run_id, question_id" if columns else "commit, '' as run_id, '' as question_id"
+    numbers = ("value", "ranked", "weighted", "weight", "numerator", "denominator")
+    return (
+        f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
+        + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
+        + f", {'weighted' in columns} as has_weights from {table}"
     )
 
 
@@ -222,8 +362,18 @@ def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
+def _gate_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
+    schema = pa.schema(
+        [("profile", LARGE), ("gate", LARGE), ("metric", LARGE), ("stat", LARGE), ("op", LARGE),
+         ("limit", pa.float64()), ("level", LARGE), ("failure", LARGE), ("waived", pa.bool_())]
+    )  # fmt: skip
+    return pa.Table.from_pylist([vars(gate) for row in catalog for gate in row.gates], schema=schema)
+
+
 def _profile_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
-    schema = pa.schema([("profile", LARGE), ("run_stat", LARGE), ("score_top", pa.float64())])
+    schema = pa.schema(
+        [("profile", LARGE), ("run_stat", LARGE), ("score_top", pa.float64()), ("provenance", pa.list_(LARGE))]
+    )
     return pa.Table.from_pylist([{n: getattr(row, n) for n in schema.names} for row in catalog], schema=schema)
 
 
@@ -262,13 +412,17 @@ _FUNCTIONS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
 }
 
 
-def _mean_interval(column: Any) -> pa.Array:
-    from rageval_batch import intervals
+def _mean_intervals(column: Any) -> pa.Array:
+    import numpy as np
 
-    return intervals.mean_intervals(_whole(column))
+    from rageval_batch.stats import bootstrap_interval
+
+    lists = _whole(column).to_pylist()
+    found = [vars(bootstrap_interval(np.array(values or [], np.float64))) for values in lists]
+    return pa.array(found, pa.struct([("low", pa.float64()), ("high", pa.float64())]))
 
 
-# Functions that views stand on, so they are there in every session.
+# Functions that views stand on: they come with the first query that needs them.
 _OF_VIEWS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
-    "mean_interval": (_mean_interval, ["DOUBLE[]"], "STRUCT(low DOUBLE, high DOUBLE)"),
+    "mean_interval": (_mean_intervals, ["DOUBLE[]"], "STRUCT(low DOUBLE, high DOUBLE)"),
 }

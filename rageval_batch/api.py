@@ -11,8 +11,11 @@ from typing import Any
 import polars as pl
 
 from rageval_batch.catalog import open_store
+from rageval_batch.comparison import RULES, Comparison, Rules
+from rageval_batch.comparison import compare as compare_sides
 from rageval_batch.errors import InputError
 from rageval_batch.profiles import get_profile
+from rageval_batch.sides import find_sides, pins
 from rageval_batch.sources import Source, frame_source, sources
 from rageval_batch.store import Store
 from rageval_batch.sweep import Counts, Job
@@ -63,6 +66,26 @@ def score(
                 _frame(session.sql(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
                 outcome.counts,
             )
+
+
+def compare(
+    base: str,
+    cand: str,
+    store: str | os.PathLike[str] = "runs",
+    metric: str = "score",
+    min_delta: float = 0.0,
+    max_regressions: int = 0,
+    fail_on: str = RULES,
+    strict_hashes: bool = True,
+    profile: str | None = None,
+    eval_set: str | None = None,
+) -> Comparison:
+    """A candidate against a base: runs of a store, or files of runs. `.passed`, `.delta`, `.movers`, `.as_dict()`."""
+    with open_store(store, functions=False, named=pins([base, cand])) as session:
+        sides = find_sides(
+            session, base, [cand], profile=profile, eval_set=eval_set, metric=metric, strict=strict_hashes
+        )
+        return compare_sides(session, sides, Rules(min_delta, max_regressions, fail_on))[0]
 
 
 def _frame(table: Any) -> pl.DataFrame:

@@ -27,6 +27,11 @@ class StoreError(RagevalError):
 class IncompatibleRuns(RagevalError):
     """Two runs that must not be compared: their questions, sources or parameters differ."""
 
+    def __init__(self, message: str, found: list[dict[str, object]] | None = None) -> None:
+        """`found` has what differs, an object for each candidate."""
+        super().__init__(message)
+        self.found = found or []
+
 
 class DeclarationError(Exception):
     """A profile that contradicts itself: a mistake in the program, not in the data."""

@@ -251,6 +251,12 @@ class RunContexts:
 
     path: Path
 
+    def joined_to(self, batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
+        """The batch in which rows without chunks of their own have those given for their run and question."""
+        chunks = self.chunks_for(batch.column("run_id"), ids.take(batch.column("question")))
+        merged = pc.coalesce(batch.column("chunks"), chunks)
+        return batch.set_column(batch.schema.get_field_index("chunks"), "chunks", merged)
+
     def chunks_for(self, run: pa.Array, question_id: pa.Array) -> pa.Array:
         """The JSON array of each row's own chunks, null where the run has none for the question."""
         keys = pl.DataFrame({"run_id": pl.from_arrow(run), "question_id": pl.from_arrow(question_id)})

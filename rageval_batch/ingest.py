@@ -30,6 +30,7 @@ from rageval_batch.tables import (
     REPEAT,
     RUN_ID,
     EvalSet,
+    OutputField,
 )
 
 _KNOWN = frozenset({*RUN_ID, *REPEAT, *QUESTION_ID, *OUTPUT, *CHUNKS})
@@ -81,8 +82,15 @@ class _Seen:
 class Ingest:
     """Reads output files one block at a time and remembers what only the whole input can tell."""
 
-    def __init__(self, sources: list[Source], eval_set: EvalSet, runs: frozenset[str] | None = None) -> None:
-        self._known = _KNOWN
+    def __init__(
+        self,
+        sources: list[Source],
+        eval_set: EvalSet,
+        runs: frozenset[str] | None = None,
+        output_fields: tuple[OutputField, ...] = (),
+    ) -> None:
+        self._fields = output_fields
+        self._known = _KNOWN.union(wanted.name for wanted in output_fields)
         self._sources = sources
         self._ids = pa.array(eval_set.ids, LARGE)
         self._only = runs
@@ -97,11 +105,12 @@ class Ingest:
             for block in readers.read_blocks(source):
                 run = block.field(RUN_ID)
                 has_run = _has_run_column(block, run) if has_run is None else has_run
-                output = block.field(OUTPUT)
+                output = readers.read_output(block, self._fields)
                 has_output = has_output or bool((output.kind != ABSENT).any())
                 yield self._ingested(source, number, block, run, output, bool(has_run))
             if has_run is not None and not has_output:
-                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(OUTPUT)}.")
+                names = [*OUTPUT, *(wanted.name for wanted in self._fields)]
+                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(names)}.")
 
     def answered(self) -> dict[str, Flags]:
         """For every run that was read, which questions have an answer."""

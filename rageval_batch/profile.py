@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +16,13 @@ import pyarrow as pa
 from rageval_batch.config import read_config
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
 from rageval_batch.strings import is_text
-from rageval_batch.tables import EvalSet
+from rageval_batch.tables import EvalSet, OutputField
 
-STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
+METRIC_STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95", "n")
+RUN_STATS = ("answered_share", "usable_share", "missing_provenance")  # of a run's record and rows, of no metric
+STATS = (*METRIC_STATS, *RUN_STATS)
 OPS = (">=", "<=", "==", ">", "<")
+LEVELS = ("initial", "target")
 
 Params = Mapping[str, Any]
 Value = str | int | float | tuple[str, ...] | dict[str, Any]  # of a parameter
@@ -41,11 +45,14 @@ class Param:
     high: float | None = None
     problem: Callable[[str], str | None] | None = None  # of a list: what is wrong with one of its texts
     problems: Callable[[dict[str, Any]], list[str]] | None = None  # what is wrong with a table
+    or_names: bool = False  # in place of the number, names: a list, or a text with commas between them
 
     def read(self, given: Any) -> Value:
         """The value of what the user gave, as text or already typed; InputError with what is allowed."""
         if isinstance(self.default, dict):
             return self._table(given)
+        if self.or_names and (names := _names(given)) is not None:
+            return self._listed(names)
         value = self._listed(given) if isinstance(self.default, tuple) else self._typed(given)
         if self.choices and value not in self.choices:
             raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
@@ -98,6 +105,18 @@ class Param:
         return value
 
 
+def _names(given: Any) -> Any:
+    """What was given in place of a number: a list or its JSON as it is, another text cut at its commas; else None."""
+    if isinstance(given, list | tuple) or (isinstance(given, str) and _JSON_LIST.match(given)):
+        return given
+    if not isinstance(given, str):
+        return None
+    with suppress(ValueError):
+        float(given)
+        return None
+    return tuple(name for part in given.split(",") if (name := part.strip())) or None
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the profile's score rows."""
@@ -122,7 +141,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Gate:
-    """A limit that a run must keep: data, compared in SQL."""
+    """A limit that a run must keep: data, compared in SQL.
+
+    `rate` is the share of values that are not 0, `n` how many questions have a value of their own. Without a metric:
+    `answered_share` of the questions have an output, `usable_share` of the answers have no fail_reason, and
+    `missing_provenance` is how many names of the profile's `provenance` the run's record lacks.
+    """
 
     name: str
     metric: str
@@ -130,11 +154,15 @@ class Gate:
     op: str
     limit: float
     failure: str = "QualityGateFailure"
-    level: str = ""
+    level: str = ""  # one of LEVELS, or empty: every level
 
     def __post_init__(self) -> None:
         if self.stat not in STATS or self.op not in OPS:
             raise DeclarationError(f"gate {self.name}: {self.stat} {self.op} is not a known statistic and operator")
+        if self.level not in ("", *LEVELS) or not math.isfinite(self.limit):
+            raise DeclarationError(f"gate {self.name}: level '{self.level}' or limit {self.limit} is not usable")
+        if (self.stat in RUN_STATS) != (self.metric == ""):
+            raise DeclarationError(f"gate {self.name}: {self.stat} of metric '{self.metric}' does not exist")
 
 
 @dataclass(frozen=True)
@@ -197,20 +225,23 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    failing: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not hold:
+    # dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
+    output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
     columns_for: Callable[[Params], tuple[Column, ...]] | None = None  # where parameters change the columns
     records: Records | None = None
     views: tuple[str, ...] = ()  # views of sql/ that only this profile has, in the order in which they build
     shown_views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those that `show` has, and their columns
 
     def __post_init__(self) -> None:
-        known = {column.name for column in self.columns}
+        known = {column.name for column in self.columns} | {"weight"}
         for metric in self.metrics:
             for name in (metric.column or metric.name, metric.numerator, metric.denominator):
                 if name is not None and name not in known:
                     raise DeclarationError(f"profile {self.name}: metric column '{name}' is not declared")
         measured = {metric.name for metric in self.metrics}
         for gate in self.gates:
-            if gate.metric not in measured:
+            if gate.metric and gate.metric not in measured:
                 raise DeclarationError(f"profile {self.name}: gate '{gate.name}' needs unknown metric '{gate.metric}'")
         for name, (metric_name, _) in self.summary.items():
             if metric_name not in measured:

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from rageval_batch import jsontape
 from rageval_batch.errors import InputError
 from rageval_batch.jsontape import Tape
-from rageval_batch.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
+from rageval_batch.kernels.json import ARRAY, EMPTY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.kernels.lines import split_lines, valid_utf8
+from rageval_batch.kernels.spaces import cut
 from rageval_batch.sources import Source, shown_name, unreadable
-from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings
-from rageval_batch.tables import FIELDS, FILE, OUTPUT
+from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.tables import FIELDS, FILE, OUTPUT, OutputField
 
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
 BLOCK_BYTES = 8 << 20
@@ -62,23 +63,49 @@ class Block:
     others: Callable[[frozenset[str]], list[tuple[str, Ints, pa.Array]]]
     raw: Callable[[int], str]
     names: frozenset[str] = frozenset()  # the columns of a columnar file
+    value: Callable[[OutputField], pa.Array | None] = lambda wanted: None  # a field as JSON text, null where not there
 
     def __len__(self) -> int:
         return len(self.lines)
 
 
-def read_blocks(source: Source) -> Iterator[Block]:
-    """The rows of one file."""
+def read_blocks(source: Source, wanted: Offsets | None = None) -> Iterator[Block]:
+    """The rows of one file. Where only some lines are wanted, a JSONL file gives no others; they cost no parsing."""
     try:
+        if source.format == "jsonl":
+            yield from _jsonl(source, wanted)
+            return
         yield from _READERS[source.format](source)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise unreadable(source.name, error) from error
 
 
+def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
+    """The answer of each row: its `output`, else a JSON object of those of the fields that it has."""
+    output = block.field(OUTPUT)
+    lacks = output.kind <= NOTHING
+    if not fields or not lacks.any():
+        return output
+    named = [(wanted.name, found) for wanted in fields if (found := block.value(wanted)) is not None]
+    if not named:
+        return output
+    nothing, comma = pa.scalar("", LARGE), pa.scalar(",", LARGE)
+    members = [
+        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE), found, comma, nothing) for name, found in named
+    ]
+    # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
+    inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), nothing)
+    built = lacks & (pc.binary_length(inner).to_numpy() > 0)
+    whole = pc.binary_join_element_wise(
+        pa.scalar("{", LARGE), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE), nothing
+    )
+    return Field(pc.if_else(pa.array(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
+
+
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _jsonl(source: Source) -> Iterator[Block]:
+def _jsonl(source: Source, wanted: Offsets | None = None) -> Iterator[Block]:
     line = 1
     rest = np.zeros(0, np.uint8)
     with source.open() as stream:
@@ -94,6 +121,9 @@ def _jsonl(source: Source) -> Iterator[Block]:
             rest = data[cut:]
             if cut:
                 starts, ends, lines, line = split_lines(data[:cut], line)
+                if wanted is not None:
+                    mine = np.isin(lines, wanted)
+                    starts, ends, lines = starts[mine], ends[mine], lines[mine]
                 yield from _json_blocks(data[:cut], starts, ends, lines)
             if at_end:
                 return
@@ -191,6 +221,7 @@ def json_block(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> B
         field,
         lambda known: _json_others(tape, root, known),
         raw,
+        value=lambda wanted: _json_value(tape, root, wanted),
     )
 
 
@@ -224,6 +255,17 @@ def _json_field(tape: Tape, found: npt.NDArray[np.int32]) -> Field:
     if not there.any():
         return _no_field(len(node))
     return Field(tape.texts(node).to_arrow(kind > NOTHING), kind)
+
+
+def _json_value(tape: Tape, root: Ints, wanted: OutputField) -> pa.Array:
+    """A member of each row as it stands, quotes and escapes and all."""
+    node = tape.members(root, [wanted.name])[:, 0]
+    there = node >= 0
+    there[there] = tape.kind[node[there]] != NULL
+    starts, stops = np.zeros(len(node), np.int64), np.zeros(len(node), np.int64)
+    quote = tape.kind[node[there]] == STRING
+    starts[there], stops[there] = tape.start[node[there]] - quote, tape.stop[node[there]] + quote
+    return cut(tape.data, starts, stops).to_arrow(there)
 
 
 def _json_others(tape: Tape, root: Ints, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
@@ -291,7 +333,7 @@ def _csv(source: Source) -> Iterator[Block]:
 
 def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:
     """`count` numbers from `first` on, without those that are taken."""
-    numbers = []
+    numbers: list[int] = []
     while len(numbers) < count:
         if first not in taken:
             numbers.append(first)
@@ -351,6 +393,7 @@ def column_block(batch: pa.RecordBatch, lines: Offsets) -> Block:
         lambda known: _column_others(columns, known),
         raw,
         frozenset(columns),
+        lambda wanted: _column_value(columns, wanted),
     )
 
 
@@ -419,6 +462,23 @@ def _json_of(column: pa.Array) -> pa.Array:
         return text.to_arrow_table().column(0).combine_chunks().cast(LARGE)
 
 
+def _column_value(columns: dict[str, pa.Array], wanted: OutputField) -> pa.Array | None:
+    """A column as JSON; a text that is a JSON list or object is that, unless the field is a text."""
+    if wanted.name not in columns:
+        return None
+    column = columns[wanted.name]
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    value = _json_of(column)
+    if wanted.is_text or _kind_of(column.type) != TEXT:
+        return value
+    text = as_text(column)
+    tape = jsontape.parse_strings(from_arrow(text))
+    held = tape.status == OK
+    held[held] = tape.kind[tape.root[held]] <= ARRAY
+    return pc.if_else(pa.array(held), text, pc.if_else(pa.array(tape.status == EMPTY), pa.scalar(None, LARGE), value))
+
+
 def _column_others(columns: dict[str, pa.Array], known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
     out = []
     for name, column in columns.items():
@@ -476,7 +536,6 @@ def _texts_block(names: list[str], contents: list[str], line: int) -> Block:
 
 
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
-    "jsonl": _jsonl,
     "json": _json_file,
     "parquet": _parquet,
     "arrow": _arrow,

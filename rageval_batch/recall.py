@@ -14,14 +14,15 @@ import pyarrow.parquet as pq
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
-from rageval_batch.ingest import RecordIngest, records_schema
+from rageval_batch.ingest import Ingest, RecordIngest, records_schema
 from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
 from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, json_members, members_source, shown_name, source
 from rageval_batch.store import Commit
+from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, OUTPUT, PROVENANCE, EvalSet
+from rageval_batch.tables import BATCH, CHUNKS, PROVENANCE, EvalSet
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
@@ -129,6 +130,37 @@ def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
     return out
 
 
+def _eval_set(commit: Commit, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:
+    """The questions of a commit with their contexts, and those of single runs."""
+    eval_set = evalset.read_questions(question_files(commit))
+    contexts = context_files(commit)
+    return evalset.with_contexts(eval_set, contexts, folder) if contexts else (eval_set, None)
+
+
+# --- claims of whole runs -------------------------------------------------------------------------------------------
+
+
+def failing_claims(
+    commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
+    if profile.failing is None:
+        return {}
+    eval_set, own = _eval_set(commit, folder)
+    prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
+    ids = pa.array(eval_set.ids, LARGE)
+    found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
+    for block in Ingest(output_files(commit, folder), eval_set, runs, profile.output_fields).blocks():
+        batch = block.batch if own is None else own.joined_to(block.batch, ids)
+        run_ids, questions, repeats = (batch.column(name).to_pylist() for name in ("run_id", "question", "repeat"))
+        for claim in profile.failing(prepared, batch):
+            row = claim["row"]
+            shown = {name: claim[name] for name in ("claim_id", "text", "reason")}
+            line = {"task_id": eval_set.ids[questions[row]], **shown}
+            found.setdefault(run_ids[row], []).append((questions[row], repeats[row], line))
+    return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
+
+
 # --- one answer -----------------------------------------------------------------------------------------------------
 
 
@@ -136,12 +168,9 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
     if profile.records is not None:
         return _explain_record(commit, profile, row)
-    eval_set = evalset.read_questions(question_files(commit))
-    own = None
-    if contexts := context_files(commit):
-        eval_set, own = evalset.with_contexts(eval_set, contexts, folder)
+    eval_set, own = _eval_set(commit, folder)
     question = eval_set.ids.index(row["question_id"])
-    output, chunks = _answer(commit, row)
+    output, chunks = _answer(commit, profile, row)
     if chunks is None and own is not None:
         chunks = own.chunks_for(pa.array([row["stored_id"]]), pa.array([row["question_id"]]))[0].as_py()
     values = [row["stored_id"], question, row["repeat"], 0, 0, output, chunks]
@@ -174,26 +203,38 @@ def _record(commit: Commit, keys: tuple[str, ...], row: dict[str, Any]) -> pa.Re
         return found.select(records_schema(keys).names).cast(records_schema(keys)).to_batches()[0]
     file = _outputs(commit, row["input"])
     ingest = RecordIngest([file], keys)
-    for block in readers.read_blocks(file):
+    for block in readers.read_blocks(file, np.array([row["line"]])):
         if (at := np.flatnonzero(block.lines == row["line"])).size:
             return ingest.record_batch(file, row["input"], block).slice(int(at[0]), 1)
     raise InputError(f"{file.name} has no line {row['line']} any more.")
 
 
-def _answer(commit: Commit, row: dict[str, Any]) -> tuple[str | None, str | None]:
+def _answer(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str | None, str | None]:
     """(output, its own chunks) of a score row."""
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}'.")
+    return answers(commit, profile, [row])[row["question_id"]]
+
+
+def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, tuple[str | None, str | None]]:
+    """(output, its own chunks) by question of score rows of a commit; those without an input have none."""
+    answered = [row for row in rows if row["input"] is not None]
     if kept := commit.files("kept_outputs"):
-        return _kept_answer(kept[0], row)
-    file = _outputs(commit, row["input"])
-    for block in readers.read_blocks(file):
-        if (found := np.flatnonzero(block.lines == row["line"])).size:
-            at = int(found[0])
-            chunks = block.field(CHUNKS)
-            own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
-            return block.field(OUTPUT).text[at].as_py(), own
-    raise InputError(f"{file.name} has no line {row['line']} any more.")
+        return {row["question_id"]: _kept_answer(kept[0], row) for row in answered}
+    found: dict[str, tuple[str | None, str | None]] = {}
+    for number in sorted({row["input"] for row in answered}):
+        file = _outputs(commit, number)
+        wanted = {row["line"]: row["question_id"] for row in answered if row["input"] == number}
+        for block in readers.read_blocks(file, np.array(sorted(wanted))):
+            outputs, chunks = readers.read_output(block, profile.output_fields), block.field(CHUNKS)
+            for at in np.flatnonzero(np.isin(block.lines, list(wanted))).tolist():
+                own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
+                found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), own)
+            if not wanted:
+                break
+        if wanted:
+            raise InputError(f"{file.name} has no line {min(wanted)} any more.")
+    return found
 
 
 def _kept_answer(path: Path, row: dict[str, Any]) -> tuple[str | None, str | None]:

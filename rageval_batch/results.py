@@ -8,6 +8,7 @@ from typing import Any
 
 from rageval_batch.analytics import Session
 from rageval_batch.errors import StoreError, did_you_mean
+from rageval_batch.repeats import repeat_summary
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def summarize(
     }
     for name, (metric, stat) in named.items():
         summary[name] = by_name[metric][stat]
+    summary |= repeat_summary(session, run.key, run.record["repeats"])
     return RunSummary(
         run,
         summary,
@@ -128,12 +130,9 @@ def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, s
         {"commit": commit, "wanted": wanted},
     )
     lines: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        line = lines.setdefault(
-            row["run_id"],
-            {"run_id": row["run_id"], "answered": row["answered_count"], "questions": row["question_count"]}
-            | dict.fromkeys(named),
-        )
+    for row in rows:  # in no order: the names stand in theirs from the start
+        counts = {"answered": row["answered_count"], "questions": row["question_count"]}
+        line = lines.setdefault(row["run_id"], {"run_id": row["run_id"], **dict.fromkeys(named), **counts})
         for name, (metric, stat) in named.items():
             if metric == row["metric"]:
                 line[name] = row[stat]
@@ -160,6 +159,22 @@ def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> 
         scored = scores[run.record["run_id"], run.record["profile"], run.record["eval_set"]]
         out.append({**run.record, "score": scored["score"], "n": scored["n"]})
     return out
+
+
+def ranked_runs(
+    session: Session, profile: str | None, eval_set: str | None, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """The leaderboard, best first, of each profile and eval set; `limit` is for each of them."""
+    query = """
+        select * from leaderboard
+        where ($profile is null or profile = $profile)
+          and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set
+               or eval_set in (select eval_set from runs where starts_with(questions_sha256, $eval_set)))
+        qualify $limit is null
+            or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
+        order by profile, eval_set, rank, run_id
+    """
+    return session.rows(query, {"profile": profile, "eval_set": eval_set, "limit": limit})
 
 
 def score_row(session: Session, run: Run, question: str, repeat: int) -> tuple[dict[str, Any], dict[str, Any]]:

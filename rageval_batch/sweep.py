@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch import assemble, evalset
@@ -197,7 +196,7 @@ class _Sweep:
         return evalset.with_contexts(eval_set, self.job.contexts, self.staging.path)
 
     def _ingest(self, eval_set: EvalSet) -> Ingest:
-        return Ingest(self.job.outputs, eval_set, self.job.runs)
+        return Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
 
     def _answered(self, ready: Path) -> dict[str, Flags]:
         """For every run, which of the questions it should answer have an answer."""
@@ -258,11 +257,7 @@ class _Sweep:
 
     def _with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
-        if self.run_contexts is None:
-            return batch
-        chunks = self.run_contexts.chunks_for(batch.column("run_id"), self.scorer.ids.take(batch.column("question")))
-        merged = pc.coalesce(batch.column("chunks"), chunks)
-        return batch.set_column(batch.schema.get_field_index("chunks"), "chunks", merged)
+        return batch if self.run_contexts is None else self.run_contexts.joined_to(batch, self.scorer.ids)
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
         number, block, seconds, found = part
@@ -457,9 +452,7 @@ class _RecordSweep(_Sweep):
         )  # fmt: skip
 
     def _run_counts(self, run_id: str, flags: Flags, repeats: int) -> dict[str, int | None]:
-        row = self.log[run_id]
-        # A repeat is part of a row's key here: every row counts for itself, none is averaged over repeats.
-        return {"question_count": row["question_count"], "answered_count": row["answered_count"], "repeats": 1}
+        return {name: self.log[run_id][name] for name in ("question_count", "answered_count", "repeats")}
 
     def _run_columns(self) -> dict[str, dict[str, str]]:
         given = super()._run_columns()

@@ -47,6 +47,16 @@ def map_distinct(column: Strings, change: Callable[[str], str]) -> Strings:
     return from_arrow(changed.take(coded.indices))
 
 
+def word_index(column: Strings, words: Sequence[str]) -> Ints:
+    """The place of each string, stripped and casefolded, among the words; -1 where it is none of them."""
+    starts, ends = kernels.strip(column.data, column.starts, column.ends)
+    short = ends - starts <= 4 * max(map(len, words))  # a longer one cannot be one of them
+    coded = kernels.cut(column.data, starts, np.where(short, ends, starts)).to_arrow().dictionary_encode()
+    places = {word: k for k, word in enumerate(words)}
+    known = np.array([places.get(text.casefold(), -1) for text in coded.dictionary.to_pylist()], np.int32)
+    return np.where(short, known[coded.indices.to_numpy()], -1).astype(np.int32)
+
+
 def normalized(column: Strings, normalizer: str) -> Strings:
     """A column as one of NORMALIZERS has it; empty stays empty."""
     return ru_numeric(column) if normalizer == "ru_numeric" else unicode_form(column, normalizer)

@@ -5,7 +5,8 @@ select
     r.run_id, r.eval_set,
     s.* exclude (
         run_id, commit, dataset, weight, input, line, file, valid, flags, judge_flags, warnings, overall_score,
-        verdict_declared, evidence_count, quotes_found, fail_reason, cross_score, self_score, due, answered, base_variant
+        verdict_declared, evidence_count, quotes_found, fail_reason, cross_score,
+        cross_counted, self_score, self_counted, due, answered, base_variant
     )
 from stored_judge_protocol s
 join current_runs r on r.commit = s.commit and r.stored_id = s.run_id

@@ -90,13 +90,22 @@ judged as (
     left join conflicts c on c.input = r.input and c.line = r.line
     left join duplicates d on d.input = r.input and d.line = r.line
     left join answers a on a.first.input = r.input and a.first.line = r.line
+),
+-- What enters means: cross-judging and self-judging apart, duplicates left out.
+counted as (
+    select
+        * replace (
+            case when method = 'cross_judge' and not list_contains(warnings, 'duplicate') then score end as cross_score,
+            case when method = 'self_judge' and not list_contains(warnings, 'duplicate') then score end as self_score
+        )
+    from judged
 )
 select
     * replace (
-        case when method = 'cross_judge' and not list_contains(warnings, 'duplicate') then score end as cross_score,
-        case when method = 'self_judge' and not list_contains(warnings, 'duplicate') then score end as self_score
+        case when cross_score is not null then 1::tinyint end as cross_counted,
+        case when self_score is not null then 1::tinyint end as self_counted
     )
-from judged
+from counted
 union all by name
 select
     *, 0::integer as repeat, 1.0::double as weight, false as valid, ['INCOMPLETE_COVERAGE'] as flags,

@@ -1,5 +1,5 @@
 -- question_values. Grain: run x metric x question: the value that means and percentiles are made of.
--- Inputs: metric_rows, metric_catalog, current_runs.
+-- Inputs: metric_rows, metric_catalog, current_runs; given_values (runs of files that are compared in this session).
 -- Several repeats of a question count as their mean. A null counts as what the metric says it is worth, or not at all.
 -- Runs without repeats pass as they are: grouping them would cost much and change nothing.
 create view question_values as
@@ -19,4 +19,7 @@ union all
 select run_id, profile, eval_set, metric, question_id, any_value(weight), bool_or(scored), exact_mean(value)
 from valued
 where repeats > 1
-group by run_id, profile, eval_set, metric, question_id;
+group by run_id, profile, eval_set, metric, question_id
+union all
+select run_id, profile, eval_set, metric, question_id, weight, scored, value
+from given_values;

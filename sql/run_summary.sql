@@ -10,7 +10,7 @@ with means as not materialized (
         count(*) filter (scored) as n_scored,
         exact_mean(value) as mean,
         exact_sum(value) as sum,
-        max(weight) as top_weight,
+        max(weight) filter (value is not null) as top_weight,
         min(value) as min,
         quantile_cont(value, 0.5) as p50,
         quantile_cont(value, 0.9) as p90,
@@ -23,9 +23,7 @@ spreads as not materialized (
     select
         v.run_id, v.profile, v.eval_set, v.metric,
         sqrt(exact_mean((v.value - m.mean) * (v.value - m.mean))) as std,
-        exact_sum(v.value * (v.weight / nullif(m.top_weight, 0)))
-            / nullif(exact_sum(case when v.value is not null then v.weight / nullif(m.top_weight, 0) end), 0)
-            as weighted_mean
+        exact_weighted_mean(v.value, v.weight, m.top_weight) as weighted_mean
     from question_values v
     join means m
         on m.run_id = v.run_id and m.profile = v.profile and m.eval_set = v.eval_set and m.metric = v.metric

@@ -24,7 +24,6 @@ from rageval_batch.api import score
 from rageval_batch.archive import Names
 from rageval_batch.catalog import open_store
 from rageval_batch.cli import main
-from rageval_batch.intervals import mean_interval
 from rageval_batch.samples import samples_folder
 from test_judge_protocol import Q, good, jsonl
 
@@ -117,6 +116,40 @@ def test_the_samples(rageval: Call) -> None:
     assert shown["meta"]["judges"] == "atlas-70b, birch-8b, cedar-32b" and shown["meta"]["judgements"] == "55"
     assert (shown["meta"]["first_judged"], shown["meta"]["last_judged"]) == ("2025-03-03", "2025-03-05")
     assert [row["alpha"] for row in shown["judge_agreement"]][-1] == pytest.approx(0.9024, abs=1e-4)
+
+
+def test_the_gate_is_on_the_list(rageval: Call, tmp_path: Path) -> None:
+    """A run with a hole fails, a whole one passes, and without a list there is nothing to ask."""
+    whole = jsonl(tmp_path / "whole.jsonl", [{"output": json.dumps(good())}])
+    hole = jsonl(tmp_path / "hole.jsonl", [{"output": json.dumps(good(output_id="o2"))}])
+    samples = jsonl(tmp_path / "s.jsonl", [dict(zip(oracle.SAMPLE, ("Q1", "A", "m", "o1"), strict=True))])
+    for name in (whole, hole):
+        assert rageval("score", name, "-p", "judge_protocol", "-q", samples)[0] == 0
+    assert rageval("score", whole, "-p", "judge_protocol", "--store", "unlisted")[0] == 0
+    assert rageval("gate", "whole")[0] == 0
+    code, out, _ = rageval("gate", "hole", "--format", "json")
+    assert code == 1 and json.loads(out)["failing_gates"] == ["answered_share"]
+    code, out, _ = rageval("gate", "whole", "--store", "unlisted", "--format", "json")
+    assert code == 0 and [gate["status"] for gate in json.loads(out)["gates"]] == ["skipped"]
+
+
+def test_runs_of_judges_are_compared_by_question(rageval: Call, tmp_path: Path) -> None:
+    """Judgements of one question are averaged before runs are compared; a changed answer is worth one question."""
+    for name, scores in (("a", (2, 2)), ("b", (2, 1))):
+        rows = []
+        for question, judge, repeat in itertools.product(("Q1", "Q2"), ("j", "k"), (0, 1)):
+            given = good(question_id=question, judge_model=judge)
+            value = scores[question == "Q2"]
+            given["scores"] = {**dict.fromkeys(Q, value), "overall_score": 4 * value}
+            rows.append({"output": json.dumps(given), "repeat": repeat})
+        jsonl(tmp_path / f"{name}.jsonl", rows)
+        assert rageval("score", f"{name}.jsonl", "-p", "judge_protocol")[0] == 0
+    moved = asked(rageval, "from regressions('a', 'b') order by question_id")
+    assert [(row["question_id"], row["base_score"], row["cand_score"]) for row in moved] == [
+        ("Q1", 1.0, 1.0),
+        ("Q2", 1.0, 0.5),
+    ]
+    assert rageval("compare", "a", "b")[0] == 1
 
 
 def test_a_rubric_by_file_alone(rageval: Call, tmp_path: Path) -> None:
@@ -339,23 +372,16 @@ def test_agreement_is_that_of_other_packages(views: tuple[Session, dict[str, lis
 
 
 def test_main_numbers_are_of_cross_judging(views: tuple[Session, dict[str, list[Row]]]) -> None:
-    """The run's score has neither self-judging nor duplicates in it."""
+    """The run's score has neither self-judging nor duplicates in it: over judgements, and over questions to rank."""
     session, runs = views
     for run, rows in runs.items():
-        want = oracle.mean([row["score"] for row in oracle.counted(rows, "cross_judge")])
+        counted = oracle.counted(rows, "cross_judge")
+        pooled = session.rows("select micro from run_summary where run_id = $1 and metric = 'score'", [run])
+        assert pooled == [{"micro": close(oracle.mean([row["score"] for row in counted]))}]
+        asked = {row["question_id"] for row in counted}
+        means = [oracle.mean([row["score"] for row in counted if row["question_id"] == name]) for name in asked]
+        want = oracle.mean([value for value in means if value is not None])
         assert session.rows("select score from leaderboard where run_id = $1", [run]) == [{"score": close(want)}]
-
-
-def test_mean_interval() -> None:
-    """Of one value it is that value; of many it holds the mean and is near the normal one; of nothing there is none."""
-    assert mean_interval(np.array([])) is None
-    assert mean_interval(np.array([0.25])) == {"low": 0.25, "high": 0.25}
-    values = np.random.default_rng(1).normal(size=2000)
-    found = mean_interval(values)
-    assert found is not None and found == mean_interval(values)
-    half = 1.96 * values.std() / len(values) ** 0.5
-    assert found["low"] == pytest.approx(values.mean() - half, abs=half / 10)
-    assert found["high"] == pytest.approx(values.mean() + half, abs=half / 10)
 
 
 # --- archive ----------------------------------------------------------------------------------------------------------

@@ -21,8 +21,13 @@ COMMANDS = {
     "runs": "runs",
     "show": "runs",
     "explain": "explain",
+    "gate": "gate",
+    "monitor": "monitor",
+    "compare": "compare",
+    "leaderboard": "compare",
     "sql": "sql",
     "profiles": "profiles",
+    "benchmark": "benchmark",
     "subset": "subset",
     "bench": "bench",
 }

@@ -67,11 +67,20 @@ def emit_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str], form: str,
     from rageval_batch.report import formats
 
     if form == "parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(formats.to_arrow(rows, columns), parquet_target(target))
+        emit_arrow(formats.to_arrow(rows, columns), target)
         return
     emit(formats.render(rows, columns, form), target)
+
+
+def emit_arrow(table: Any, target: str | None) -> None:
+    """Write an Arrow table to a Parquet file."""
+    import pyarrow.parquet as pq
+
+    path = parquet_target(target)
+    try:
+        pq.write_table(table, path)
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def parquet_target(target: str | None) -> str:

@@ -418,6 +418,23 @@ def texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes, nodes: Int
 
 
 @kernel
+def elements(parent: Ints, position: Ints, slot: Ints, limit: int) -> tuple[Ints, Ints]:
+    """(nodes, slot of the parent) of the nodes that stand below `limit` in a parent with a slot, in order."""
+    count = 0
+    for node in range(len(parent)):
+        count += parent[node] >= 0 and slot[parent[node]] >= 0 and position[node] < limit
+    nodes = np.empty(count, np.int32)
+    owners = np.empty(count, np.int32)
+    to = 0
+    for node in range(len(parent)):
+        if parent[node] >= 0 and slot[parent[node]] >= 0 and position[node] < limit:
+            nodes[to] = node
+            owners[to] = slot[parent[node]]
+            to += 1
+    return nodes, owners
+
+
+@kernel
 def members(
     data: Bytes,
     parent: Ints,

@@ -57,7 +57,9 @@ _BEHIND = (
     Column("score", pa.float64(), "overall_recomputed over the highest sum; null where invalid"),
     Column("fail_reason", LARGE, "why the text cannot be read, else the first flag; missing where there is no record"),
     Column("cross_score", pa.float64(), "the score of a valid judgement of another model, duplicates left out"),
+    Column("cross_counted", pa.int8(), "1 where there is a cross_score"),
     Column("self_score", pa.float64(), "the same for a model that judged itself"),
+    Column("self_counted", pa.int8(), "1 where there is a self_score"),
     Column("due", pa.int8(), "1 on the row that stands for a judge and a sample of the list; null without a list"),
     Column("answered", pa.int8(), "on such a row, 1 if there is a record and 0 if it is missing"),
     Column("target_key", LARGE, "target_model for comparing"),
@@ -95,9 +97,12 @@ PARAMS = (
 )  # fmt: skip
 
 METRICS = (
-    Metric("score", "cross-judging only: valid, no duplicate", True, column="cross_score"),
-    Metric("self_score", "self-judging only: valid, no duplicate", True),
-    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0),
+    # A question has many judgements: its value is their mean, and micro is the mean of all judgements of a run.
+    Metric(
+        "score", "cross-judging only: valid, no duplicate", True, None, "cross_score", "cross_counted", "cross_score"
+    ),
+    Metric("self_score", "self-judging only: valid, no duplicate", True, None, "self_score", "self_counted"),
+    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight"),
     Metric("answered", "share of the listed samples that judges have a record for", True, None, "answered", "due"),
 )
 
@@ -219,11 +224,9 @@ PROFILE = Profile(
     explain=explain,
     missing_columns=missing_columns,
     summary={
-        "cross_score_avg": ("score", "mean"),
-        "cross_judgements": ("score", "n_scored"),
-        "self_score_avg": ("self_score", "mean"),
-        "self_judgements": ("self_score", "n_scored"),
-        "valid_share": ("valid", "mean"),
+        "cross_score_avg": ("score", "micro"),
+        "self_score_avg": ("self_score", "micro"),
+        "valid_share": ("valid", "micro"),
         "answered_share": ("answered", "micro"),
     },
     headline=("cross_score_avg", "valid_share", "answered_share"),

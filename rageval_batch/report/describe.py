@@ -16,7 +16,8 @@ def _allowed(param: Param) -> str:
         return "a JSON list of texts, or one text"
     low = "" if param.low is None else f"from {param.low:g}"
     high = "" if param.high is None else f"to {param.high:g}"
-    return " ".join(part for part in (low, high) if part)
+    names = "or names" if param.or_names else ""
+    return " ".join(part for part in (low, high, names) if part)
 
 
 def as_dict(profile: Profile) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def as_dict(profile: Profile) -> dict[str, Any]:
         "gates": [
             {
                 "gate": g.name,
-                "rule": f"{g.stat} of {g.metric} {g.op} {g.limit:g}",
+                "rule": f"{g.stat} of {g.metric} {g.op} {g.limit:g}" if g.metric else f"{g.stat} {g.op} {g.limit:g}",
                 "level": g.level,
                 "failure": g.failure,
             }

@@ -77,12 +77,13 @@ def _csv_cell(value: Any) -> Any:
 
 def markdown(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     """A Markdown table; texts cannot break out of their cell."""
-    lines = ["| " + " | ".join(map(_md_cell, columns)) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(_md_cell(shown(row.get(name))) for name in columns) + " |" for row in rows]
+    lines = ["| " + " | ".join(map(md_text, columns)) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(md_text(shown(row.get(name))) for name in columns) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def _md_cell(text: str) -> str:
+def md_text(text: str) -> str:
+    """A text that Markdown shows as it is."""
     escaped = html.escape(visible(text), quote=False)
     for c in "\\`*_[]|":
         escaped = escaped.replace(c, "\\" + c)

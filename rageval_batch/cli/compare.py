@@ -1,0 +1,129 @@
+"""`rageval compare` and `rageval leaderboard`."""
+
+from __future__ import annotations
+
+import click
+
+from rageval_batch.cli.options import (
+    emit,
+    emit_rows,
+    output_options,
+    parquet_target,
+    picking_options,
+    say,
+    store_option,
+)
+from rageval_batch.errors import EXIT_FAILED, EXIT_OK, IncompatibleRuns, InputError, StoreError
+
+_SHOWN = 5
+
+
+@click.command()
+@click.argument("runs", nargs=-1, metavar="[BASE] [CAND]...")
+@click.option("--base", help="The base, in place of the first argument.")
+@click.option("--cand", "more", multiple=True, help="A candidate, beside the arguments.")
+@click.option("--all", "every", is_flag=True, help="All other runs of the base's profile and questions.")
+@click.option("--metric", default="score", show_default=True, help="Compare by this metric of the profile.")
+@click.option("--min-delta", type=float, default=0.0, show_default=True, help="The least delta that passes.")
+@click.option("--max-regressions", type=click.IntRange(0), default=0, show_default=True,
+              help="How many questions may be worse.")  # fmt: skip
+@click.option("--fail-on", type=click.Choice(["rules", "significant"]), default="rules", show_default=True,
+              help="significant: fail only on a drop that the interval shows.")  # fmt: skip
+@click.option("--strict-hashes/--no-strict-hashes", "strict", default=True, show_default=True,
+              help="Refuse runs of other questions, sources or parameters.")  # fmt: skip
+@click.option("--seed", type=int, default=None, help="Seed of the resamples.")
+@store_option
+@picking_options
+@output_options("table", "json", "md", "csv", "junit", "parquet")
+def compare(
+    runs: tuple[str, ...],
+    base: str | None,
+    more: tuple[str, ...],
+    every: bool,
+    metric: str,
+    min_delta: float,
+    max_regressions: int,
+    fail_on: str,
+    strict: bool,
+    seed: int | None,
+    store: str,
+    profile_name: str | None,
+    eval_set: str | None,
+    form: str,
+    target: str | None,
+) -> int:
+    """Compare candidates with a base: the delta, which questions rose and fell, and whether chance could do it.
+
+    BASE and CAND are runs of the store (RUN@COMMIT is an older result), a Parquet of score rows, or a JSON run
+    {"summary": …, "results": …}. Exit 0 passed, 1 a candidate failed, 2 the runs must not be compared.
+
+    \b
+    Example:
+      rageval compare adapter-good adapter-weak --max-regressions 2 --format md
+    """
+    from rageval_batch import stats
+    from rageval_batch.catalog import open_store
+    from rageval_batch.comparison import Rules
+    from rageval_batch.comparison import compare as compare_sides
+    from rageval_batch.report.compare import COLUMNS, compare_rows, compare_text, mismatch_text
+    from rageval_batch.sides import find_sides, pins
+
+    first, cands = _named(runs, base, more, every)
+    if form == "parquet":
+        parquet_target(target)
+    rules = Rules(min_delta, max_regressions, fail_on)
+    with open_store(store, functions=False, named=pins([first, *cands])) as session:
+        try:
+            sides = find_sides(
+                session, first, cands,
+                every=every, profile=profile_name, eval_set=eval_set, metric=metric, strict=strict,
+            )  # fmt: skip
+        except IncompatibleRuns as error:
+            if (text := mismatch_text(error, form)) is not None:
+                emit(text, target)
+            raise
+        results = compare_sides(session, sides, rules, seed=stats.SEED if seed is None else seed)
+    if sides.left_out:
+        names = ", ".join(sides.left_out[:_SHOWN]) + (", …" if len(sides.left_out) > _SHOWN else "")
+        say(f"{len(sides.left_out)} runs were left out, scored with another source or other parameters: {names}")
+    if form == "parquet":
+        emit_rows(compare_rows(results), COLUMNS, form, target)
+    else:
+        emit(compare_text(results, form), target)
+    return EXIT_OK if all(result.passed for result in results) else EXIT_FAILED
+
+
+def _named(runs: tuple[str, ...], base: str | None, more: tuple[str, ...], every: bool) -> tuple[str, list[str]]:
+    """The base and the candidates of a command line."""
+    if base is None:
+        if not runs:
+            raise InputError("Name a base and a candidate: rageval compare BASE CAND.")
+        base, runs = runs[0], runs[1:]
+    cands = [*runs, *more]
+    if not cands and not every:
+        raise InputError(f"Name a candidate to compare with '{base}', or give --all.")
+    return base, cands
+
+
+@click.command()
+@store_option
+@picking_options
+@click.option("-n", "--limit", type=click.IntRange(1), help="Only so many runs, the best.")
+@output_options("table", "json", "jsonl", "csv", "md", "parquet")
+def leaderboard(
+    store: str, profile_name: str | None, eval_set: str | None, limit: int | None, form: str, target: str | None
+) -> None:
+    """Rank the runs of a store by score, with 95 % intervals, for each profile and eval set.
+
+    \b
+    Example:
+      rageval leaderboard --store runs -n 10 --format md
+    """
+    from rageval_batch.catalog import open_store
+    from rageval_batch.results import ranked_runs
+
+    with open_store(store, functions=False) as session:
+        rows = ranked_runs(session, profile_name, eval_set, limit)
+    if not rows:
+        raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
+    emit_rows(rows, list(rows[0]), form, target)

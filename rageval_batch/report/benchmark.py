@@ -1,0 +1,66 @@
+"""A benchmark for people and for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from rageval_batch.benchmark import Benchmark
+from rageval_batch.report.cells import json_line, visible
+from rageval_batch.report.formats import md_text, render, titled
+from rageval_batch.strings import LARGE
+
+FORMATS = ("json", "table", "md", "parquet")
+_ROWS = pa.schema(
+    [("benchmark", LARGE), ("dataset", LARGE), ("kind", LARGE), ("profile", LARGE), ("run_id", LARGE),
+     ("score", pa.float64()), ("weight", pa.float64()), ("questions", pa.int64()), ("questions_sha256", LARGE),
+     ("source_sha256", LARGE), ("params_sha256", LARGE), ("commit", LARGE), ("error", LARGE),
+     ("run_weighted_score", pa.float64()), ("run_question_weighted_score", pa.float64())]
+)  # fmt: skip
+
+
+def benchmark_text(result: Benchmark, form: str) -> str:
+    """The whole result as JSON, or what people look at as a table or Markdown."""
+    if form == "json":
+        return json_line(result.as_dict())
+    verdict = "PASSED" if result.passed else "FAILED"
+    runs = [vars(run) for run in result.runs]
+    parts = [f"## {md_text(result.name)}: {verdict}" if form == "md" else f"{visible(result.name)}: {verdict}"]
+    if runs:
+        columns = ("run_id", "weighted_score", "question_weighted_score", "total_questions")
+        parts.append(render(runs, columns, form))
+    by_dataset = [
+        {"dataset": row["dataset"], "run_id": row["run_id"], "score": row["score"], "error": row["error"]}
+        for row in _rows(result)
+    ]
+    parts += [titled("datasets", form), render(by_dataset, ("dataset", "run_id", "score", "error"), form)]
+    if result.gates:
+        gates = [vars(gate) for gate in result.gates]
+        parts += [titled("gates", form), render(gates, ("gate", "actual", "limit", "passed"), form)]
+    return "\n\n".join(parts)
+
+
+def benchmark_table(result: Benchmark) -> pa.Table:
+    """A row for every dataset and run."""
+    return pa.Table.from_pylist(_rows(result), schema=_ROWS)
+
+
+def _rows(result: Benchmark) -> list[dict[str, Any]]:
+    rows = []
+    for found in result.datasets:
+        whole = found.as_dict()
+        common = {name: whole[name] for name in ("kind", "profile", "weight", "questions", "questions_sha256",
+                                                 "source_sha256", "params_sha256", "commit", "error")}  # fmt: skip
+        common |= {"benchmark": result.name, "dataset": found.dataset.id}
+        rows += [
+            {
+                **common,
+                "run_id": run.run_id,
+                "score": found.scores.get(run.run_id),
+                "run_weighted_score": run.weighted_score,
+                "run_question_weighted_score": run.question_weighted_score,
+            }
+            for run in result.runs
+        ] or [common | {"run_id": None, "score": None}]
+    return rows

@@ -1,0 +1,58 @@
+"""JUnit XML, for the test tab of a CI: a suite a run, a case a check."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from xml.sax.saxutils import quoteattr
+
+# What XML 1.0 cannot hold, escaped or not.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A check: passed, failed or skipped, and why."""
+
+    name: str
+    status: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The checks of one run or comparison."""
+
+    name: str
+    cases: tuple[Case, ...]
+
+    def count(self, status: str) -> int:
+        """How many checks ended so."""
+        return sum(case.status == status for case in self.cases)
+
+
+def junit(suites: list[Suite]) -> str:
+    """All suites as one document; any text is written so that it stays well-formed."""
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{_counts(suites)}>"]
+    for suite in suites:
+        name = _attribute(suite.name)
+        lines.append(f"  <testsuite name={name}{_counts([suite])}>")
+        for case in suite.cases:
+            opened = f"    <testcase classname={name} name={_attribute(case.name)}"
+            lines.append(opened + (">" + _result(case) + "</testcase>" if case.status != "passed" else "/>"))
+        lines.append("  </testsuite>")
+    return "\n".join([*lines, "</testsuites>"])
+
+
+def _counts(suites: list[Suite]) -> str:
+    tests = sum(len(suite.cases) for suite in suites)
+    failures, skipped = (sum(suite.count(status) for suite in suites) for status in ("failed", "skipped"))
+    return f' tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}"'
+
+
+def _result(case: Case) -> str:
+    return f"<{'failure' if case.status == 'failed' else 'skipped'} message={_attribute(case.message)}/>"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text))

@@ -1,0 +1,11 @@
+-- regressions(base, cand). Grain: question of either run: its score in both, and what became of it (status: regression,
+-- improvement, tie, only_base, only_cand). Inputs: question_pairs, run_pair. Example: from regressions('a', 'b').
+create macro regressions(base, cand) as table
+select question_id, base_score, cand_score, delta, status
+from question_pairs(
+    (select profile from run_pair(base, cand)),
+    'score',
+    (select base_run from run_pair(base, cand)),
+    (select base_set from run_pair(base, cand)),
+    (select cands from run_pair(base, cand))
+);
