@@ -201,7 +201,7 @@ def _share(text: str, i: int) -> tuple[Number | None, int]:
         return None, at
     value, end = run_value(tokens, True), ends[-1]
     point = re.compile(rf"[点點]([{''.join(DIGITS)}]+)").match(text, end)
-    if value is not None and point:
+    if value is not None and point and "." not in text[at:end]:
         value, end = Decimal(f"{value:f}.{''.join(str(DIGITS[c]) for c in point[1])}"), point.end()
     return (None if value is None else Number(value, SHARE_UNIT[text[i]], i, end)), end
 
