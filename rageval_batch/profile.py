@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -143,6 +143,11 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    weights: Callable[[EvalSet], tuple[float, ...]] = lambda eval_set: eval_set.weights  # noqa: E731
+    groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
+    question_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
+    header_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions
+    question_marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns}
@@ -159,6 +164,8 @@ class Profile:
                 raise DeclarationError(f"profile {self.name}: summary '{name}' needs unknown metric '{metric_name}'")
         if not set(self.headline) <= set(self.summary):
             raise DeclarationError(f"profile {self.name}: the headline names what the summary does not have")
+        if not set(self.groups) <= known:
+            raise DeclarationError(f"profile {self.name}: the summary is broken down by a column it does not have")
         if not {"score", "fail_reason"} <= known:
             raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.profile import Profile
-from rageval_batch.profiles import eval_json_v2
+from rageval_batch.profiles import eval_json_v2, legal_rag
 
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (eval_json_v2.PROFILE,)}
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in (eval_json_v2.PROFILE, legal_rag.PROFILE)}
 
 
 def get_profile(name: str) -> Profile:
