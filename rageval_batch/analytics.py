@@ -23,7 +23,7 @@ from rageval_batch.tables import REJECTS, RUNS, TALLIES
 _FIRST = ("exact_sum", "exact_mean", "current_runs", "runs")
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
-    "leaderboard", "question_difficulty",
+    "leaderboard", "question_difficulty", "run_groups",
 )  # fmt: skip
 
 MEMORY = "512MB"
@@ -50,6 +50,7 @@ class ProfileRow:
     run_stat: str
     score_top: float
     metrics: tuple[MetricRow, ...]
+    groups: tuple[str, ...] = ()  # columns that summaries are broken down by
 
 
 def sql_folder() -> Path:
@@ -150,6 +151,8 @@ class Session:
         self._connection.execute("create view stored_scores as " + " union all ".join(map(_common, self._catalog)))
         long = [_long(row, metric) for row in self._catalog for metric in row.metrics]
         self._connection.execute("create view metric_rows as " + " union all ".join(long))
+        groups = [_group(row, name) for row in self._catalog for name in row.groups]
+        self._connection.execute("create view group_rows as " + " union all ".join([_NO_GROUP, *groups]))
 
     def _register(self, name: str, table: pa.Table) -> None:
         """A small table that stays with the session."""
@@ -200,6 +203,22 @@ def _long(row: ProfileRow, metric: MetricRow) -> str:
         f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, '{metric.metric}' as metric, "
         f"{metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
         f"from stored_{row.profile}"
+    )
+
+
+_NO_GROUP = (
+    "select ''::varchar as commit, ''::varchar as run_id, ''::varchar as profile, ''::varchar as question_id, "
+    "''::varchar as grouping, ''::varchar as value, 0.0::double as score, 0.0::double as passed where false"
+)
+
+
+def _group(row: ProfileRow, name: str) -> str:
+    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once."""
+    value = f"unnest(list_distinct({name}))" if pa.types.is_list(row.schema.field(name).type) else name
+    passed = "passed::double" if "passed" in row.schema.names else "null::double"
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, '{name}' as grouping, {value} as value, "
+        f"score, {passed} as passed from stored_{row.profile}"
     )
 
 

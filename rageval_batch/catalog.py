@@ -23,6 +23,7 @@ def catalog() -> list[ProfileRow]:
             profile.run_stat,
             profile.score_top,
             tuple(_metric_row(profile.name, metric) for metric in profile.metrics),
+            profile.groups,
         )
         for profile in PROFILES.values()
     ]

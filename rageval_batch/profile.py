@@ -143,7 +143,7 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
-    weights: Callable[[EvalSet], tuple[float, ...]] = lambda eval_set: eval_set.weights  # noqa: E731
+    weights: Callable[[EvalSet], tuple[float, ...]] = lambda eval_set: eval_set.weights
     groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
     question_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
     header_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions

@@ -31,6 +31,7 @@ class RunSummary:
     metrics: list[dict[str, Any]]
     fail_reasons: list[dict[str, Any]]
     tallies: list[dict[str, Any]]
+    groups: list[dict[str, Any]]  # the same run by type, category and whatever else its profile names
 
     def as_dict(self) -> dict[str, Any]:
         """One object with everything, unrounded."""
@@ -40,6 +41,7 @@ class RunSummary:
             "metrics": {row["metric"]: {k: v for k, v in row.items() if k != "metric"} for row in self.metrics},
             "fail_reasons": {row["fail_reason"]: row["n"] for row in self.fail_reasons},
             "tallies": self.tallies,
+            **({"groups": self.groups} if self.groups else {}),
         }
 
 
@@ -87,7 +89,7 @@ def summarize(session: Session, run: Run, named: Mapping[str, tuple[str, str]]) 
         "answered_count": run.record["answered_count"],
     }
     for name, (metric, stat) in named.items():
-        summary[name] = by_name[metric][stat]
+        summary[name] = _statistic(by_name[metric], stat)
     return RunSummary(
         run,
         summary,
@@ -98,7 +100,19 @@ def summarize(session: Session, run: Run, named: Mapping[str, tuple[str, str]]) 
             f"order by n desc, kind, got, expected limit {_MOST_TALLIES}",
             run.key,
         ),
+        session.rows(
+            f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} order by grouping, value",
+            run.key,
+        ),
     )
+
+
+def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
+    """A statistic of a metric; percent is a hundred times the mean."""
+    if stat == "percent":
+        return None if row["mean"] is None else 100.0 * row["mean"]
+    value: float | int | None = row[stat]
+    return value
 
 
 def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
@@ -121,7 +135,7 @@ def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, s
         )
         for name, (metric, stat) in named.items():
             if metric == row["metric"]:
-                line[name] = row[stat]
+                line[name] = _statistic(row, stat)
     first = next(iter(named))
     return sorted(
         lines.values(), key=lambda line: (-(line[first] if line[first] is not None else -1e300), line["run_id"])

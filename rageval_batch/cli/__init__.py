@@ -24,6 +24,7 @@ COMMANDS = {
     "sql": "sql",
     "profiles": "profiles",
     "subset": "subset",
+    "check": "check",
     "bench": "bench",
 }
 

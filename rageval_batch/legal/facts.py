@@ -32,7 +32,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Tolerances:
-    """How far a number (as a share of the expected one) and a date (in days) may be off where they need not be exact."""
+    """How far a number (a share of the expected one) and a date (in days) may be off if they need not be exact."""
 
     share: Decimal
     days: int

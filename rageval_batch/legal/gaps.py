@@ -98,7 +98,9 @@ def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Sta
 
     add(outputs.answer, specifics)
     for name in _PLAIN_FIELDS:
-        add(outputs.field((name,)), lambda value: [] if isinstance(value, bool) else _of_texts(reader, [as_text(value)]))
+        add(
+            outputs.field((name,)), lambda value: [] if isinstance(value, bool) else _of_texts(reader, [as_text(value)])
+        )
     add(outputs.field(("date_range",)), lambda value: _of_texts(reader, _range_texts(value)))
     add(outputs.field(("amount_breakdown",)), lambda value: _of_texts(reader, _amount_texts(reader, value)))
     add(outputs.field(("entity",)), lambda value: entity(reader, value))

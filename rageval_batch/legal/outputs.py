@@ -229,7 +229,7 @@ def cited_passages(reading: Reading) -> list[tuple[str, str]]:
     return found
 
 
-def spread(bounds: Offsets, which: npt.NDArray[np.int64]) -> tuple[Codes, Codes]:
+def spread(bounds: Offsets, which: npt.NDArray[Any]) -> tuple[Codes, Codes]:
     """(members, index of the asker) of ranges: asker k gets bounds[which[k]] … bounds[which[k] + 1]."""
     counts = np.diff(bounds)[which]
     owner = np.repeat(np.arange(len(which), dtype=np.int64), counts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rageval_batch.legal.questions import NAMES, PENALTIES, TYPES
+from rageval_batch.tables import QUESTION
 
 Schema = dict[str, Any]
 
@@ -96,10 +97,11 @@ _OF_TYPE: dict[str, Schema] = {
 
 QUESTION_SCHEMA: Schema = {
     "type": "object",
-    "required": ["question"],
+    "anyOf": [{"required": [name]} for name in QUESTION],
+    "description": f"the question's text: {', '.join(QUESTION)}",
     "properties": {
         "type": {"enum": list(TYPES)},
-        "question": _TEXT,
+        **dict.fromkeys(QUESTION, _TEXT),
         "expected": {"type": "object", "properties": {**_EXPECTED_TYPES, **_SETTINGS}},
         "required_evidence": _REQUIRED_EVIDENCE,
         "scoring": {"type": "object", "properties": _SETTINGS},

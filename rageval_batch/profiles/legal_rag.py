@@ -175,7 +175,7 @@ def _fact_exact(
     """0.7 · exact_match + 0.3 · citation_correctness"""
     exact = np.ones(len(question), np.bool_)
     for field in NAMES:
-        expects = prepared.of(lambda asked, field=field: field in asked.expected)
+        expects = np.array([field in asked.expected for asked in prepared.questions], np.bool_)
         mine = rows[expects[question[rows]]]
         if len(mine):
             matches, which = _judged(prepared, question, outputs, mine, field)
@@ -275,7 +275,8 @@ def _evidence_set(
         ("key_covered", held), ("key_count", wanted), ("relevant_items", relevant), ("retrieved_items", retrieved),
     ):  # fmt: skip
         cells.put(name, rows, values)
-    return 0.5 * recalled + 0.3 * precise + 0.2 * provided
+    total: npt.NDArray[np.float64] = 0.5 * recalled + 0.3 * precise + 0.2 * provided
+    return total
 
 
 # --- conflict_gap ---------------------------------------------------------------------------------------------------
@@ -302,7 +303,8 @@ def _conflict_gap(
         ("inventions", invented), ("quote_included", included),
     ):  # fmt: skip
         cells.put(name, rows, values)
-    return 0.4 * correct + 0.4 * no_hallucination + 0.2 * included
+    total: npt.NDArray[np.float64] = 0.4 * correct + 0.4 * no_hallucination + 0.2 * included
+    return total
 
 
 # --- what is counted beside the scores ------------------------------------------------------------------------------
@@ -354,8 +356,8 @@ PROFILE = Profile(
     title="Exact facts, sets of evidence, and gaps in a record",
     doc=(
         "Three types of question. fact_exact: typed values and their citations. evidence_set: recall and precision of "
-        "evidence. conflict_gap: abstain where the record is silent, quote it, make nothing up. Outputs are JSON objects "
-        "or plain text. 0 to 1."
+        "evidence. conflict_gap: abstain where the record is silent, quote it, make nothing up. Outputs are JSON "
+        "objects or plain text. 0 to 1."
     ),
     params=PARAMS,
     columns=COLUMNS,

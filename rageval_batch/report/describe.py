@@ -45,6 +45,8 @@ def as_dict(profile: Profile) -> dict[str, Any]:
 
 
 def _type(name: str) -> str:
+    if name.startswith("list<"):
+        return "texts"
     return {"large_string": "text", "double": "number", "int32": "whole number", "bool": "yes/no"}.get(name, name)
 
 

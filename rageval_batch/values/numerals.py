@@ -33,10 +33,8 @@ _SECTION = (
     rf"{_Z}(?:(?P<k{{n}}>{_COEFFICIENT})[千仟]{_Z})?(?:(?P<h{{n}}>{_COEFFICIENT})[百佰]{_Z})?"
     rf"(?:(?P<t{{n}}>{_COEFFICIENT})?(?P<ten{{n}}>[十拾]){_Z})?(?P<o{{n}}>{_COEFFICIENT})?"
 )
-_WHOLE = re.compile(
-    rf"(?:(?:(?P<s0>{_SECTION.replace('{n}', '0')})(?P<first>[万萬]))?(?P<s1>{_SECTION.replace('{n}', '1')})(?P<big>[亿億]))?"
-    rf"(?:(?P<s2>{_SECTION.replace('{n}', '2')})(?P<second>[万萬]))?(?P<s3>{_SECTION.replace('{n}', '3')})"
-)
+_S0, _S1, _S2, _S3 = (f"(?P<s{n}>{_SECTION.replace('{n}', n)})" for n in "0123")
+_WHOLE = re.compile(f"(?:(?:{_S0}(?P<first>[万萬]))?{_S1}(?P<big>[亿億]))?(?:{_S2}(?P<second>[万萬]))?{_S3}")
 _BEHIND_POINT = re.compile(rf"\.[0-9]+[^0-9].*[0-9{''.join(DIGITS)}]", re.DOTALL)
 _BARE = re.compile("(?P<front>[十拾百佰千仟万萬])(?:(?P<ten_thousand>[万萬])?(?P<big>[亿億])?)")
 _POWERS_ONLY = re.compile(f"[{''.join(POWERS)}]+")
@@ -158,7 +156,7 @@ def _section(m: re.Match[str], n: int) -> Decimal | None:
 
 
 def _last_section(m: re.Match[str], behind: int | None) -> Decimal | None:
-    """What stands last: ones directly behind a magnitude count a tenth of it (四万二, 一百五), behind a zero as ones."""
+    """What stands last: ones behind a magnitude count a tenth of it (四万二, 一百五), behind a zero as ones."""
     places = _places(m, 3)
     if places is None:
         return None

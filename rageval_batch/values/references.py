@@ -1,4 +1,4 @@
-"""What looks like a number and is none: page and line references, ordinals, list markers. And the pages a text cites."""
+"""What looks like a number and is none: page and line references, ordinals, list markers. And cited pages."""
 
 from __future__ import annotations
 
