@@ -9,7 +9,8 @@ from rageval_batch.values.normal import MASK, Normal
 from rageval_batch.values.numerals import chinese_int
 
 _N = "(?:[0-9]{1,9}|[零〇一二两三四五六七八九十百千]{1,9})"
-_TO = "[-~–—至到]"
+_RANGES = "-~–—至到"
+_TO = f"[{_RANGES}]"
 _AND = r"[ \t]*[-~–—至到、和及与與][ \t]*"
 _LATIN_LIST = r"[0-9]{1,9}(?:[ \t]*[-~–—&][ \t]*[0-9]{1,9}){0,20}(?![0-9])"
 _MOST_PAGES = 100  # of a range that names every page in it
@@ -49,6 +50,7 @@ _MARKER = re.compile(
     rf"|(?<=[:：])[ \t]*(?:[0-9]{{1,2}}[、)]|{_SMALL_HAN}、)(?=[ \t]*[^ \t\n\r0-9])"
     rf"|\([ \t]*(?:[0-9]{{1,2}}|{_SMALL_HAN})[ \t]*\)|[\[【][ \t]*[0-9]{{1,3}}[ \t]*[\]】]"
 )
+_PERHAPS_MARKER = re.compile(r"[0-9一二三四五六七八九十][ \t]*[.、)\]】]")
 
 
 class Citation(NamedTuple):
@@ -73,7 +75,9 @@ def without_references(text: str) -> str:
 
 def without_markers(text: str) -> str:
     """A normal text with list markers and chains such as 1.2.3 masked."""
-    return _MARKER.sub(_masked, _CHAIN.sub(_masked, text))
+    if text.count(".") > 1:
+        text = _CHAIN.sub(_masked, text)
+    return _MARKER.sub(_masked, text) if _PERHAPS_MARKER.search(text) else text
 
 
 def cited_pages(given: Normal) -> list[Citation]:
@@ -91,7 +95,7 @@ def _listed(text: str) -> list[int]:
     pages: list[int] = []
     ranged = False
     for part in _PAGE_PART.findall(text):
-        if re.fullmatch(_TO, part):
+        if part in _RANGES:
             ranged = True
             continue
         page = int(part) if part[0] in "0123456789" else chinese_int(part)

@@ -123,12 +123,12 @@ class Phrases:
     """A list of phrases that may stand in a text in any spelling of white space, case and width."""
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self._pattern = re.compile("|".join(map(re.escape, longest_first(map(plain, phrases)))))
+        self._phrases = tuple(dict.fromkeys(map(plain, phrases)))
 
     def first(self, text: str) -> str | None:
-        """The first phrase that the text has, as it is listed in plain spelling."""
-        m = self._pattern.search(plain(text))
-        return m[0] if m else None
+        """The first listed phrase that the text has, in plain spelling."""
+        spelled = plain(text)
+        return next((phrase for phrase in self._phrases if phrase in spelled), None)
 
 
 def quote_parts(quote: str) -> tuple[str, ...]:
