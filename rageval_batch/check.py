@@ -15,7 +15,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.kernels.json import OK
 from rageval_batch.profile import Profile
 from rageval_batch.sources import Source
-from rageval_batch.tables import QUESTION_ID, first_of
+from rageval_batch.tables import QUESTION_ID
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SHOWN = 80  # characters of a value that was found
@@ -225,7 +225,7 @@ def check_file(file: Source, profiles: Sequence[Profile]) -> Checked:
     """Every violation of a question file; of several profiles the one that the file's shape shows."""
     document = _read(file)
     profile = profiles[0] if len(profiles) == 1 else _profile_of(document, profiles)
-    found = dict.fromkeys([*document.violations, *_violations(document, profile), *_doubles(document)])
+    found = dict.fromkeys([*document.violations, *_violations(document, profile), *_doubles(document, profile)])
     ordered = sorted(found, key=lambda one: one.line or 0)
     return Checked(file.name, profile.name if profile else "", document.count, tuple(ordered))
 
@@ -280,19 +280,27 @@ def _wanted(schema: Mapping[str, Any], name: str) -> str:
     return _allowed(keyword, rules[keyword], rules)
 
 
-def _doubles(document: _Document) -> Iterator[Violation]:
-    """Ids that are there twice: no schema can say that."""
+def _doubles(document: _Document, profile: Profile | None) -> Iterator[Violation]:
+    """Ids, or keys of several fields, that are there twice: no schema can say that."""
     seen: dict[str, int] = {}
     for index, question in enumerate(document.questions):
-        if not isinstance(question, dict):
+        name, found = _key(question, profile.question_key if profile else ())
+        if found is None:
             continue
-        name = next((name for name in QUESTION_ID if name in question), "")
-        found = first_of(question, QUESTION_ID)
-        if isinstance(found, bool) or not isinstance(found, str | int | float):
-            continue
-        key = found if isinstance(found, str) else json.dumps(found)
-        if key in seen:
-            path, line = document.path(["questions", index, name])
-            first = document.path(["questions", seen[key]])[0]
-            yield Violation(document.file.name, line, path, f"{_found(found)}, as in {first}", "an id of its own")
-        seen.setdefault(key, index)
+        if found in seen:
+            path, line = document.path(["questions", index, *name])
+            first = document.path(["questions", seen[found]])[0]
+            yield Violation(document.file.name, line, path, f"{found[:_SHOWN]}, as in {first}", "an id of its own")
+        seen.setdefault(found, index)
+
+
+def _key(question: Any, fields: tuple[str, ...]) -> tuple[list[str], str | None]:
+    """(where the key stands if in one field, the key as JSON text); None where there is none that can be compared."""
+    if not isinstance(question, dict):
+        return [], None
+    if fields:
+        return [], _json([question.get(name) for name in fields])
+    name = next((name for name in QUESTION_ID if name in question), None)
+    if name is None or isinstance(question[name], bool | dict | list):
+        return [], None
+    return [name], _json(question[name])

@@ -147,6 +147,7 @@ class Profile:
     groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
     question_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
     header_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions
+    question_key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
     question_marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
 
     def __post_init__(self) -> None:

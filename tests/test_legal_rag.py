@@ -328,7 +328,7 @@ def test_the_type_comes_from_the_question_then_the_file() -> None:
 
 
 def test_a_weight_may_stand_in_three_places() -> None:
-    questions = [{"weight": 2}, {"expected": {"weight": 3}}, {"scoring": {"weight": 0.5}}, {}]
+    questions: list[dict[str, Any]] = [{"weight": 2}, {"expected": {"weight": 3}}, {"scoring": {"weight": 0.5}}, {}]
     assert PROFILE.weights(eval_set(questions)) == (2.0, 3.0, 0.5, 1.0)
     for bad in (-1, "x", True, float("inf")):
         with pytest.raises(InputError, match="'q0' has weight"):
@@ -436,8 +436,8 @@ def test_samples_are_enough_and_score_as_the_slow_scorer(store: str) -> None:
         listed = session.sql("from legal_rag").column_names
     assert len(rows) == 2 * len(questions)
     assert listed == [*("run_id", "question_id", "repeat"), *COLUMNS, "eval_set"]
-    for file in sorted((SAMPLES / "outputs").glob("*.jsonl")):
-        for line in file.read_text(encoding="utf-8").splitlines():
+    for path in sorted((SAMPLES / "outputs").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
             given_ = json.loads(line)
             output = given_["output"]
             text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)

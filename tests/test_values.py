@@ -104,7 +104,7 @@ def test_every_integer_is_read_back(number: int) -> None:
     for writing in writings:
         text = f"共计{writing}元整"
         (found,) = READER.read(text).numbers
-        assert (found.value, found.unit) == (number, "元"), writing
+        assert (found.value, found.unit) == (Decimal(number), "元"), writing
         assert text[found.start : found.end] == f"{writing}元"
 
 
@@ -150,7 +150,7 @@ def test_as_the_slow_readers(text: str) -> None:
 def test_values_stand_apart(text: str) -> None:
     """Numbers and dates never share a character of the raw text."""
     reading = READER.read(text)
-    spans = sorted((one.start, one.end) for one in (*reading.numbers, *reading.dates))
+    spans = sorted([(n.start, n.end) for n in reading.numbers] + [(d.start, d.end) for d in reading.dates])
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
 
@@ -160,7 +160,7 @@ def test_spans_point_into_the_raw_text() -> None:
     reading = READER.read(text)
     boolean = reading.boolean
     assert boolean is not None
-    found = [*reading.numbers, *reading.dates, boolean, *reading.names, *reading.citations]
+    found: list[Any] = [*reading.numbers, *reading.dates, boolean, *reading.names, *reading.citations]
     assert [text[one.start : one.end] for one in found] == [
         *("４２，０００元", "２０２０年８月３０日", "没有", "王建国律师", "「都忘了」", "第３页"),
     ]
