@@ -26,7 +26,7 @@ _FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "run
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
     "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
-    "change_status", "question_pairs", "run_pair", "regressions", "run_delta",
+    "change_status", "question_pairs", "run_pair", "regressions", "run_delta", "run_groups",
 )  # fmt: skip
 _WORD = re.compile(r"\w+")
 _LISTING = frozenset(
@@ -81,6 +81,7 @@ class ProfileRow:
     gates: tuple[GateRow, ...] = ()
     provenance: tuple[str, ...] = ()
     views: tuple[str, ...] = ()  # files of views that build on its own
+    groups: tuple[str, ...] = ()  # columns that summaries are broken down by
 
 
 @lru_cache(maxsize=64)
@@ -229,6 +230,8 @@ class Session:
         self._connection.execute("create view metric_rows as " + " union all ".join(long))
         self._register("gate_catalog", _gate_table(self._catalog))
         self._connection.execute("create view gate_values as " + _gated(self._catalog))
+        groups = [_group(row, name) for row in self._catalog for name in row.groups]
+        self._connection.execute("create view group_rows as " + " union all ".join([_NO_GROUP, *groups]))
 
     def _register(self, name: str, table: pa.Table) -> None:
         """A small table that stays with the session."""
@@ -333,6 +336,22 @@ def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -
         f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
         + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
         + f", {'weighted' in columns} as has_weights from {table}"
+    )
+
+
+_NO_GROUP = (
+    "select ''::varchar as commit, ''::varchar as run_id, ''::varchar as profile, ''::varchar as question_id, "
+    "''::varchar as grouping, ''::varchar as value, 0.0::double as score, 0.0::double as passed where false"
+)
+
+
+def _group(row: ProfileRow, name: str) -> str:
+    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once."""
+    value = f"unnest(list_distinct({name}))" if pa.types.is_list(row.schema.field(name).type) else name
+    passed = "passed::double" if "passed" in row.schema.names else "null::double"
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, '{name}' as grouping, {value} as value, "
+        f"score, {passed} as passed from stored_{row.profile}"
     )
 
 

@@ -27,6 +27,7 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
             tuple(_gate_row(profile.name, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
             profile.provenance,
             profile.views,
+            profile.groups,
         )
         for profile in PROFILES.values()
     ]

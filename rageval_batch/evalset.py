@@ -50,7 +50,9 @@ def read_questions(files: list[Source]) -> EvalSet:
     """All questions of the files; InputError naming the first that is bad or doubled."""
     seen: dict[str, str] = {}
     objects: list[dict[str, Any]] = []
+    headers: list[dict[str, Any]] = []
     for file in files:
+        header = readers.json_array(file)[2] if file.format == "json" else {}
         for where, question in _question_objects(file):
             name = _question_id(where, question)
             if name in seen:
@@ -59,6 +61,7 @@ def read_questions(files: list[Source]) -> EvalSet:
                 )
             seen[name] = where
             objects.append(question)
+            headers.append(header)
     if not objects:
         raise InputError(f"{', '.join(file.name for file in files)}: no question in it.")
     return EvalSet(
@@ -66,6 +69,7 @@ def read_questions(files: list[Source]) -> EvalSet:
         tuple(objects),
         tuple(_text_or_none(question.get("dataset")) for question in objects),
         tuple(_weight(where, question) for where, question in zip(seen.values(), objects, strict=True)),
+        headers=tuple(headers) if any(headers) else (),
     )
 
 

@@ -232,6 +232,12 @@ class Profile:
     records: Records | None = None
     views: tuple[str, ...] = ()  # views of sql/ that only this profile has, in the order in which they build
     shown_views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those that `show` has, and their columns
+    weights: Callable[[EvalSet], tuple[float, ...]] = lambda eval_set: eval_set.weights
+    groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
+    question_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
+    header_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions
+    question_key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
+    question_marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns} | {"weight"}
@@ -248,6 +254,8 @@ class Profile:
                 raise DeclarationError(f"profile {self.name}: summary '{name}' needs unknown metric '{metric_name}'")
         if not set(self.headline) <= set(self.summary):
             raise DeclarationError(f"profile {self.name}: the headline names what the summary does not have")
+        if not set(self.groups) <= known:
+            raise DeclarationError(f"profile {self.name}: the summary is broken down by a column it does not have")
         if not {"score", "fail_reason"} <= known:
             raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
 

@@ -33,6 +33,7 @@ class RunSummary:
     fail_reasons: list[dict[str, Any]]
     tallies: list[dict[str, Any]]
     views: dict[str, list[dict[str, Any]]]  # what views of the profile's own say of the run
+    groups: list[dict[str, Any]]  # the same run by type, category and whatever else its profile names
 
     def as_dict(self) -> dict[str, Any]:
         """One object with everything, unrounded."""
@@ -44,6 +45,7 @@ class RunSummary:
             "fail_reasons": {row["fail_reason"]: row["n"] for row in self.fail_reasons},
             "tallies": self.tallies,
             **self.views,
+            **({"groups": self.groups} if self.groups else {}),
         }
 
 
@@ -93,7 +95,7 @@ def summarize(
         "answered_count": run.record["answered_count"],
     }
     for name, (metric, stat) in named.items():
-        summary[name] = by_name[metric][stat]
+        summary[name] = _statistic(by_name[metric], stat)
     summary |= repeat_summary(session, run.key, run.record["repeats"])
     return RunSummary(
         run,
@@ -106,6 +108,10 @@ def summarize(
             run.key,
         ),
         {view: _rows_of(session, view, run) for view in views},
+        session.rows(
+            f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} order by grouping, value",
+            run.key,
+        ),
     )
 
 
@@ -115,6 +121,14 @@ def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
         f"select * exclude (run_id, eval_set) from {view} where run_id = $run_id and eval_set = $eval_set order by all",
         {name: run.key[name] for name in ("run_id", "eval_set")},
     )
+
+
+def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
+    """A statistic of a metric; percent is a hundred times the mean."""
+    if stat == "percent":
+        return None if row["mean"] is None else 100.0 * row["mean"]
+    value: float | int | None = row[stat]
+    return value
 
 
 def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
@@ -135,7 +149,7 @@ def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, s
         line = lines.setdefault(row["run_id"], {"run_id": row["run_id"], **dict.fromkeys(named), **counts})
         for name, (metric, stat) in named.items():
             if metric == row["metric"]:
-                line[name] = row[stat]
+                line[name] = _statistic(row, stat)
     first = next(iter(named))
     return sorted(
         lines.values(), key=lambda line: (-(line[first] if line[first] is not None else -1e300), line["run_id"])

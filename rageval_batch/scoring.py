@@ -44,7 +44,7 @@ def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
         profile.prepare(eval_set, params),
         pa.array(eval_set.ids, LARGE),
         pa.array(eval_set.datasets, LARGE),
-        pa.array(eval_set.weights, pa.float64()),
+        pa.array(profile.weights(eval_set), pa.float64()),
     )
 
 

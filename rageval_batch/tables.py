@@ -96,9 +96,14 @@ class EvalSet:
     datasets: tuple[str | None, ...]
     weights: tuple[float, ...]
     chunks: dict[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
+    headers: tuple[dict[str, Any], ...] = ()  # what each question's file says beside its questions
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def header(self, index: int) -> dict[str, Any]:
+        """What the file of a question says beside its questions."""
+        return self.headers[index] if self.headers else {}
 
 
 def first_of(row: dict[str, Any], names: tuple[str, ...]) -> Any:

@@ -15,6 +15,7 @@ _RECORD = (
     "run_id", "profile", "eval_set", "commit", "created_at", "signature", "params_sha256", "questions_sha256",
     "contexts_sha256", "source_sha256", "prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id",
 )  # fmt: skip
+_GROUP = ("grouping", "value", "total_tests", "passed_tests", "pass_rate", "mean")
 _METRIC = ("metric", "mean", "n_scored", "n_total", "std", "p50", "max")
 
 
@@ -37,6 +38,8 @@ def show_text(summary: RunSummary, form: str, shown_views: Mapping[str, tuple[st
         titled("metrics", form),
         render(summary.metrics, _METRIC, form),
     ]
+    if summary.groups:
+        parts += [titled("by group", form), render(summary.groups, _GROUP, form)]
     if summary.fail_reasons:
         parts += [titled("failures", form), render(summary.fail_reasons, ("fail_reason", "n", "share"), form)]
     for name, columns in (shown_views or {}).items():
