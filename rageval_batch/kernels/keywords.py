@@ -66,7 +66,7 @@ def _may_pair(byte: int, kana: bool) -> bool:
 
 @compiled
 def _candidates(data: Bytes, start: int, end: int, kana: bool, keys: Words, froms: Offsets, tos: Offsets) -> int:
-    """All keywords of one text in order, repeats included: tokens first, then pairs."""
+    """All keywords of one text in order, repeats included: tokens first, then pairs of Han, then those of Kana."""
     count = 0
     at = start
     while at < end:
@@ -80,24 +80,25 @@ def _candidates(data: Bytes, start: int, end: int, kana: bool, keys: Words, from
             tos[count] = stop
             count += 1
         at = stop
-    at = start
-    before = before_script = 0
-    before_at = start
-    while at < end:
-        byte = data[at]
-        if not _may_pair(byte, kana):
-            before_script = 0
-            at += 1
-            continue
-        point, width = _point(data, at)
-        script = _script(point, kana)
-        if script and script == before_script:
-            keys[count] = _PAIR | (np.uint64(before) << np.uint64(24)) | np.uint64(point)
-            froms[count] = before_at
-            tos[count] = at + width
-            count += 1
-        before, before_script, before_at = point, script, at
-        at += width
+    for wanted in range(1, 3 if kana else 2):
+        at = start
+        before = before_script = 0
+        before_at = start
+        while at < end:
+            byte = data[at]
+            if not _may_pair(byte, kana):
+                before_script = 0
+                at += 1
+                continue
+            point, width = _point(data, at)
+            script = _script(point, kana)
+            if script == wanted and script == before_script:
+                keys[count] = _PAIR | (np.uint64(before) << np.uint64(24)) | np.uint64(point)
+                froms[count] = before_at
+                tos[count] = at + width
+                count += 1
+            before, before_script, before_at = point, script, at
+            at += width
     return count
 
 
