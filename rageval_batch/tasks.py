@@ -71,3 +71,32 @@ def contradicting(items: list[Any]) -> frozenset[tuple[str, str]]:
             if a is not None and b is not None:
                 out.add((min(a, b), max(a, b)))
     return frozenset(out)
+
+
+_NAME: dict[str, Any] = {"type": ["string", "number"]}
+TASK_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "category": {"type": "string"},
+        "query": {"type": "string"},
+        "expected_entities": {"type": "array", "items": {"type": "string"}},
+        "min_citations": {"type": "integer", "minimum": 0},
+        "notes": {"type": "string"},
+        "gold_ranking": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["id", "grade"],
+                "properties": {"id": _NAME, "grade": {"type": "number", "minimum": 0}},
+            },
+        },
+        "gold_contradictions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["a", "b", "contradiction"],
+                "properties": {"a": _NAME, "b": _NAME, "contradiction": {"type": "boolean"}},
+            },
+        },
+    },
+}

@@ -508,4 +508,6 @@ PROFILE = Profile(
     tallies={"failing_claim": "why claims fail", "open_stage": "stages that are not done"},
     output_fields=tuple(OutputField(name, name == "answer") for name in FIELDS),
     failing=failing,
+    question_schema=tasks.TASK_SCHEMA,
+    question_marks=("expected_entities", "min_citations", "gold_ranking", "gold_contradictions"),
 )

@@ -17,9 +17,10 @@ from rageval_batch import answers, kernels, text
 from rageval_batch.answers import MISSING_FIELD, WRONG_TYPE, Answers
 from rageval_batch.contexts import Contexts, read_contexts
 from rageval_batch.errors import InputError
+from rageval_batch.grounding import UNGROUNDED, Refs, find_refs
 from rageval_batch.jsontape import Tape
 from rageval_batch.kernels import Grams, Pairs, Points32
-from rageval_batch.kernels.json import ARRAY, NULL, OBJECT, STRING
+from rageval_batch.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
 from rageval_batch.strings import LARGE, Flags, Ints, Strings, from_arrow, from_list
 from rageval_batch.tables import EXPECTED, QUESTION_ID, EvalSet, first_of
@@ -43,7 +44,6 @@ PARTS = {
     "precision": "matched / got items",
     "f1": "harmonic mean of recall and precision",
 }
-UNGROUNDED = ("file unknown", "no anchor found", "no anchors")
 SHOWN_CHARACTERS = 120  # of a wrong class, in the confusions
 
 PARAMS = (
@@ -427,55 +427,9 @@ def _evidence(prepared: Prepared, question: Ints, got: Strings) -> dict[str, Any
     }
 
 
-@dataclass(frozen=True)
-class _Refs:
-    """The refs of a batch that count, with the answer each stands in and why it does not hold (-1: it does)."""
-
-    node: Ints
-    row: Ints
-    why: npt.NDArray[np.int8]
-
-
-def find_refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params) -> _Refs:
-    entries, row_of_entry = tape.elements(source_map, params["entry_cap"])
-    lists = tape.members(entries, ["refs"])[:, 0].copy()
-    refs, entry_of_ref = tape.elements(lists, params["ref_cap"])
-    objects = tape.kind[refs] == OBJECT
-    refs, row = refs[objects], row_of_entry[entry_of_ref[objects]]
-    parts = tape.members(refs, ["file", "anchors"])
-    known = _known_files(tape, parts[:, 0].copy(), contexts, which[row])
-    anchors, ref_of_anchor = tape.elements(parts[:, 1].copy(), params["anchor_cap"])
-    real, inside = _anchors(tape, anchors, contexts, which[row[ref_of_anchor]])
-    has_anchor, has_found = (np.zeros(len(refs), np.bool_) for _ in range(2))
-    has_anchor[ref_of_anchor[real]] = True
-    has_found[ref_of_anchor[inside]] = True
-    why = np.where(~known, 0, np.where(has_found, -1, np.where(has_anchor, 1, 2))).astype(np.int8)
-    return _Refs(refs, row, why)
-
-
-def _known_files(tape: Tape, nodes: Ints, contexts: Contexts, which: Ints) -> Flags:
-    files = tape.texts(nodes)
-    starts, ends = kernels.strip(files.data, files.starts, files.ends)
-    known: Flags = kernels.among(
-        files.data, starts, ends, which, contexts.paths.data, contexts.paths.offsets, contexts.path_bounds
-    )
-    is_text: Flags = tape.kinds(nodes) == STRING
-    return known & is_text
-
-
-def _anchors(tape: Tape, nodes: Ints, contexts: Contexts, which: Ints) -> tuple[Flags, Flags]:
-    """(is a text that could be looked for, is in the context) of each anchor."""
-    texts = tape.texts(nodes)
-    starts, ends = kernels.strip(texts.data, texts.starts, texts.ends)
-    real = (tape.kind[nodes] == STRING) & (starts < ends)
-    hay = contexts.text
-    inside = kernels.contains(hay.data, hay.starts[which], hay.ends[which], texts.data, starts, ends)
-    return real, inside & real
-
-
 def _grounding(
     tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params
-) -> tuple[dict[str, Any], _Refs]:
+) -> tuple[dict[str, Any], Refs]:
     refs = find_refs(tape, source_map, contexts, which, params)
     rows = len(source_map)
     total = np.bincount(refs.row, minlength=rows)
@@ -504,7 +458,7 @@ def _total(values: dict[str, Any], params: Params) -> Floats:
     return 100.0 * np.clip(total, 0.0, 1.0)
 
 
-def _tallies(prepared: Prepared, tape: Tape, question: Ints, classes: dict[str, Ints], refs: _Refs) -> pa.Table:
+def _tallies(prepared: Prepared, tape: Tape, question: Ints, classes: dict[str, Ints], refs: Refs) -> pa.Table:
     """Confused classes (got, expected) and refs that do not hold (why), one line an occurrence."""
     parts = []
     for name, nodes in classes.items():

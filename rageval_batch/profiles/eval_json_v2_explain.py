@@ -10,19 +10,18 @@ import pyarrow as pa
 
 from rageval_batch import answers
 from rageval_batch.contexts import Contexts
+from rageval_batch.grounding import UNGROUNDED, find_refs
 from rageval_batch.jsontape import Tape
 from rageval_batch.profile import Explanation, Params, Section
 from rageval_batch.profiles.eval_json_v2 import (
     CLASSES,
     FIELDS,
     LISTS,
-    UNGROUNDED,
     Items,
     Prepared,
     as_text,
     check_schema,
     class_scores,
-    find_refs,
     got_items,
     item_texts,
     match_lists,

@@ -303,6 +303,20 @@ def _groups(phrases: Phrases, question: int) -> list[tuple[list[str], list[str]]
     ]
 
 
+_PHRASE: dict[str, Any] = {"type": ["string", "number"]}  # a number counts as its JSON text
+_PHRASES: dict[str, Any] = {"type": "array", "items": _PHRASE}
+QUESTION_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["question"],
+    "properties": {
+        "question": {"type": "string"},
+        "must_include": _PHRASES,
+        "must_include_any": {"type": "array", "items": {"type": ["array", "string", "number"], "items": _PHRASE}},
+        "must_not_include": _PHRASES,
+        "require_citation": {"type": "boolean"},
+    },
+}
+
 PROFILE = Profile(
     name="include_rate",
     title="Required and forbidden phrases, citations, weights",
@@ -330,4 +344,6 @@ PROFILE = Profile(
     },
     headline=("weighted_score", "include_rate_avg", "safe_rate"),
     tallies={},
+    question_schema=QUESTION_SCHEMA,
+    question_marks=("must_include", "must_include_any", "must_not_include", "require_citation"),
 )

@@ -203,6 +203,13 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     return {}
 
 
+_SAMPLE_KEY = ("question_id", "prompt_variant", "target_model", "output_id")
+SAMPLE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": list(_SAMPLE_KEY),
+    "properties": {name: {"type": "string", "minLength": 1} for name in _SAMPLE_KEY},
+}
+
 PROFILE = Profile(
     name="judge_protocol",
     title="Verdicts of LLM judges, validated and compared",
@@ -257,4 +264,7 @@ PROFILE = Profile(
         "judge_self_preference": ("model", "n_self", "n_others", "by_itself", "by_others", "self_preference"),
         "judge_variant_drift": ("base_variant", "prompt_variant", "n", "mean_change", "low", "high"),
     },
+    question_schema=SAMPLE_SCHEMA,
+    question_marks=_SAMPLE_KEY[1:],
+    question_key=_SAMPLE_KEY,
 )  # fmt: skip
