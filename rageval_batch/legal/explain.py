@@ -31,7 +31,7 @@ def explain_row(
     elif asked.type == EVIDENCE:
         sections += _evidence(
             asked, entries, question, evidence.retrieved(outputs.evidence, outputs.citations, 1), share
-        )  # fmt: skip
+        )
     else:
         sections += _gap(asked, outputs, facts, reading)
     return Explanation((*sections, _values(reading)))
@@ -64,9 +64,7 @@ def _fields(asked: Question, outputs: Outputs, facts: Facts, reading: Reading) -
     return Section("expected", tuple(lines))
 
 
-def _evidence(
-    asked: Question, entries: Entries, question: Ints, items: Items, share: float | None
-) -> list[Section]:  # fmt: skip
+def _evidence(asked: Question, entries: Entries, question: Ints, items: Items, share: float | None) -> list[Section]:
     """Evidence that must be covered, key points where they count, and what was brought."""
     by_text = evidence.required_pairs(entries, question, items)
     texts = items.text.to_arrow().to_pylist()

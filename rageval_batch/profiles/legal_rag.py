@@ -65,7 +65,7 @@ COLUMNS = (
     Column("key_count", pa.int32(), "pieces of key evidence (evidence_set)"),
     Column("relevant_items", pa.int32(), "distinct items that cover anything"),
     Column("retrieved_items", pa.int32(), "distinct items"),
-)  # fmt: skip
+)
 
 METRICS = (
     Metric("score", "0 to 1", null_counts_as=0.0),
@@ -242,9 +242,7 @@ def _evidence_set(
     """0.5 · [recall ≥ min] + 0.3 · [precision ≥ min] + 0.2 · [citation provided]"""
     entries, asked, count = prepared.entries, question[rows], len(question)
     mine = prepared.type[question] == EVIDENCE
-    cited, given = (
-        items.take(np.flatnonzero(mine[items.row])) for items in (outputs.citations, outputs.evidence)
-    )  # fmt: skip
+    cited, given = (items.take(np.flatnonzero(mine[items.row])) for items in (outputs.citations, outputs.evidence))
     items = evidence.retrieved(given, cited, count)
     by_text = evidence.required_pairs(entries, question, items)
     by_point = evidence.point_pairs(entries, question, items, prepared.params["key_point_recall"])

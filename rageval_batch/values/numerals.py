@@ -1,7 +1,8 @@
 """Numbers as they are written: Arabic with separators, Chinese, financial and mixed, as exact decimals.
 
 A run such as 4万2千 is cut at 亿 and 万 into sections, and a section is read by the places it has: thousands, hundreds,
-tens, ones. A run that no rule writes has no value.
+tens, ones. A run that no rule writes has no value. The library for this, cn2an, refuses separators, 四点二万, 二十多万
+and 參, reads words (一些, 张三, 七八个) as numbers and knows neither units nor spans; so the grammar is our own.
 """
 
 from __future__ import annotations
