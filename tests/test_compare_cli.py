@@ -15,10 +15,10 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from given_stores import HOSTILE, publish, score_row, simple_run
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.runfiles import read_run_file
-from stores import HOSTILE, publish, score_row, simple_run
 
 FIELDS = [
     "base",
@@ -171,6 +171,7 @@ def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureF
     [
         ["compare"],
         ["compare", "a"],
+        ["compare", "a", "\udcff.json"],
         ["compare", "a", "b"],
         ["compare", "a", "b", "--format", "parquet"],
         ["leaderboard"],
