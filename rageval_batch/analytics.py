@@ -24,7 +24,7 @@ from rageval_batch.tables import REJECTS, RUNS, TALLIES
 _FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
-    "leaderboard", "question_difficulty", "repeat_scores",
+    "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
     "change_status", "question_pairs", "run_pair", "regressions", "run_delta",
 )  # fmt: skip
 _WORD = re.compile(r"\w+")
@@ -53,14 +53,31 @@ class MetricRow:
 
 
 @dataclass(frozen=True)
+class GateRow:
+    """A gate of the catalog; one that is waived is skipped where it would fail."""
+
+    profile: str
+    gate: str
+    metric: str  # empty: of the run itself
+    stat: str
+    op: str
+    limit: float
+    level: str
+    failure: str
+    waived: bool = False
+
+
+@dataclass(frozen=True)
 class ProfileRow:
-    """A profile of the catalog: its table, how runs are scored, its metrics."""
+    """A profile of the catalog: its table, how runs are scored, its metrics, gates and what a record must name."""
 
     profile: str
     schema: pa.Schema
     run_stat: str
     score_top: float
     metrics: tuple[MetricRow, ...]
+    gates: tuple[GateRow, ...] = ()
+    provenance: tuple[str, ...] = ()
 
 
 def sql_folder() -> Path:
@@ -138,6 +155,11 @@ class Session:
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
+    def gate_places(self) -> dict[tuple[str, str, str], int]:
+        """The order in which gates were declared, by profile, gate and level."""
+        gates = [gate for row in self._catalog for gate in row.gates]
+        return {(gate.profile, gate.gate, gate.level): place for place, gate in enumerate(gates)}
+
     def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
         """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
         self._define(query)
@@ -212,6 +234,8 @@ class Session:
         self._connection.execute("create view stored_scores as " + " union all ".join(map(_common, self._catalog)))
         long = [_long(row, metric) for row in self._catalog for metric in row.metrics]
         self._connection.execute("create view metric_rows as " + " union all ".join(long))
+        self._register("gate_catalog", _gate_table(self._catalog))
+        self._connection.execute("create view gate_values as " + _gated(self._catalog))
 
     def _register(self, name: str, table: pa.Table) -> None:
         """A small table that stays with the session."""
@@ -265,6 +289,57 @@ def _long(row: ProfileRow, metric: MetricRow) -> str:
     )
 
 
+_OF_VALUES = frozenset(("mean", "sum", "min", "max", "n"))
+_RANKED = frozenset(("p50", "p90", "p95"))
+
+
+def _gated(catalog: tuple[ProfileRow, ...]) -> str:
+    """The values that gates are about: a branch for each metric that a gate uses, nothing in what its gates do not."""
+    branches = [_gated_branch("commits", "", "", {}) + " where false"]
+    for row in catalog:
+        stats: dict[str, set[str]] = {}
+        for gate in row.gates:
+            stats.setdefault(gate.metric, set()).add(gate.stat)
+        metrics = {metric.metric: metric for metric in row.metrics}
+        for name, wanted in stats.items():
+            if name in metrics:
+                branches += _gated_metric(row.profile, metrics[name], wanted)
+            elif "usable_share" in wanted:
+                usable = {"value": "(fail_reason is null)::int::double", "scored": "true"}
+                branches.append(_gated_branch(f"stored_{row.profile}", name, "usable", usable))
+    return " union all ".join(branches)
+
+
+def _gated_metric(profile: str, metric: MetricRow, stats: set[str]) -> list[str]:
+    value = f"{metric.metric}::double"
+    if metric.null_counts_as is not None:
+        value = f"coalesce({value}, {metric.null_counts_as!r}::double)"
+    columns = {"scored": f"{metric.metric} is not null"}
+    if stats & _OF_VALUES:
+        columns["value"] = value
+    if stats & _RANKED:
+        columns["ranked"] = value
+    if "weighted_mean" in stats:
+        columns |= {"weighted": value, "weight": "weight"}
+    if "micro" in stats and metric.numerator and metric.denominator:
+        columns |= {"numerator": f"{metric.numerator}::double", "denominator": f"{metric.denominator}::double"}
+    branches = [_gated_branch(f"stored_{profile}", metric.metric, "value", columns)] if stats - {"rate"} else []
+    if "rate" in stats:
+        rate = {"value": f"({value} <> 0)::int::double", "scored": columns["scored"]}
+        branches.append(_gated_branch(f"stored_{profile}", metric.metric, "rate", rate))
+    return branches
+
+
+def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -> str:
+    keys = "commit, run_id, question_id" if columns else "commit, '' as run_id, '' as question_id"
+    numbers = ("value", "ranked", "weighted", "weight", "numerator", "denominator")
+    return (
+        f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
+        + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
+        + f", {'weighted' in columns} as has_weights from {table}"
+    )
+
+
 def _commit_table(commits: list[Commit]) -> pa.Table:
     schema = pa.schema(
         [("commit", LARGE), ("created_at", pa.timestamp("us", "UTC")), ("profile", LARGE), ("eval_set", LARGE),
@@ -292,8 +367,18 @@ def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
+def _gate_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
+    schema = pa.schema(
+        [("profile", LARGE), ("gate", LARGE), ("metric", LARGE), ("stat", LARGE), ("op", LARGE),
+         ("limit", pa.float64()), ("level", LARGE), ("failure", LARGE), ("waived", pa.bool_())]
+    )  # fmt: skip
+    return pa.Table.from_pylist([vars(gate) for row in catalog for gate in row.gates], schema=schema)
+
+
 def _profile_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
-    schema = pa.schema([("profile", LARGE), ("run_stat", LARGE), ("score_top", pa.float64())])
+    schema = pa.schema(
+        [("profile", LARGE), ("run_stat", LARGE), ("score_top", pa.float64()), ("provenance", pa.list_(LARGE))]
+    )
     return pa.Table.from_pylist([{n: getattr(row, n) for n in schema.names} for row in catalog], schema=schema)
 
 

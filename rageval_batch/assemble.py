@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-
-from rageval_batch.errors import StoreError
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
 MEMORY = "384MB"
@@ -18,14 +17,15 @@ MEMORY = "384MB"
 def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, target: Path) -> None:
     """Write what a query makes of all `rows` as one Parquet file."""
     reader = pa.RecordBatchReader.from_batches(schema, batches)
-    settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(target.parent / ".sort")}
+    settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(target.parent.parent / "sort")}
     options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
     with duckdb.connect(config=settings) as connection:
         connection.register("rows", reader)
         try:
             connection.execute(f"copy ({query}) to {_text(str(target))} ({options})")
         except duckdb.IOException as error:
-            raise StoreError(f"Cannot write {target.name} into the store: {str(error).splitlines()[0]}.") from error
+            full = "No space left" in str(error)
+            raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
 def _text(value: str) -> str:

@@ -7,15 +7,16 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from rageval_batch.analytics import MetricRow, ProfileRow, Session
-from rageval_batch.profile import Metric
+from rageval_batch.analytics import GateRow, MetricRow, ProfileRow, Session
+from rageval_batch.gatefile import GateFile, gates_of
+from rageval_batch.profile import Gate, Metric
 from rageval_batch.profiles import PROFILES
 from rageval_batch.store import Store
 from rageval_batch.tables import KEYS
 
 
-def catalog() -> list[ProfileRow]:
-    """All profiles with their tables and metrics."""
+def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> list[ProfileRow]:
+    """All profiles with their tables, metrics and gates; `waived` are statistics that no run fails for."""
     return [
         ProfileRow(
             profile.name,
@@ -23,6 +24,8 @@ def catalog() -> list[ProfileRow]:
             profile.run_stat,
             profile.score_top,
             tuple(_metric_row(profile.name, metric) for metric in profile.metrics),
+            tuple(_gate_row(profile.name, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
+            profile.provenance,
         )
         for profile in PROFILES.values()
     ]
@@ -34,6 +37,16 @@ def _metric_row(profile: str, metric: Metric) -> MetricRow:
     )
 
 
-def open_store(path: str | os.PathLike[str] = "runs", functions: bool = True, named: Iterable[str] = ()) -> Session:
+def _gate_row(profile: str, gate: Gate, waived: bool) -> GateRow:
+    return GateRow(profile, gate.name, gate.metric, gate.stat, gate.op, gate.limit, gate.level, gate.failure, waived)
+
+
+def open_store(
+    path: str | os.PathLike[str] = "runs",
+    functions: bool = True,
+    named: Iterable[str] = (),
+    gate_file: GateFile | None = None,
+    waived: tuple[str, ...] = (),
+) -> Session:
     """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table."""
-    return Session(Store(path), catalog(), functions, named)
+    return Session(Store(path), catalog(gate_file, waived), functions, named)

@@ -289,11 +289,13 @@ def _with_answers(session: Session, result: Comparison) -> Comparison:
 def _answers(session: Session, side: Side, questions: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
     """(answers by question, why there are none) of a side; of several repeats the first."""
     from rageval_batch import recall
+    from rageval_batch.profiles import get_profile
 
     if not questions or side.run is None:
         return {}, []
     try:
-        found = recall.answers(*_places(session, side.run, questions))
+        commit, rows = _places(session, side.run, questions)
+        found = recall.answers(commit, get_profile(side.run.record["profile"]), rows)
     except InputError as error:
         return {}, [f"Answers of '{side.name}' are not shown: {error}"]
     return {question: output for question, (output, _) in found.items()}, []

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch import jsontape, kernels
-from rageval_batch.kernels.json import STRING
+from rageval_batch.kernels.json import OBJECT, STRING
 from rageval_batch.strings import Flags, Ints, Offsets, Strings, from_arrow
 
 
@@ -49,6 +49,8 @@ def read_contexts(column: pa.Array) -> Contexts:
     """Sets of chunks from JSON arrays of `{source_path, text}` or of plain texts; null or empty: nothing present."""
     tape = jsontape.parse_strings(from_arrow(column))
     chunks, owners = tape.elements(tape.root.copy())
+    known = (tape.kind[chunks] == OBJECT) | (tape.kind[chunks] == STRING)
+    chunks, owners = chunks[known], owners[known]
     parts = tape.members(chunks, ["source_path", "text"])
     plain = tape.kind[chunks] == STRING
     path_nodes = parts[:, 0].copy()

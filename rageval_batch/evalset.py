@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.readers import LIST, TEXT, Block
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.strings import LARGE
-from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
+from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,30 @@ def _question_objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         for row, line in enumerate(block.lines.tolist()):
             where = f"{file.name}, line {line}"
             try:
-                yield where, json.loads(block.raw(row))
+                question = json.loads(block.raw(row), parse_float=_finite)
+                yield where, _from_cells(question) if file.format == "csv" else question
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{where}: this question cannot be read: {error}.") from error
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text} is too large")
+    return value
+
+
+def _from_cells(cells: dict[str, str]) -> dict[str, Any]:
+    """A question of a CSV file, whose cells are texts: JSON where they are JSON, absent where they are empty."""
+    question: dict[str, Any] = {}
+    for name, cell in cells.items():
+        if cell == "":
+            continue
+        question[name] = cell
+        if name not in (*QUESTION_ID, *QUESTION):
+            with suppress(ValueError, RecursionError):
+                question[name] = json.loads(cell)
+    return question
 
 
 def _question_id(where: str, question: dict[str, Any]) -> str:
@@ -92,7 +115,7 @@ def _weight(where: str, question: dict[str, Any]) -> float:
     given = question.get("weight")
     if given is None:
         return 1.0
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= sys.float_info.max:
         name = first_of(question, QUESTION_ID)
         raise InputError(f"{where}: question '{name}' has weight {given!r}. A weight is a finite number from 0.")
     return float(given)
@@ -107,7 +130,7 @@ def _text_or_none(value: Any) -> str | None:
 
 def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
     """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
-    wanted = pl.Series(eval_set.ids)
+    wanted = pl.Series(eval_set.ids).implode()
     general: list[pl.DataFrame] = []
     spilled = _Spill(folder / "contexts.parquet")
     for file in files:
@@ -121,7 +144,8 @@ def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple
 
 def _as_arrays(fragments: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """One JSON array for each key, its fragments in their order."""
-    joined = pl.concat_str(pl.lit("["), pl.col("fragment").str.join(","), pl.lit("]")).alias("chunks")
+    told = pl.col("fragment").filter(pl.col("fragment") != "")
+    joined = pl.concat_str(pl.lit("["), told.str.join(","), pl.lit("]")).alias("chunks")
     return fragments.group_by(keys, maintain_order=True).agg(joined)
 
 
@@ -154,8 +178,7 @@ def _fragments(file: Source, block: Block) -> pl.DataFrame:
     )
     own = pl.struct("source_path", "text").struct.json_encode()
     inner = pl.col("chunks").str.strip_chars().str.strip_prefix("[").str.strip_suffix("]").str.strip_chars()
-    fragments = frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
-    return fragments.filter(pl.col("fragment") != "")
+    return frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
 
 
 class _Spill:
@@ -185,6 +208,12 @@ class RunContexts:
     """Chunks of (run, question), looked up a batch at a time."""
 
     path: Path
+
+    def joined_to(self, batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
+        """The batch in which rows without chunks of their own have those given for their run and question."""
+        chunks = self.chunks_for(batch.column("run_id"), ids.take(batch.column("question")))
+        merged = pc.coalesce(batch.column("chunks"), chunks)
+        return batch.set_column(batch.schema.get_field_index("chunks"), "chunks", merged)
 
     def chunks_for(self, run: pa.Array, question_id: pa.Array) -> pa.Array:
         """The JSON array of each row's own chunks, null where the run has none for the question."""

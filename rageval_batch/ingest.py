@@ -18,7 +18,7 @@ from rageval_batch.kernels.lines import mark_first
 from rageval_batch.readers import ABSENT, LIST, NOTHING, NUMERIC, TEXT, Block, Field
 from rageval_batch.sources import Source
 from rageval_batch.strings import LARGE, Flags, Ints
-from rageval_batch.tables import BATCH, CHUNKS, OUTPUT, QUESTION_ID, REJECTS, REPEAT, RUN_ID, EvalSet
+from rageval_batch.tables import BATCH, CHUNKS, OUTPUT, QUESTION_ID, REJECTS, REPEAT, RUN_ID, EvalSet, OutputField
 
 _KNOWN = frozenset({*RUN_ID, *REPEAT, *QUESTION_ID, *OUTPUT, *CHUNKS})
 MOST_REPEATS = 2**31 - 1
@@ -43,20 +43,19 @@ class _Seen:
 
     def first(self, run: pa.Array, repeat: Ints, question: Ints) -> Flags:
         """The rows whose key is met for the first time."""
-        if not len(run):
-            return np.zeros(0, np.bool_)
-        frame = pl.DataFrame({"run": pl.from_arrow(run), "repeat": repeat})
-        pairs = frame.unique(maintain_order=True)
-        for pair in pairs.iter_rows():
-            self.codes.setdefault(pair, len(self.codes))
+        coded = run.dictionary_encode()
+        keys = coded.indices.to_numpy().astype(np.int64) << 32 | repeat
+        distinct, pair = np.unique(keys, return_inverse=True)
+        names = coded.dictionary.to_pylist()
+        codes = [
+            self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
+        ]
         need = len(self.codes) * self.questions
         if need > len(self.flags):
             grown = np.zeros(max(need, 2 * len(self.flags)), np.bool_)
             grown[: len(self.flags)] = self.flags
             self.flags = grown
-        codes = pairs.with_columns(code=pl.Series([self.codes[pair] for pair in pairs.iter_rows()], dtype=pl.Int64))
-        code = frame.join(codes, on=["run", "repeat"], how="left", maintain_order="left")["code"]
-        return mark_first(self.flags, code.to_numpy().astype(np.int64) * self.questions + question)
+        return mark_first(self.flags, np.array(codes, np.int64)[pair] * self.questions + question)
 
     def answered(self) -> dict[str, Flags]:
         """For every run, which questions have an answer in any repeat."""
@@ -70,7 +69,15 @@ class _Seen:
 class Ingest:
     """Reads output files one block at a time and remembers what only the whole input can tell."""
 
-    def __init__(self, sources: list[Source], eval_set: EvalSet, runs: frozenset[str] | None = None) -> None:
+    def __init__(
+        self,
+        sources: list[Source],
+        eval_set: EvalSet,
+        runs: frozenset[str] | None = None,
+        output_fields: tuple[OutputField, ...] = (),
+    ) -> None:
+        self._fields = output_fields
+        self._known = _KNOWN.union(wanted.name for wanted in output_fields)
         self._sources = sources
         self._ids = pa.array(eval_set.ids, LARGE)
         self._only = runs
@@ -85,11 +92,12 @@ class Ingest:
             for block in readers.read_blocks(source):
                 run = block.field(RUN_ID)
                 has_run = _has_run_column(block, run) if has_run is None else has_run
-                output = block.field(OUTPUT)
+                output = readers.read_output(block, self._fields)
                 has_output = has_output or bool((output.kind != ABSENT).any())
                 yield self._ingested(source, number, block, run, output, bool(has_run))
             if has_run is not None and not has_output:
-                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(OUTPUT)}.")
+                names = [*OUTPUT, *(wanted.name for wanted in self._fields)]
+                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(names)}.")
 
     def answered(self) -> dict[str, Flags]:
         """For every run that was read, which questions have an answer."""
@@ -167,7 +175,7 @@ class Ingest:
 
     def _note_metadata(self, block: Block, run_id: pa.Array, good: Flags) -> None:
         """Fields with one value in a run are its metadata; one with two values is none, from then on."""
-        for name, rows, text in block.others(_KNOWN):
+        for name, rows, text in block.others(self._known):
             mine = good[rows]
             if not mine.any():
                 continue
@@ -207,13 +215,13 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
     }[reason]
 
 
-def _has_run_column(block: Block, run: Field) -> bool:
-    """A columnar file has the column or not; of JSON rows the first usable one decides."""
+def _has_run_column(block: Block, run: Field) -> bool | None:
+    """A columnar file has the column or not; of JSON rows the first usable one decides, None where there is none."""
     if block.names:
         return not block.names.isdisjoint(RUN_ID)
     bad = {trouble.row for trouble in block.troubles}
     first = next((row for row in range(len(block)) if row not in bad), None)
-    return first is not None and bool(run.kind[first] != ABSENT)
+    return None if first is None else bool(run.kind[first] != ABSENT)
 
 
 def _keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.kernels import Points32, span_points
+from rageval_batch.kernels import Points32, lines, span_points
 from rageval_batch.kernels import json as kernel
 from rageval_batch.kernels.json import (
     ARRAY,
@@ -58,6 +58,8 @@ class Tape:
 
     def members(self, owners: Ints, names: list[str]) -> npt.NDArray[np.int32]:
         """The node of each named member of each object node, -1 where absent; of duplicates the last."""
+        if not (owners >= 0).any():
+            return np.full((len(owners), len(names)), -1, np.int32)
         encoded = [name.encode() for name in names]
         bounds = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         slot = self._slots(owners, OBJECT)
@@ -75,13 +77,10 @@ class Tape:
 
     def elements(self, owners: Ints, limit: int | None = None) -> tuple[Ints, Ints]:
         """(nodes, index of the owner) of the first `limit` elements of each array node, in order."""
-        slot = self._slots(owners, ARRAY)
-        if not len(slot):
+        if not (owners >= 0).any():
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        owner = np.where(self.parent >= 0, slot[self.parent], -1)
-        chosen = owner >= 0 if limit is None else (owner >= 0) & (self.position < limit)
-        nodes = np.flatnonzero(chosen).astype(np.int32)
-        return nodes, owner[nodes].astype(np.int32)
+        most = len(self.parent) if limit is None else limit
+        return kernel.elements(self.parent, self.position, self._slots(owners, ARRAY), most)
 
     def names(self, owners: Ints) -> tuple[Ints, Ints, Strings]:
         """(nodes, index of the owner, key) of every member of each object node, in order, duplicates included."""
@@ -129,7 +128,7 @@ class Tape:
 
 def parse(data: Bytes, starts: Offsets, ends: Offsets) -> Tape:
     """The values of the JSON texts `data[starts[i]:ends[i]]`, which must be UTF-8."""
-    size = 1024 + 64 * len(starts)  # room that is not used is never touched
+    size = 1024 + max(64 * len(starts), int((ends - starts).sum()) // 16)  # room that is not used is never touched
     while True:
         *columns, overflow = kernel.parse(data, starts, ends, size)
         if not overflow:
@@ -169,7 +168,7 @@ def merge(base: Tape, patch: Tape, rows: Ints) -> Tape:
 
 def elements_of_array(data: Bytes, start: int) -> tuple[Offsets, Offsets, Offsets, int, bool]:
     """Spans and line numbers of the elements of the array at `start`, the position behind it, and whether it closes."""
-    return kernel.elements_of_array(data, start, len(data))
+    return lines.elements_of_array(data, start, len(data))
 
 
 def usable(tape: Tape) -> Flags:

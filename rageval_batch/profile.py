@@ -5,44 +5,74 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
-from rageval_batch.tables import EvalSet
+from rageval_batch.strings import is_text
+from rageval_batch.tables import EvalSet, OutputField
 
-STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95")
+METRIC_STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95", "n")
+RUN_STATS = ("answered_share", "usable_share", "missing_provenance")  # of a run's record and rows, of no metric
+STATS = (*METRIC_STATS, *RUN_STATS)
 OPS = (">=", "<=", "==", ">", "<")
+LEVELS = ("initial", "target")
 
 Params = Mapping[str, Any]
+Value = str | int | float | tuple[str, ...]  # of a parameter
+
+_JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')  # a text that begins in another way is no list
 
 
 @dataclass(frozen=True)
 class Param:
-    """A named setting of a profile; its type is that of its default."""
+    """A named setting of a profile; its type is that of its default. A tuple is a list of texts."""
 
     name: str
-    default: str | int | float
+    default: Value
     doc: str
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    problem: Callable[[str], str | None] | None = None  # of a list: what is wrong with one of its texts
+    or_names: bool = False  # in place of the number, names: a list, or a text with commas between them
 
-    def read(self, given: Any) -> str | int | float:
+    def read(self, given: Any) -> Value:
         """The value of what the user gave, as text or already typed; InputError with what is allowed."""
-        value = self._typed(given)
+        if self.or_names and (names := _names(given)) is not None:
+            return self._listed(names)
+        value = self._listed(given) if isinstance(self.default, tuple) else self._typed(given)
         if self.choices and value not in self.choices:
             raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
-        if isinstance(value, str):
+        if isinstance(value, str | tuple):
             return value
         if self.low is not None and value < self.low:
             raise InputError(f"Parameter {self.name}={given} is too small. Give a number of at least {self.low:g}.")
         if self.high is not None and value > self.high:
             raise InputError(f"Parameter {self.name}={given} is too large. Give a number of at most {self.high:g}.")
         return value
+
+    def _listed(self, given: Any) -> tuple[str, ...]:
+        """A list of texts: a list, its JSON, or one text that stands for itself."""
+        if isinstance(given, str) and _JSON_LIST.match(given):
+            try:
+                given = json.loads(given)
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    f"Parameter {self.name}={given} is not a JSON list: {error}. In JSON, write \\\\ for a backslash."
+                ) from None
+        texts = (given,) if isinstance(given, str) else given
+        if not isinstance(texts, list | tuple) or not all(map(is_text, texts)):
+            raise InputError(f"Parameter {self.name}={given!r} is not a list of texts.")
+        for item in texts:
+            if self.problem and (wrong := self.problem(item)):
+                raise InputError(f"Parameter {self.name}: '{item}' {wrong}.")
+        return tuple(texts)
 
     def _typed(self, given: Any) -> str | int | float:
         if isinstance(self.default, str):
@@ -59,6 +89,18 @@ class Param:
         except (TypeError, ValueError):
             raise InputError(f"Parameter {self.name}={given} is not {wanted}.") from None
         return value
+
+
+def _names(given: Any) -> Any:
+    """What was given in place of a number: a list or its JSON as it is, another text cut at its commas; else None."""
+    if isinstance(given, list | tuple) or (isinstance(given, str) and _JSON_LIST.match(given)):
+        return given
+    if not isinstance(given, str):
+        return None
+    with suppress(ValueError):
+        float(given)
+        return None
+    return tuple(name for part in given.split(",") if (name := part.strip())) or None
 
 
 @dataclass(frozen=True)
@@ -84,7 +126,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Gate:
-    """A limit that a run must keep: data, compared in SQL."""
+    """A limit that a run must keep: data, compared in SQL.
+
+    `rate` is the share of values that are not 0, `n` how many questions have a value of their own. Without a metric:
+    `answered_share` of the questions have an output, `usable_share` of the answers have no fail_reason, and
+    `missing_provenance` is how many names of the profile's `provenance` the run's record lacks.
+    """
 
     name: str
     metric: str
@@ -92,11 +139,15 @@ class Gate:
     op: str
     limit: float
     failure: str = "QualityGateFailure"
-    level: str = ""
+    level: str = ""  # one of LEVELS, or empty: every level
 
     def __post_init__(self) -> None:
         if self.stat not in STATS or self.op not in OPS:
             raise DeclarationError(f"gate {self.name}: {self.stat} {self.op} is not a known statistic and operator")
+        if self.level not in ("", *LEVELS) or not math.isfinite(self.limit):
+            raise DeclarationError(f"gate {self.name}: level '{self.level}' or limit {self.limit} is not usable")
+        if (self.stat in RUN_STATS) != (self.metric == ""):
+            raise DeclarationError(f"gate {self.name}: {self.stat} of metric '{self.metric}' does not exist")
 
 
 @dataclass(frozen=True)
@@ -143,6 +194,9 @@ class Profile:
     headline: tuple[str, ...]  # the names of the summary that a line for a run shows
     tallies: Mapping[str, str]  # kind of tally -> what it says
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    failing: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not hold:
+    # dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
+    output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns}
@@ -152,7 +206,7 @@ class Profile:
                     raise DeclarationError(f"profile {self.name}: metric column '{name}' is not declared")
         measured = {metric.name for metric in self.metrics}
         for gate in self.gates:
-            if gate.metric not in measured:
+            if gate.metric and gate.metric not in measured:
                 raise DeclarationError(f"profile {self.name}: gate '{gate.name}' needs unknown metric '{gate.metric}'")
         for name, (metric_name, _) in self.summary.items():
             if metric_name not in measured:
@@ -177,7 +231,8 @@ class Profile:
 
     def signature(self, params: Params) -> str:
         """The parameters that are not at their defaults, readable; 'default' where all are."""
-        changed = [f"{p.name}={params[p.name]}" for p in self.params if params[p.name] != p.default]
+        values = [(p.name, params[p.name]) for p in self.params if params[p.name] != p.default]
+        changed = [f"{name}={canonical_json(value) if isinstance(value, tuple) else value}" for name, value in values]
         return ",".join(changed) or "default"
 
 

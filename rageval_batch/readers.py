@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from rageval_batch import jsontape
 from rageval_batch.errors import InputError
 from rageval_batch.jsontape import Tape
-from rageval_batch.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
+from rageval_batch.kernels.json import ARRAY, EMPTY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.kernels.lines import split_lines, valid_utf8
+from rageval_batch.kernels.spaces import cut
 from rageval_batch.sources import Source, unreadable
-from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings
-from rageval_batch.tables import FIELDS
+from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.tables import FIELDS, OUTPUT, OutputField
 
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
 BLOCK_BYTES = 8 << 20
@@ -62,6 +63,7 @@ class Block:
     others: Callable[[frozenset[str]], list[tuple[str, Ints, pa.Array]]]
     raw: Callable[[int], str]
     names: frozenset[str] = frozenset()  # the columns of a columnar file
+    value: Callable[[OutputField], pa.Array | None] = lambda wanted: None  # a field as JSON text, null where not there
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -78,6 +80,28 @@ def read_blocks(source: Source, wanted: Offsets | None = None) -> Iterator[Block
         raise unreadable(source.name, error) from error
 
 
+def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
+    """The answer of each row: its `output`, else a JSON object of those of the fields that it has."""
+    output = block.field(OUTPUT)
+    lacks = output.kind <= NOTHING
+    if not fields or not lacks.any():
+        return output
+    named = [(wanted.name, found) for wanted in fields if (found := block.value(wanted)) is not None]
+    if not named:
+        return output
+    nothing, comma = pa.scalar("", LARGE), pa.scalar(",", LARGE)
+    members = [
+        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE), found, comma, nothing) for name, found in named
+    ]
+    # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
+    inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), nothing)
+    built = lacks & (pc.binary_length(inner).to_numpy() > 0)
+    whole = pc.binary_join_element_wise(
+        pa.scalar("{", LARGE), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE), nothing
+    )
+    return Field(pc.if_else(pa.array(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
+
+
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
@@ -88,7 +112,7 @@ def _jsonl(source: Source, wanted: Offsets | None = None) -> Iterator[Block]:
         if (head := stream.read(3)) != b"\xef\xbb\xbf":  # a byte order mark is no part of the first line
             rest = np.frombuffer(head, np.uint8)
         while True:
-            room = np.empty(len(rest) + BLOCK_BYTES, np.uint8)
+            room = np.empty(len(rest) + max(BLOCK_BYTES, len(rest)), np.uint8)  # a long line doubles it
             room[: len(rest)] = rest
             filled = len(rest) + _read_into(stream, room[len(rest) :])
             at_end = filled < len(room)
@@ -132,11 +156,13 @@ def _behind_last_newline(data: Bytes) -> int:
 
 def _json_file(source: Source) -> Iterator[Block]:
     """A JSON array, or an object with the array under `questions`; an element is a row."""
-    data, start, _ = json_array(source)
-    starts, ends, lines, _, closed = jsontape.elements_of_array(data, start)
+    data, start, header = json_array(source)
+    starts, ends, lines, behind, closed = jsontape.elements_of_array(data, start)
     lines = lines + int(np.count_nonzero(data[:start] == 10))
-    if not closed and not len(starts):
+    if not closed:
         raise InputError(f"{source.name} ends inside its JSON array. Check that the file is whole.")
+    if not header and data[behind:].tobytes().strip():
+        raise InputError(f"{source.name} has something behind its JSON array. For one object a line, call it .jsonl.")
     yield from _json_blocks(data, starts, ends, lines)
 
 
@@ -182,7 +208,7 @@ def json_block(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> B
     found = tape.members(root, list(_NAMES))
 
     def raw(row: int) -> str:
-        return data[starts[row] : ends[row]].tobytes().decode("utf-8", "backslashreplace").strip("\r")
+        return data[starts[row] : ends[row]].tobytes().decode("utf-8", "backslashreplace")
 
     return Block(
         lines,
@@ -190,6 +216,7 @@ def json_block(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> B
         lambda names: _json_field(tape, found[:, [_NAMES.index(name) for name in names]]),
         lambda known: _json_others(tape, root, known),
         raw,
+        value=lambda wanted: _json_value(tape, root, wanted),
     )
 
 
@@ -223,6 +250,17 @@ def _json_field(tape: Tape, found: npt.NDArray[np.int32]) -> Field:
     if not there.any():
         return _no_field(len(node))
     return Field(tape.texts(node).to_arrow(kind > NOTHING), kind)
+
+
+def _json_value(tape: Tape, root: Ints, wanted: OutputField) -> pa.Array:
+    """A member of each row as it stands, quotes and escapes and all."""
+    node = tape.members(root, [wanted.name])[:, 0]
+    there = node >= 0
+    there[there] = tape.kind[node[there]] != NULL
+    starts, stops = np.zeros(len(node), np.int64), np.zeros(len(node), np.int64)
+    quote = tape.kind[node[there]] == STRING
+    starts[there], stops[there] = tape.start[node[there]] - quote, tape.stop[node[there]] + quote
+    return cut(tape.data, starts, stops).to_arrow(there)
 
 
 def _json_others(tape: Tape, root: Ints, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
@@ -280,10 +318,31 @@ def _csv(source: Source) -> Iterator[Block]:
             csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False),
         )
         line = 2  # records are counted as lines: the header is the first
-        for batch in reader:
-            bad, skipped[:] = list(skipped), []
-            yield from _csv_blocks(batch, bad, line)
-            line += batch.num_rows + len(bad)
+        for batch in reader:  # Arrow reads ahead: it has met every bad record before the last of this batch
+            numbers = _numbers_without(line, batch.num_rows, {row.number for row in skipped})
+            yield from _column_blocks(iter([batch]), numbers)
+            line = int(numbers[-1]) + 1 if len(numbers) else line
+    if skipped:
+        yield _bad_records(skipped)
+
+
+def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:
+    """`count` numbers from `first` on, without those that are taken."""
+    numbers: list[int] = []
+    while len(numbers) < count:
+        if first not in taken:
+            numbers.append(first)
+        first += 1
+    return np.array(numbers, np.int64)
+
+
+def _bad_records(bad: list[Any]) -> Block:
+    troubles = [
+        Trouble(k, "malformed_csv", f"{row.actual_columns} cells where the header has {row.expected_columns}")
+        for k, row in enumerate(bad)
+    ]
+    lines = np.array([row.number for row in bad], np.int64)
+    return Block(lines, troubles, lambda names: _no_field(len(bad)), lambda known: [], lambda k: str(bad[k].text))
 
 
 def _csv_names(source: Source) -> list[str]:
@@ -293,20 +352,6 @@ def _csv_names(source: Source) -> list[str]:
     with source.open() as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
         return next(csv.reader(text), [])
-
-
-def _csv_blocks(batch: pa.RecordBatch, bad: list[Any], line: int) -> Iterator[Block]:
-    """The good records with their own numbers, then the bad ones."""
-    taken = {int(row.number) for row in bad if row.number is not None}
-    numbers = [n for n in range(line, line + batch.num_rows + len(taken)) if n not in taken]
-    yield from _column_blocks(iter([batch]), np.array(numbers, np.int64))
-    if bad:
-        lines = np.array([row.number if row.number is not None else line for row in bad], np.int64)
-        troubles = [
-            Trouble(k, "malformed_csv", f"{row.actual_columns} cells where the header has {row.expected_columns}")
-            for k, row in enumerate(bad)
-        ]
-        yield Block(lines, troubles, lambda names: _no_field(len(bad)), lambda known: [], lambda k: str(bad[k].text))
 
 
 def _no_field(rows: int) -> Field:
@@ -343,6 +388,7 @@ def column_block(batch: pa.RecordBatch, lines: Offsets) -> Block:
         lambda known: _column_others(columns, known),
         raw,
         frozenset(columns),
+        lambda wanted: _column_value(columns, wanted),
     )
 
 
@@ -409,6 +455,23 @@ def _json_of(column: pa.Array) -> pa.Array:
         connection.register("nested", nested)
         text = connection.sql("select case when value is not null then to_json(value)::varchar end from nested")
         return text.to_arrow_table().column(0).combine_chunks().cast(LARGE)
+
+
+def _column_value(columns: dict[str, pa.Array], wanted: OutputField) -> pa.Array | None:
+    """A column as JSON; a text that is a JSON list or object is that, unless the field is a text."""
+    if wanted.name not in columns:
+        return None
+    column = columns[wanted.name]
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    value = _json_of(column)
+    if wanted.is_text or _kind_of(column.type) != TEXT:
+        return value
+    text = as_text(column)
+    tape = jsontape.parse_strings(from_arrow(text))
+    held = tape.status == OK
+    held[held] = tape.kind[tape.root[held]] <= ARRAY
+    return pc.if_else(pa.array(held), text, pc.if_else(pa.array(tape.status == EMPTY), pa.scalar(None, LARGE), value))
 
 
 def _column_others(columns: dict[str, pa.Array], known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:

@@ -10,16 +10,19 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
+from rageval_batch.ingest import Ingest
 from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
 from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, source
 from rageval_batch.store import Commit
+from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, OUTPUT
+from rageval_batch.tables import BATCH, CHUNKS, PROVENANCE, EvalSet
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
@@ -38,8 +41,14 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = sour
 def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[Source]:
     kept = commit.files(role)
     if kept:
-        return [source(reference["name"], at) for reference, at in zip(references, kept, strict=True)]
+        return [_copy(reference["name"], at) for reference, at in zip(references, kept, strict=True)]
     return [_unchanged(reference) for reference in references]
+
+
+def _copy(name: str, at: Path) -> Source:
+    """A kept file under the name it had; a frame was kept as Parquet."""
+    frame = at.name.endswith(f"-{name}.parquet")
+    return replace(source(at), name=name, stem=name) if frame else source(name, at)
 
 
 def question_files(commit: Commit) -> list[Source]:
@@ -71,11 +80,9 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
-    """The job that scores runs of a commit again with some parameters changed."""
-    manifest = commit.manifest
-    params = profile.read_params({**manifest["params"], **changed})
-    document = manifest["source"]
+def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
+    """The job that scores runs of a commit again with other parameters."""
+    document = commit.manifest["source"]
     return Job(
         profile,
         params,
@@ -83,10 +90,50 @@ def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: froz
         question_files(commit),
         context_files(commit),
         _unchanged(document, any_file) if document else None,
-        Given(**manifest["given"]),
+        Given(run_meta=_run_metadata(commit)),
         bool(commit.files("kept_outputs")),
         runs,
     )
+
+
+def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
+    """What the runs of a commit are known to be: their new results say the same of themselves."""
+    out = {}
+    for row in pq.read_table(commit.files("runs")[0]).to_pylist():
+        named = {name: row[name] for name in PROVENANCE if row[name] is not None}
+        out[row["run_id"]] = {**dict(row["meta"]), **named}
+    return out
+
+
+def _eval_set(commit: Commit, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:
+    """The questions of a commit with their contexts, and those of single runs."""
+    eval_set = evalset.read_questions(question_files(commit))
+    contexts = context_files(commit)
+    return evalset.with_contexts(eval_set, contexts, folder) if contexts else (eval_set, None)
+
+
+# --- claims of whole runs -------------------------------------------------------------------------------------------
+
+
+def failing_claims(
+    commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
+    if profile.failing is None:
+        return {}
+    eval_set, own = _eval_set(commit, folder)
+    prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
+    ids = pa.array(eval_set.ids, LARGE)
+    found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
+    for block in Ingest(output_files(commit, folder), eval_set, runs, profile.output_fields).blocks():
+        batch = block.batch if own is None else own.joined_to(block.batch, ids)
+        run_ids, questions, repeats = (batch.column(name).to_pylist() for name in ("run_id", "question", "repeat"))
+        for claim in profile.failing(prepared, batch):
+            row = claim["row"]
+            shown = {name: claim[name] for name in ("claim_id", "text", "reason")}
+            line = {"task_id": eval_set.ids[questions[row]], **shown}
+            found.setdefault(run_ids[row], []).append((questions[row], repeats[row], line))
+    return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
 
 
 # --- one answer -----------------------------------------------------------------------------------------------------
@@ -94,12 +141,9 @@ def job_of(commit: Commit, profile: Profile, changed: dict[str, Any], runs: froz
 
 def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path) -> tuple[str | None, Explanation]:
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
-    eval_set = evalset.read_questions(question_files(commit))
-    own = None
-    if contexts := context_files(commit):
-        eval_set, own = evalset.with_contexts(eval_set, contexts, folder)
+    eval_set, own = _eval_set(commit, folder)
     question = eval_set.ids.index(row["question_id"])
-    output, chunks = _answer(commit, row)
+    output, chunks = _answer(commit, profile, row)
     if chunks is None and own is not None:
         chunks = own.chunks_for(pa.array([row["stored_id"]]), pa.array([row["question_id"]]))[0].as_py()
     values = [row["stored_id"], question, row["repeat"], 0, 0, output, chunks]
@@ -108,14 +152,14 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     return output, profile.explain(prepared, batch)
 
 
-def _answer(commit: Commit, row: dict[str, Any]) -> tuple[str | None, str | None]:
+def _answer(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str | None, str | None]:
     """(output, its own chunks) of a score row."""
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}'.")
-    return answers(commit, [row])[row["question_id"]]
+    return answers(commit, profile, [row])[row["question_id"]]
 
 
-def answers(commit: Commit, rows: list[dict[str, Any]]) -> dict[str, tuple[str | None, str | None]]:
+def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, tuple[str | None, str | None]]:
     """(output, its own chunks) by question of score rows of a commit; those without an input have none."""
     answered = [row for row in rows if row["input"] is not None]
     if kept := commit.files("kept_outputs"):
@@ -125,7 +169,7 @@ def answers(commit: Commit, rows: list[dict[str, Any]]) -> dict[str, tuple[str |
         file = _unchanged(commit.manifest["inputs"][number])
         wanted = {row["line"]: row["question_id"] for row in answered if row["input"] == number}
         for block in readers.read_blocks(file, np.array(sorted(wanted))):
-            outputs, chunks = block.field(OUTPUT), block.field(CHUNKS)
+            outputs, chunks = readers.read_output(block, profile.output_fields), block.field(CHUNKS)
             for at in np.flatnonzero(np.isin(block.lines, list(wanted))).tolist():
                 own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
                 found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), own)

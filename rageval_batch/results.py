@@ -37,6 +37,7 @@ class RunSummary:
         """One object with everything, unrounded."""
         return {
             **self.run.record,
+            **({"pdf_sha256": source} if (source := self.run.record["source_sha256"]) else {}),
             **self.summary,
             "metrics": {row["metric"]: {k: v for k, v in row.items() if k != "metric"} for row in self.metrics},
             "fail_reasons": {row["fail_reason"]: row["n"] for row in self.fail_reasons},
@@ -116,11 +117,9 @@ def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, s
         {"commit": commit, "wanted": wanted},
     )
     lines: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        line = lines.setdefault(
-            row["run_id"],
-            {"run_id": row["run_id"], "answered": row["answered_count"], "questions": row["question_count"]},
-        )
+    for row in rows:  # in no order: the names stand in theirs from the start
+        counts = {"answered": row["answered_count"], "questions": row["question_count"]}
+        line = lines.setdefault(row["run_id"], {"run_id": row["run_id"], **dict.fromkeys(named), **counts})
         for name, (metric, stat) in named.items():
             if metric == row["metric"]:
                 line[name] = row[stat]

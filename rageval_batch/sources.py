@@ -83,9 +83,21 @@ def _as_table(frame: Any, name: str) -> pa.Table:
         return frame.to_arrow()
     if hasattr(frame, "__dataframe__") or hasattr(frame, "iloc"):
         return pa.Table.from_pandas(frame, preserve_index=False)
-    if isinstance(frame, list):
-        return pa.Table.from_pylist(frame)
+    if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
+        names = dict.fromkeys(key for row in frame for key in row)  # not every row need have every key
+        return pa.table({key: _column([row.get(key) for row in frame]) for key in names})
     raise InputError(f"{name}: a {type(frame).__name__} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Values as Arrow; of several shapes as JSON texts."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        texts = (
+            v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False, default=str) for v in values
+        )
+        return pa.array(list(texts))
 
 
 def _canonical(table: pa.Table) -> bytes:

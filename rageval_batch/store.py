@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -113,8 +113,9 @@ class Store:
         """Remove work that was left for a week: nobody will go on with it."""
         limit = (datetime.now(UTC) - _FORGOTTEN).timestamp()
         for folder in root.iterdir():
-            if folder.is_dir() and folder.stat().st_mtime < limit and not _locked(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+            with suppress(FileNotFoundError):  # another writer may clear its own meanwhile
+                if folder.is_dir() and folder.stat().st_mtime < limit and not _locked(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -124,14 +125,14 @@ class Staging:
     store: Store
     path: Path
 
-    @property
-    def ready(self) -> Path:
-        """A fresh, empty folder for the commit's files."""
+    @contextmanager
+    def assembling(self) -> Iterator[Path]:
+        """A fresh, empty folder for the commit's files; what goes wrong while they are written is said plainly."""
         ready = self.path / "ready"
         with _store_errors(self.store.path):
             shutil.rmtree(ready, ignore_errors=True)
             ready.mkdir()
-        return ready
+            yield ready
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Path]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,8 @@ Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 LARGE = pa.large_string()
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +67,22 @@ def from_arrow(column: pa.Array | pa.ChunkedArray) -> Strings:
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     content = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    if column.null_count:
-        bounds = _without_null_bytes(bounds, column)
+    if column.null_count and _bytes_behind_nulls(bounds, column):
+        return from_arrow(column.fill_null(""))
     return Strings(content, bounds)
 
 
-def _without_null_bytes(bounds: Offsets, column: pa.Array) -> Offsets:
-    """Offsets in which a null has no bytes: Arrow permits bytes behind a null, though nobody writes them."""
-    widths = np.diff(bounds)
+def _bytes_behind_nulls(bounds: Offsets, column: pa.Array) -> bool:
+    """Arrow permits bytes behind a null; a JSON null that was read as text has some."""
     nulls = column.is_null().to_numpy(zero_copy_only=False)
-    if not widths[nulls].any():
-        return bounds
-    return from_arrow(column.fill_null("")).offsets
+    return bool(np.diff(bounds)[nulls].any())
 
 
 def from_list(values: Sequence[str]) -> Strings:
     """Python strings as a column."""
     return from_arrow(pa.array(values, LARGE))
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Whether it is a string that a column can hold: one without lone surrogates."""
+    return isinstance(value, str) and not _SURROGATE.search(value)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch import assemble, evalset
@@ -122,12 +121,17 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
     job = job.measured()
     identity = _identify(job)
     if (done := _finished(store, identity.job)) is not None:
-        return Outcome(done, False, 0, Counts(**done.manifest["counts"]), Timing())
+        return already(done)
     with store.staging(identity.job[:24]) as staging:
         sweep = _Sweep(job, identity, staging, threads or os.cpu_count() or 1)
         outcome = sweep.run(store, progress)
         staging.clear()
     return outcome
+
+
+def already(commit: Commit) -> Outcome:
+    """The outcome of asking for what a commit has."""
+    return Outcome(commit, False, 0, Counts(**commit.manifest["counts"]), Timing())
 
 
 def _finished(store: Store, job: str) -> Commit | None:
@@ -158,16 +162,13 @@ class _Sweep:
         self.rows_read = 0
         self.rejected = 0
         self.scored = 0
-        self.parts: list[Path] = []
-        self.tallies: list[Path] = []
-        self.rejects: list[Path] = []
-        self.answers: list[Path] = []
+        self.parts = 0
 
     def run(self, store: Store, progress: Progress | None) -> Outcome:
         eval_set, run_contexts = self._eval_set()
         self.scorer = scorer(self.job.profile, self.job.params, eval_set)
         self.run_contexts = run_contexts
-        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs)
+        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
         size = sum(file.size for file in self.job.outputs)
         for part in in_order(self._part, self._numbered_blocks(), self.threads):
             self._note(part)
@@ -176,11 +177,11 @@ class _Sweep:
         if self.scored == 0:
             raise self._nothing_usable()
         start = time.process_time()
-        ready = self.staging.ready
         answered = self.ingest.answered()
         missing = sum(int((~flags).sum()) for flags in answered.values())
         counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
-        files = self._assemble(ready, answered, eval_set)
+        with self.staging.assembling() as ready:
+            files = self._assemble(ready, answered, eval_set)
         manifest = self._manifest(answered, counts, files)
         self.timing.write += time.process_time() - start
         again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
@@ -197,7 +198,7 @@ class _Sweep:
         names = ", ".join(file.name for file in self.job.outputs[:3])
         if not self.rejected:
             return InputError(f"{names}: no rows. Nothing was scored.")
-        first = next(assemble.read_parts(self.rejects)).slice(0, 1).to_pylist()[0]
+        first = next(self._rows("rejects")).slice(0, 1).to_pylist()[0]
         where = f"{first['file']}, line {first['line']}: {first['reason']}, {first['detail']}"
         return InputError(f"None of the {self.rejected} rows of {names} can be used ({where}). Nothing was scored.")
 
@@ -225,8 +226,10 @@ class _Sweep:
             batch = self._with_contexts(block.batch)
             scored = score_batch(self.scorer, batch)
             self._keep(_part_name("scores", number), [scored.scores], self.scorer.schema)
-            self._keep(_part_name("tallies", number), scored.tallies.to_batches(), TALLIES)
-            self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
+            if scored.tallies.num_rows:
+                self._keep(_part_name("tallies", number), scored.tallies.to_batches(), TALLIES)
+            if block.rejects.num_rows:
+                self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
             if self.job.keep_inputs:
                 self._keep(_part_name("answers", number), [self._answers(batch)], KEPT)
             with self.staging.writing(done.name) as path:
@@ -245,11 +248,7 @@ class _Sweep:
 
     def _with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
-        if self.run_contexts is None:
-            return batch
-        chunks = self.run_contexts.chunks_for(batch.column("run_id"), self.scorer.ids.take(batch.column("question")))
-        merged = pc.coalesce(batch.column("chunks"), chunks)
-        return batch.set_column(batch.schema.get_field_index("chunks"), "chunks", merged)
+        return batch if self.run_contexts is None else self.run_contexts.joined_to(batch, self.scorer.ids)
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
         number, block, seconds, found = part
@@ -258,11 +257,12 @@ class _Sweep:
         self.rows_read += block.rows
         self.rejected += block.rejects.num_rows
         self.scored += block.batch.num_rows
-        self.parts.append(self.staging.path / _part_name("scores", number))
-        self.tallies.append(self.staging.path / _part_name("tallies", number))
-        self.answers.append(self.staging.path / _part_name("answers", number))
-        if block.rejects.num_rows:
-            self.rejects.append(self.staging.path / _part_name("rejects", number))
+        self.parts = number + 1
+
+    def _rows(self, kind: str) -> Iterator[pa.RecordBatch]:
+        """What all parts hold of a kind; a part without rows of a kind has no file of it."""
+        paths = (self.staging.path / _part_name(kind, number) for number in range(self.parts))
+        return assemble.read_parts([path for path in paths if path.exists()])
 
     # --- the commit ---------------------------------------------------------------------------------------------
 
@@ -273,12 +273,12 @@ class _Sweep:
             "from rows order by run_id, question_id, repeat", ready / f"{profile}.parquet",
         )  # fmt: skip
         assemble.write_parquet(
-            assemble.read_parts(self.tallies), TALLIES,
+            self._rows("tallies"), TALLIES,
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
             ready / "tallies.parquet",
         )  # fmt: skip
         assemble.write_parquet(
-            assemble.read_parts(self.rejects), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
+            self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
         )
         pq.write_table(self._runs(answered, len(eval_set)), ready / "runs.parquet", compression="zstd")
         return {
@@ -292,20 +292,24 @@ class _Sweep:
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
         assemble.write_parquet(
-            assemble.read_parts(self.answers), KEPT,
-            "select question_id, output, chunks, list({run_id, repeat} order by run_id, repeat) as given_by "
+            self._rows("answers"), KEPT,
+            "select question_id, output, chunks, "
+            "list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
             "from rows group by all order by question_id, output, chunks",
             ready / "kept_outputs.parquet",
         )  # fmt: skip
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
-            kept[role] = [f"{role}-{k}-{file.path.name}" for k, file in enumerate(files)]
+            kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
             for name, file in zip(kept[role], files, strict=True):
-                shutil.copyfile(file.path, ready / name)
+                if file.table is None:
+                    shutil.copyfile(file.path, ready / name)
+                else:
+                    pq.write_table(file.table, ready / name)
         return kept
 
     def _all_scores(self, answered: dict[str, Flags]) -> Iterator[pa.RecordBatch]:
-        yield from assemble.read_parts(self.parts)
+        yield from self._rows("scores")
         for run_id, flags in answered.items():
             holes = np.flatnonzero(~flags).astype(np.int32)
             if len(holes):
@@ -385,6 +389,10 @@ class _Sweep:
 
 def _part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:06d}"
+
+
+def _kept_name(file: Source) -> str:
+    return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
 
 
 def _reference(file: Source) -> dict[str, Any]:

@@ -67,6 +67,14 @@ RUNS = pa.schema(
 
 
 @dataclass(frozen=True)
+class OutputField:
+    """A field of the answer that may stand in the row itself, where the row has no `output`."""
+
+    name: str
+    is_text: bool = False  # else a cell of a columnar file with the text of a JSON list or object is that
+
+
+@dataclass(frozen=True)
 class EvalSet:
     """The questions of one eval set: what every run must answer, in the order of the file."""
 

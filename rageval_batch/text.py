@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch import kernels
-from rageval_batch.strings import LARGE, Ints, Strings, from_arrow
+from rageval_batch import characters, kernels
+from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")
+NORMALIZERS = ("ru_numeric", "none", "nfkc_casefold")
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,}")
 _HAN_RUN = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf]+")
@@ -45,6 +46,96 @@ def map_distinct(column: Strings, change: Callable[[str], str]) -> Strings:
     return from_arrow(changed.take(coded.indices))
 
 
+def word_index(column: Strings, words: Sequence[str]) -> Ints:
+    """The place of each string, stripped and casefolded, among the words; -1 where it is none of them."""
+    starts, ends = kernels.strip(column.data, column.starts, column.ends)
+    short = ends - starts <= 4 * max(map(len, words))  # a longer one cannot be one of them
+    coded = kernels.cut(column.data, starts, np.where(short, ends, starts)).to_arrow().dictionary_encode()
+    places = {word: k for k, word in enumerate(words)}
+    known = np.array([places.get(text.casefold(), -1) for text in coded.dictionary.to_pylist()], np.int32)
+    return np.where(short, known[coded.indices.to_numpy()], -1).astype(np.int32)
+
+
+def normalized(column: Strings, normalizer: str) -> Strings:
+    """A column as one of NORMALIZERS has it; empty stays empty."""
+    return ru_numeric(column) if normalizer == "ru_numeric" else unicode_form(column, normalizer)
+
+
+# --- numbers as Russian texts write them ------------------------------------------------------------------------
+
+_COMPARISONS = {"более": ">", "свыше": ">", "менее": "<"}
+
+
+@lru_cache(maxsize=1)
+def _ru_tables() -> tuple[Ints, Bytes, Ints, Offsets, Bytes]:
+    """What `kernels.unify_numbers` needs: every character mapped, kinds, comparison words and their signs."""
+    mapped = characters.lower_table().copy()
+    for spelling, plain in (("ё", "е"), ("\u00a0", " "), ("\u202f", " ")):
+        mapped[mapped == ord(spelling)] = ord(plain)
+    words = np.array([ord(letter) for word in _COMPARISONS for letter in word], np.int32)
+    bounds = np.cumsum([0, *map(len, _COMPARISONS)], dtype=np.int64)
+    signs = np.array([ord(sign) for sign in _COMPARISONS.values()], np.uint8)
+    return mapped, characters.kind_table(), words, bounds, signs
+
+
+def ru_numeric(column: Strings) -> Strings:
+    """Lower case, ё as е, comparison words as signs, numbers without inner spaces and with a decimal point."""
+    return kernels.unify_numbers(_tabled(column), *_ru_tables())
+
+
+def _tabled(column: Strings) -> Strings:
+    """The column with those strings lowered by Python that have a character whose lower case no table can give."""
+    content = column.data[column.offsets[0] : column.offsets[-1]]
+    if not any((content == character.encode()[0]).any() for character in characters.UNTABLED):
+        return column
+    texts = column.to_arrow()
+    odd = pc.match_substring_regex(texts, f"[{characters.UNTABLED}]")
+    lowered = pa.array([text.lower() for text in texts.filter(odd).to_pylist()], LARGE)
+    return from_arrow(pc.replace_with_mask(texts, odd, lowered))
+
+
+def blank(column: Strings) -> Flags:
+    """Which strings are empty or white space only, as `str.strip` sees white space."""
+    flags: Flags = kernels.blank(column.data, column.starts, column.ends, characters.kind_table())
+    return flags
+
+
+# --- citations ----------------------------------------------------------------------------------------------------
+
+# `(?i)стр\.?\s*\d+` and the like, mostly with an optional bracket in front: decided in compiled code.
+_NUMBERED = re.compile(r"\(\?i\)(?:\(\?:\\\(\\s\*\)\?)?(\w+)\\\.\?\\s\*\\d\+")
+
+
+class PatternSet:
+    """Regular expressions of Python, to be looked for in columns."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._all = [re.compile(pattern) for pattern in patterns]
+        self._words, self._others = [], []
+        for pattern in self._all:
+            word = _NUMBERED.fullmatch(pattern.pattern)
+            if word and len(word[1]) <= characters.MOST_LETTERS:
+                self._words.append(word[1])
+            else:
+                self._others.append(pattern)
+
+    def found(self, column: Strings) -> Flags:
+        """Which strings any of the patterns matches somewhere."""
+        out: Flags = np.zeros(len(column), np.bool_)
+        for word in self._words:
+            marks, kinds = characters.letter_marks(word), characters.kind_table()
+            out |= kernels.numbered(column.data, column.starts, column.ends, marks, len(word), kinds)
+        if self._others and not out.all():
+            rest = np.flatnonzero(~out)
+            texts = column.to_arrow().take(pa.array(rest)).to_pylist()
+            out[rest] = [any(pattern.search(text) for pattern in self._others) for text in texts]
+        return out
+
+    def first(self, text: str) -> str | None:
+        """What the first pattern that matches one text matches there, for explaining a row."""
+        return next((match[0] for pattern in self._all if (match := pattern.search(text))), None)
+
+
 # --- keywords by words ------------------------------------------------------------------------------------------
 
 
@@ -61,6 +152,7 @@ def _segmenter() -> Any:
         jieba.setLogLevel(logging.WARNING)
         tokenizer = jieba.Tokenizer()
         tokenizer.initialize()
+        _simplified("門")  # loads the table of characters
     return tokenizer
 
 

@@ -10,7 +10,7 @@ with means as not materialized (
         count(*) filter (scored) as n_scored,
         exact_mean(value) as mean,
         exact_sum(value) as sum,
-        max(weight) as top_weight,
+        max(weight) filter (value is not null) as top_weight,
         min(value) as min,
         quantile_cont(value, 0.5) as p50,
         quantile_cont(value, 0.9) as p90,

@@ -61,8 +61,7 @@ def publish(
         for run in sorted(runs)
     ]
     store = Store(folder)
-    with store.staging("given") as staging:
-        ready = staging.ready
+    with store.staging("given") as staging, staging.assembling() as ready:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), ready / f"{PROFILE}.parquet")
         pq.write_table(pa.Table.from_pylist(records, schema=RUNS), ready / "runs.parquet")
         pq.write_table(TALLIES.empty_table(), ready / "tallies.parquet")

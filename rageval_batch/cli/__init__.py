@@ -21,6 +21,8 @@ COMMANDS = {
     "runs": "runs",
     "show": "runs",
     "explain": "explain",
+    "gate": "gate",
+    "monitor": "monitor",
     "compare": "compare",
     "leaderboard": "compare",
     "sql": "sql",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,7 +54,7 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
 def emit(text: str, target: str | None) -> None:
     """Write text to a file or stdout."""
     if target is None:
-        click.echo(text)
+        sys.stdout.write(text + "\n")  # as it is: click.echo would take escape sequences out of data
         return
     try:
         Path(target).write_text(text + "\n", encoding="utf-8")
@@ -66,11 +67,20 @@ def emit_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str], form: str,
     from rageval_batch.report import formats
 
     if form == "parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(formats.to_arrow(rows, columns), parquet_target(target))
+        emit_arrow(formats.to_arrow(rows, columns), target)
         return
     emit(formats.render(rows, columns, form), target)
+
+
+def emit_arrow(table: Any, target: str | None) -> None:
+    """Write an Arrow table to a Parquet file."""
+    import pyarrow.parquet as pq
+
+    path = parquet_target(target)
+    try:
+        pq.write_table(table, path)
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def parquet_target(target: str | None) -> str:

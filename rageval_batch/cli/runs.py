@@ -7,7 +7,7 @@ import click
 from rageval_batch.cli.options import emit, emit_rows, output_options, picking_options, store_option
 from rageval_batch.errors import StoreError
 
-_COLUMNS = ("run_id", "profile", "score", "n", "eval_set", "created_at", "commit")
+_COLUMNS = ("run_id", "profile", "score", "n", "commit")
 
 
 @click.command()

@@ -92,7 +92,7 @@ def score(
             keep_inputs,
         )
         outcome = _run(job, place)
-    _report(place, outcome, form, target)
+    _report(place, [outcome], form, target)
     if strict and outcome.counts.rejected_rows:
         say(f"--strict: {outcome.counts.rejected_rows:,} rows were rejected; see rageval sql 'from rejects'.")
         return EXIT_BAD_INPUT
@@ -129,6 +129,7 @@ def rescore(
     from rageval_batch.profiles import get_profile
     from rageval_batch.results import find_run, matching_runs
     from rageval_batch.store import Store
+    from rageval_batch.sweep import already
 
     if bool(runs) == every:
         raise InputError("Name the runs to score again, or give --all.")
@@ -145,12 +146,17 @@ def rescore(
             run.record["run_id"].removesuffix(f"@{run.record['commit']}")
         )
     changed = _params(given_params, params_file)
+    outcomes = []
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
         profile = get_profile(commit.manifest["profile"])
+        params = profile.read_params({**commit.manifest["params"], **changed})
+        if params == commit.manifest["params"]:
+            outcomes.append(already(commit))
+            continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            outcome = _run(recall.job_of(commit, profile, changed, frozenset(names), Path(folder)), place)
-        _report(place, outcome, form, target)
+            outcomes.append(_run(recall.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
+    _report(place, outcomes, form, target)
     return EXIT_OK
 
 
@@ -164,36 +170,51 @@ def _run(job: Job, store: Store) -> Outcome:
         progress.close()
 
 
-def _report(store: Store, outcome: Outcome, form: str, target: str | None) -> None:
+def _report(store: Store, outcomes: list[Outcome], form: str, target: str | None) -> None:
     """What became of the rows, on stderr; a line a run, on stdout."""
     from rageval_batch.catalog import open_store
     from rageval_batch.profiles import get_profile
+    from rageval_batch.report.cells import json_line
     from rageval_batch.results import commit_lines, summaries
 
-    counts, commit = outcome.counts, outcome.commit
+    for outcome in outcomes:
+        _say_counts(outcome)
+    found: list[dict[str, Any]] = []
+    with open_store(store.path, functions=False) as session:
+        for outcome in outcomes:
+            profile = get_profile(outcome.commit.manifest["profile"])
+            if form in ("json", "jsonl"):
+                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary)]
+            else:
+                named = {name: profile.summary[name] for name in profile.headline}
+                found += commit_lines(session, outcome.commit.id, named)
+    if form == "json":
+        emit(json_line(found[0] if len(found) == 1 else found), target)
+    elif form == "jsonl":
+        emit("\n".join(map(json_line, found)), target)
+    else:
+        shown = found if form == "csv" or len(found) <= FEW else [*found[: FEW // 2], *found[-FEW // 2 :]]
+        names = dict.fromkeys(name for line in shown for name in line)
+        emit_rows(
+            shown, ["run_id", *(name for name in names if name not in _EDGES), "answered", "questions"], form, target
+        )
+        if len(shown) < len(found):
+            say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")
+    for outcome in outcomes:
+        if outcome.created:
+            say(f"Committed {outcome.commit.id} to {store.path}.")
+
+
+_EDGES = ("run_id", "answered", "questions")
+
+
+def _say_counts(outcome: Outcome) -> None:
+    counts = outcome.counts
     if not outcome.created:
-        say(f"Nothing to do: commit {commit.id} has this already.")
+        say(f"Nothing to do: commit {outcome.commit.id} has this already.")
     if outcome.resumed_parts:
         say(f"Went on with an interrupted sweep: {outcome.resumed_parts} parts were scored already.")
     say(
         f"{counts.rows_read:,} rows read = {counts.score_rows:,} score rows - {counts.missing_rows:,} missing outputs "
         f"+ {counts.rejected_rows:,} rejected"
     )
-    profile = get_profile(commit.manifest["profile"])
-    with open_store(store.path, functions=False) as session:
-        if form in ("json", "jsonl"):
-            found = [result.as_dict() for result in summaries(session, commit.id, profile.summary)]
-            from rageval_batch.report.cells import json_line
-
-            if form == "json":
-                emit(json_line(found[0] if len(found) == 1 else found), target)
-            else:
-                emit("\n".join(map(json_line, found)), target)
-            return
-        lines = commit_lines(session, commit.id, {name: profile.summary[name] for name in profile.headline})
-    columns = ["run_id", *profile.headline, "answered", "questions"]
-    shown = lines if form == "csv" or len(lines) <= FEW else [*lines[: FEW // 2], *lines[-FEW // 2 :]]
-    emit_rows(shown, columns, form, target)
-    if len(shown) < len(lines):
-        say(f"{len(lines):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")
-    say(f"Committed {commit.id} to {store.path}." if outcome.created else f"Store: {store.path}.")

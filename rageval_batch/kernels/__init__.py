@@ -12,7 +12,8 @@ from rageval_batch.kernels.keywords import (
     keyword_texts,
     keywords,
 )
-from rageval_batch.kernels.search import among, contains
+from rageval_batch.kernels.numeric import blank, numbered, unify_numbers
+from rageval_batch.kernels.search import among, contains, group_hits
 from rageval_batch.kernels.softmatch import (
     Grams,
     Pairs,
@@ -36,20 +37,24 @@ __all__ = [
     "among",
     "assign",
     "bigram_jaccard",
+    "blank",
     "collapsed_length",
     "contains",
     "cut",
     "fenced",
     "first_object",
     "grams_of",
+    "group_hits",
     "keyword_hits",
     "keyword_tables",
     "keyword_texts",
     "keywords",
     "match_pairs",
+    "numbered",
     "plain_points",
     "span_points",
     "squash",
     "squashed_points",
     "strip",
+    "unify_numbers",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import compiled, kernel
 from rageval_batch.strings import Bytes, Offsets
 
 
@@ -22,7 +22,7 @@ def _language_byte(byte: int) -> bool:
     )
 
 
-@compiled
+@kernel
 def fenced(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Offsets, Offsets, Offsets]:
     """(start, start behind a language word, end) inside the ``` fences around stripped texts; all -1 without fences."""
     inner = np.full(len(starts), -1, np.int64)
@@ -46,7 +46,7 @@ def fenced(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Offsets, Offset
     return inner, behind, stops
 
 
-@compiled
+@kernel
 def first_object(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Offsets, Offsets]:
     """The span from the first `{` to where its brackets balance outside strings; -1 for what is not there."""
     out_starts = np.full(len(starts), -1, np.int64)

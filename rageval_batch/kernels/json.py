@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import HIGH_BITS, LOW_BITS, compiled, first_byte, load64, store64, zero_bytes
+from rageval_batch.compiled import HIGH_BITS, LOW_BITS, compiled, first_byte, kernel, load64, store64, zero_bytes
 from rageval_batch.strings import Bytes, Ints, Offsets
 
 OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL = range(7)
@@ -154,15 +154,7 @@ def _skip(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@compiled
-def _wider(values: Any, size: int) -> Any:
-    """The same values with room for `size`."""
-    out = np.empty(size, values.dtype)
-    out[: len(values)] = values
-    return out
-
-
-@compiled
+@kernel
 def parse(data: Bytes, starts: Offsets, ends: Offsets, size: int) -> Any:
     """One pass over all rows, no recursion: the open containers are the chain of parents.
 
@@ -396,7 +388,7 @@ def unescape(data: Bytes, at: int, end: int, out: Bytes, to: int) -> int:
     return to
 
 
-@compiled
+@kernel
 def texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes, nodes: Ints) -> tuple[Bytes, Offsets]:
     size = 0
     for node in nodes:
@@ -425,7 +417,24 @@ def texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes, nodes: Int
     return out[:to], offsets
 
 
-@compiled
+@kernel
+def elements(parent: Ints, position: Ints, slot: Ints, limit: int) -> tuple[Ints, Ints]:
+    """(nodes, slot of the parent) of the nodes that stand below `limit` in a parent with a slot, in order."""
+    count = 0
+    for node in range(len(parent)):
+        count += parent[node] >= 0 and slot[parent[node]] >= 0 and position[node] < limit
+    nodes = np.empty(count, np.int32)
+    owners = np.empty(count, np.int32)
+    to = 0
+    for node in range(len(parent)):
+        if parent[node] >= 0 and slot[parent[node]] >= 0 and position[node] < limit:
+            nodes[to] = node
+            owners[to] = slot[parent[node]]
+            to += 1
+    return nodes, owners
+
+
+@kernel
 def members(
     data: Bytes,
     parent: Ints,
@@ -465,64 +474,3 @@ def members(
                 found[owner, name] = node
                 break
     return found
-
-
-@compiled
-def elements_of_array(data: Bytes, at: int, end: int) -> tuple[Offsets, Offsets, Offsets, int, bool]:
-    """The spans of the elements of the array that opens at `at`: (starts, stops, lines, position behind, closed).
-
-    Commas and brackets outside strings are all that is looked at; whether an element is JSON is for `parse` to say.
-    """
-    size = 1024
-    starts = np.empty(size, np.int64)
-    stops = np.empty(size, np.int64)
-    lines = np.empty(size, np.int64)
-    count = 0
-    depth = 0
-    quoted = False
-    line = 1
-    first = at + 1
-    seen = False
-    first_line = 1
-    while at < end:
-        byte = data[at]
-        if byte == 10:
-            line += 1
-        if quoted:
-            if byte == 92:
-                at += 1
-            elif byte == 34:
-                quoted = False
-        elif depth == 1 and (byte == 44 or byte == 93):
-            if seen:
-                if count == size:
-                    size *= 2
-                    starts = _wider(starts, size)
-                    stops = _wider(stops, size)
-                    lines = _wider(lines, size)
-                starts[count] = first
-                stops[count] = at
-                lines[count] = first_line
-                count += 1
-            first = at + 1
-            seen = False
-            if byte == 93:
-                return starts[:count], stops[:count], lines[:count], at + 1, True
-        else:
-            if depth >= 1 and not seen and not (byte == 32 or byte == 10 or byte == 13 or byte == 9):
-                seen = True
-                first = at
-                first_line = line
-            if byte == 34:
-                quoted = True
-            elif byte == 91 or byte == 123:
-                depth += 1
-            elif byte == 93 or byte == 125:
-                depth -= 1
-        at += 1
-    if seen:
-        starts = np.append(starts[:count], first)
-        stops = np.append(stops[:count], end)
-        lines = np.append(lines[:count], first_line)
-        count += 1
-    return starts[:count], stops[:count], lines[:count], end, False

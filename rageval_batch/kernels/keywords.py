@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import compiled, kernel
 from rageval_batch.kernels.softmatch import _longest, _point
 from rageval_batch.strings import Bytes, Ints, Offsets, Strings
 
@@ -49,11 +49,19 @@ def _script(point: int, kana: bool) -> int:
     """1 for Han, 2 for Kana where that is asked for, else 0."""
     if 0x4E00 <= point <= 0x9FFF or 0x3400 <= point <= 0x4DBF:
         return 1
-    if kana and (
-        0x3041 <= point <= 0x3096 or 0x30A1 <= point <= 0x30FA or 0x30FC <= point <= 0x30FE or 0x309D <= point <= 0x309F
-    ):
-        return 2
-    return 0
+    if not kana:
+        return 0
+    if 0x3041 <= point <= 0x30FF:  # letters and combining marks; not the separate marks, the hyphen, the middle dot
+        return (
+            2 if not (0x3096 < point < 0x3099 or 0x309A < point < 0x309D or point == 0x30A0 or point == 0x30FB) else 0
+        )
+    return 2 if 0x31F0 <= point <= 0x31FF or 0xFF66 <= point <= 0xFF9F else 0
+
+
+@compiled
+def _may_pair(byte: int, kana: bool) -> bool:
+    """Whether a character that begins with this byte may be of such a script; half-width Kana begin with EF."""
+    return 0xE3 <= byte <= 0xE9 or (kana and byte == 0xEF)
 
 
 @compiled
@@ -77,7 +85,7 @@ def _candidates(data: Bytes, start: int, end: int, kana: bool, keys: Words, from
     before_at = start
     while at < end:
         byte = data[at]
-        if byte < 0xE3 or byte > 0xE9:
+        if not _may_pair(byte, kana):
             before_script = 0
             at += 1
             continue
@@ -141,7 +149,7 @@ def _power(count: int) -> int:
     return size
 
 
-@compiled
+@kernel
 def _keywords(data: Bytes, offsets: Offsets, kana: bool, cap: int) -> tuple[Words, Offsets, Offsets, Offsets]:
     widest = _longest(offsets)
     keys = np.empty(widest, np.uint64)
@@ -197,7 +205,7 @@ def keywords(column: Strings, cap: int = NO_CAP, kana: bool = False) -> Keywords
     return Keywords(column.data, *_keywords(column.data, column.offsets, kana, cap))
 
 
-@compiled
+@kernel
 def _lowered(data: Bytes, froms: Offsets, tos: Offsets) -> tuple[Bytes, Offsets]:
     size = 0
     for k in range(len(froms)):
@@ -227,7 +235,7 @@ class KeywordTables(NamedTuple):
     table_bounds: Offsets
 
 
-@compiled
+@kernel
 def _tables(data: Bytes, keys: Words, froms: Offsets, tos: Offsets, bounds: Offsets) -> tuple[Ints, Offsets]:
     rows = len(bounds) - 1
     starts = np.empty(rows + 1, np.int64)
@@ -248,7 +256,7 @@ def keyword_tables(found: Keywords) -> KeywordTables:
     return KeywordTables(found, *_tables(*found))
 
 
-@compiled
+@kernel
 def _hits(
     source: Bytes,
     keys: Words,
@@ -280,7 +288,7 @@ def _hits(
                 if stop - begin < 3:
                     continue
                 key = _token_key(data, begin, stop)
-            elif byte < 0xE3 or byte > 0xE9:
+            elif not _may_pair(byte, kana):
                 before_script = 0
                 at += 1
                 continue

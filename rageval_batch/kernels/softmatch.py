@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled, ones
+from rageval_batch.compiled import compiled, kernel, ones
 from rageval_batch.kernels.json import unescape
 from rageval_batch.kernels.spaces import _space
 from rageval_batch.strings import Bytes, Flags, Ints, Offsets, Strings
@@ -54,7 +54,7 @@ def _bigram(first: int, second: int) -> np.uint64:
     return (np.uint64(first) << np.uint64(32)) | np.uint64(second)
 
 
-@compiled
+@kernel
 def _points(
     data: Bytes, starts: Offsets, ends: Offsets, escaped: Bytes, squashed: bool
 ) -> tuple[Points, Offsets, Words, Words]:
@@ -144,7 +144,7 @@ def _sorted_bigrams(points: Points, start: int, end: int, out: Words) -> int:
     return kept
 
 
-@compiled
+@kernel
 def _all_grams(points: Points, offsets: Offsets) -> tuple[Words, Offsets]:
     out = np.empty(len(points), np.uint64)
     bounds = np.empty(len(offsets), np.int64)
@@ -197,7 +197,7 @@ def _longest(offsets: Offsets) -> int:
     return width
 
 
-@compiled
+@kernel
 def _match_pairs(
     ep: Points,
     eo: Offsets,
@@ -289,7 +289,7 @@ def match_pairs(
     return Pairs(*_match_pairs(*given))
 
 
-@compiled
+@kernel
 def assign(flags: Flags, bounds: Offsets, e_counts: Ints, g_counts: Ints, one_to_one: bool) -> tuple[Ints, Ints]:
     """Matched expected and got items of each row; empty sides give 0.
 
@@ -322,7 +322,7 @@ def assign(flags: Flags, bounds: Offsets, e_counts: Ints, g_counts: Ints, one_to
     return e_matched, g_matched
 
 
-@compiled
+@kernel
 def _jaccard(ap: Points, ao: Offsets, bp: Points, bo: Offsets) -> npt.NDArray[np.float64]:
     out = np.empty(len(ao) - 1, np.float64)
     a_grams = np.empty(_longest(ao), np.uint64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.compiled import compiled
+from rageval_batch.compiled import compiled, kernel
 from rageval_batch.strings import Bytes, Offsets, Strings
 
 
@@ -27,7 +27,7 @@ def _space(data: Bytes, at: int, end: int) -> int:
     if byte == 0xE3:
         return 3 if second == 0x80 and third == 0x80 else 0
     if second == 0x80:
-        return 3 if third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
+        return 3 if 0x80 <= third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
     return 3 if second == 0x81 and third == 0x9F else 0
 
 
@@ -49,7 +49,7 @@ def _strip_one(data: Bytes, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-@compiled
+@kernel
 def strip(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Offsets, Offsets]:
     """The spans without White_Space at either end; an empty or blank string gives an empty span."""
     out_starts = np.empty(len(starts), np.int64)
@@ -59,7 +59,7 @@ def strip(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Offsets, Offsets
     return out_starts, out_ends
 
 
-@compiled
+@kernel
 def _cut(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Bytes, Offsets]:
     offsets = np.empty(len(starts) + 1, np.int64)
     offsets[0] = 0
@@ -77,7 +77,7 @@ def cut(data: Bytes, starts: Offsets, ends: Offsets) -> Strings:
     return Strings(*_cut(data, starts, ends))
 
 
-@compiled
+@kernel
 def _squash(data: Bytes, offsets: Offsets) -> tuple[Bytes, Offsets]:
     out = np.empty(offsets[-1] - offsets[0], np.uint8)
     bounds = np.empty(len(offsets), np.int64)
@@ -102,7 +102,7 @@ def squash(column: Strings) -> Strings:
     return Strings(*_squash(column.data, column.offsets))
 
 
-@compiled
+@kernel
 def collapsed_length(data: Bytes, starts: Offsets, ends: Offsets, enough: int) -> npt.NDArray[np.int64]:
     """Code points of each string, white space stripped and its runs counted as one, counted up to `enough`."""
     out = np.empty(len(starts), np.int64)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.profile import Profile
-from rageval_batch.profiles import eval_json_v2
+from rageval_batch.profiles import claim_evidence, eval_json_v2, include_rate
 
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (eval_json_v2.PROFILE,)}
+PROFILES: dict[str, Profile] = {
+    profile.name: profile for profile in (eval_json_v2.PROFILE, include_rate.PROFILE, claim_evidence.PROFILE)
+}
 
 
 def get_profile(name: str) -> Profile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.jsontape import Tape
 from rageval_batch.kernels import Grams, Pairs, Points32
 from rageval_batch.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored, Section
+from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
 from rageval_batch.strings import LARGE, Flags, Ints, Strings, from_arrow, from_list
 from rageval_batch.tables import EXPECTED, QUESTION_ID, EvalSet, first_of
 
@@ -144,8 +145,8 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side: normal forms, bigrams, keywords and contexts of all questions."""
     examples = [_example(question) for question in eval_set.objects]
     form = params["unicode_form"]
-    shown = {name: pa.array([_string(example.get(name)) for example in examples], LARGE) for name in CLASSES}
-    flat = [_string(example.get(name)) for example in examples for name in CLASSES]
+    shown = {name: pa.array([as_text(example.get(name)) for example in examples], LARGE) for name in CLASSES}
+    flat = [as_text(example.get(name)) for example in examples for name in CLASSES]
     classes = kernels.squashed_points(text.unicode_form(from_list(flat), form))
     lists = {name: _expected_items([example.get(name) for example in examples], form) for name in LISTS}
     return Prepared(
@@ -157,7 +158,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         lists,
         {name: kernels.grams_of(items.points) for name, items in lists.items()},
         text.KeywordIndex(
-            from_list([_string(example.get("original_evidence")) for example in examples]),
+            from_list([as_text(example.get("original_evidence")) for example in examples]),
             params["keywords"],
             params["keyword_cap"],
         ),
@@ -180,7 +181,7 @@ def _example(question: dict[str, Any]) -> dict[str, Any]:
     raise InputError(f"Question '{name}' has no expected.answer_example, an object with {', '.join(FIELDS[:3])}, ….")
 
 
-def _string(value: Any) -> str:
+def as_text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json_text(value)
 
 
@@ -191,7 +192,7 @@ def json_text(value: Any) -> str:
 
 def _expected_items(lists: list[Any], form: str) -> Items:
     listed = [items if isinstance(items, list) else [items] for items in lists]
-    kept = [[_string(item) for item in items if item is not None] for items in listed]
+    kept = [[as_text(item) for item in items if item is not None] for items in listed]
     owners = np.repeat(np.arange(len(kept), dtype=np.int32), [len(items) for items in kept])
     flat = from_list([item for items in kept for item in items])
     return _items(kernels.squashed_points(text.unicode_form(flat, form)), owners, len(kept))
@@ -217,13 +218,13 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     tape = found.tape
     root = np.where(found.usable, tape.root, -1).astype(np.int32)
     nodes = tape.members(root, list(FIELDS))
-    reason, detail, ok = _schema(found, tape.kinds(nodes))
+    reason, detail, ok = check_schema(found, tape.kinds(nodes))
     nodes = np.where(ok[:, None], nodes, -1).astype(np.int32)
     field = {name: nodes[:, k].copy() for k, name in enumerate(FIELDS)}
 
-    values: dict[str, Any] = dict(zip(CLASSES, _class_scores(prepared, tape, question, nodes), strict=True))
+    values: dict[str, Any] = dict(zip(CLASSES, class_scores(prepared, tape, question, nodes), strict=True))
     for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True):
-        got = _got_items(tape, field[name], params[cap], params["unicode_form"])
+        got = got_items(tape, field[name], params[cap], params["unicode_form"])
         values.update(_list_scores(prepared, name, question, got))
     values.update(_evidence(prepared, question, tape.texts(field["original_evidence"])))
     contexts, which = prepared.contexts.with_rows(question, batch.column("chunks"))
@@ -252,7 +253,7 @@ def _typed(name: str, value: Any, ok: Flags) -> pa.Array:
 # --- schema -------------------------------------------------------------------------------------------------------
 
 
-def _schema(found: Answers, kinds: npt.NDArray[np.int16]) -> tuple[answers.Reasons, pa.Array, Flags]:
+def check_schema(found: Answers, kinds: npt.NDArray[np.int16]) -> tuple[answers.Reasons, pa.Array, Flags]:
     """(reason, detail, schema_ok): a row of the right object passes if all fields are there with their types."""
     absent = (kinds < 0) & found.usable[:, None]
     other: Flags = (kinds >= 0) & (kinds != TYPES)
@@ -275,7 +276,7 @@ def _named(mask: int) -> str | None:
 # --- classes and lists ----------------------------------------------------------------------------------------------
 
 
-def _class_scores(prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32]) -> Floats:
+def class_scores(prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32]) -> Floats:
     """1 on a soft match of each class field with the expected one, else 0: one row a field."""
     width = len(CLASSES)
     got = _points(tape, nodes[:, :width].ravel(), prepared.params["unicode_form"])
@@ -296,7 +297,7 @@ def _points(tape: Tape, nodes: Ints, form: str) -> Points32:
     return kernels.squashed_points(text.unicode_form(tape.texts(nodes), form))
 
 
-def _got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
+def got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
     """The first `cap` elements of each answer's list: strings, or their JSON text; null elements dropped."""
     nodes, owners = tape.elements(lists, cap)
     kept = tape.kind[nodes] != NULL
@@ -314,14 +315,29 @@ def _got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
 
 
 def _canonical(raw: str) -> str:
-    """JSON text of an equal value, written one way; as it stands where Python cannot hold the value."""
+    """JSON text of an equal value, written one way; a number that Python cannot hold as it stands."""
+    kept: list[str] = []
+
+    def number(text_: str) -> float | int | str:
+        try:
+            value = float(text_) if set(text_) & set(".eE") else int(text_)
+            if math.isfinite(value):
+                return value
+        except (ValueError, OverflowError):  # too many digits
+            pass
+        kept.append(text_)
+        return f"\x00{len(kept) - 1}\x00"
+
     try:
-        return json_text(json.loads(raw))
-    except (ValueError, RecursionError):
+        written = json_text(json.loads(raw, parse_float=number, parse_int=number))
+    except RecursionError:
         return raw
+    for k, text_ in enumerate(kept):
+        written = written.replace(f'"\\u0000{k}\\u0000"', text_)
+    return written
 
 
-def _match_lists(prepared: Prepared, name: str, question: Ints, got: Items) -> Pairs:
+def match_lists(prepared: Prepared, name: str, question: Ints, got: Items) -> Pairs:
     params, expected = prepared.params, prepared.lists[name]
     first, last = expected.first[question], expected.last[question]
     by_distance = params["list_matcher"] == "indel"
@@ -346,14 +362,14 @@ def _add_indel(pairs: Pairs, expected: Items, first: Ints, got: Items, threshold
     e = (first[row] + at // np.maximum(wide, 1))[undecided]
     g = (got.first[row] + at % np.maximum(wide, 1))[undecided]
     similar = cpdist(
-        _strings(expected.points, e), _strings(got.points, g), scorer=Indel.normalized_similarity, dtype=np.float64
+        item_texts(expected.points, e), item_texts(got.points, g), scorer=Indel.normalized_similarity, dtype=np.float64
     )
     flags = pairs.flags.copy()
     flags[undecided] = similar >= threshold
     return Pairs(flags, pairs.bounds)
 
 
-def _strings(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
+def item_texts(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
     """Items as Python strings."""
     whole = points.points.tobytes().decode("utf-32-le")
     bounds = points.offsets.tolist()
@@ -362,7 +378,7 @@ def _strings(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
 
 def _list_scores(prepared: Prepared, name: str, question: Ints, got: Items) -> dict[str, Floats]:
     expected, one_to_one = prepared.lists[name], prepared.params["list_match"] == "one_to_one"
-    pairs = _match_lists(prepared, name, question, got)
+    pairs = match_lists(prepared, name, question, got)
     e_count = (expected.last - expected.first)[question]
     g_count = got.last - got.first
     e_matched, g_matched = kernels.assign(*pairs, e_count, g_count, one_to_one)
@@ -397,7 +413,7 @@ class _Refs:
     why: npt.NDArray[np.int8]
 
 
-def _refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params) -> _Refs:
+def find_refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params) -> _Refs:
     entries, row_of_entry = tape.elements(source_map, params["entry_cap"])
     lists = tape.members(entries, ["refs"])[:, 0].copy()
     refs, entry_of_ref = tape.elements(lists, params["ref_cap"])
@@ -437,7 +453,7 @@ def _anchors(tape: Tape, nodes: Ints, contexts: Contexts, which: Ints) -> tuple[
 def _grounding(
     tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params
 ) -> tuple[dict[str, Any], _Refs]:
-    refs = _refs(tape, source_map, contexts, which, params)
+    refs = find_refs(tape, source_map, contexts, which, params)
     rows = len(source_map)
     total = np.bincount(refs.row, minlength=rows)
     held = np.bincount(refs.row[refs.why < 0], minlength=rows)
@@ -497,75 +513,11 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     }
 
 
-# --- one answer, taken apart ----------------------------------------------------------------------------------------
-
-
 def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
     """Expected and got of the one answer in the batch, field by field and item by item."""
-    question = batch.column("question").to_numpy()
-    example = prepared.examples[int(question[0])]
-    lenient = prepared.params["json_mode"] == "lenient"
-    found = answers.read_objects(batch.column("output"), lenient)
-    nodes = found.tape.members(np.where(found.usable, found.tape.root, -1).astype(np.int32), list(FIELDS))
-    reason, detail, ok = _schema(found, found.tape.kinds(nodes))
-    sections = []
-    if reason[0] >= 0:
-        why = detail[0].as_py() or (found.tape.problem(0) if found.tape.status[0] else "mended")
-        sections.append(Section("format", ({"reason": answers.REASONS[reason[0]], "why": why},)))
-    if ok[0]:
-        field = {name: nodes[:, k].copy() for k, name in enumerate(FIELDS)}
-        sections.append(_explain_classes(prepared, found.tape, question, nodes, example))
-        for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True):
-            got = _got_items(found.tape, field[name], prepared.params[cap], prepared.params["unicode_form"])
-            sections.append(_explain_list(prepared, name, question, got))
-        got_evidence = found.tape.texts(field["original_evidence"]).at(0)
-        wanted, hit = prepared.evidence.shown(int(question[0]), got_evidence)
-        lines = [{"keyword": word, "found": word in set(hit)} for word in wanted]
-        sections.append(Section("original_evidence", tuple(lines)))
-        contexts, which = prepared.contexts.with_rows(question, batch.column("chunks"))
-        sections.append(_explain_refs(found.tape, field["source_map"], contexts, which, prepared.params))
-    return Explanation(tuple(sections))
+    from rageval_batch.profiles.eval_json_v2_explain import explain_answer
 
-
-def _explain_classes(
-    prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32], example: dict[str, Any]
-) -> Section:
-    scores = _class_scores(prepared, tape, question, nodes)[:, 0]
-    got = tape.texts(nodes[0, : len(CLASSES)].copy()).to_arrow().to_pylist()
-    lines = [
-        {"field": name, "expected": _string(example.get(name)), "got": text_, "matched": bool(score_)}
-        for name, text_, score_ in zip(CLASSES, got, scores, strict=True)
-    ]
-    return Section("classes", tuple(lines))
-
-
-def _explain_list(prepared: Prepared, name: str, question: Ints, got: Items) -> Section:
-    expected = prepared.lists[name]
-    first, last = int(expected.first[question[0]]), int(expected.last[question[0]])
-    flags = _match_lists(prepared, name, question, got).flags.reshape(last - first, -1)
-    wanted = _strings(expected.points, np.arange(first, last))
-    given = _strings(got.points, np.arange(int(got.last[0])))
-    used: set[int] = set()
-    lines = []
-    for e, item in enumerate(wanted):
-        hits = [g for g in np.flatnonzero(flags[e]).tolist() if g not in used]
-        taken = hits[0] if hits else None
-        if taken is not None and prepared.params["list_match"] == "one_to_one":
-            used.add(taken)
-        lines.append({"expected": item, "got": given[taken] if taken is not None else None, "matched": bool(hits)})
-    matched = {line["got"] for line in lines}
-    lines += [{"expected": None, "got": item, "matched": False} for item in given if item not in matched]
-    return Section(name, tuple(lines))
-
-
-def _explain_refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params) -> Section:
-    refs = _refs(tape, source_map, contexts, which, params)
-    files = tape.texts(tape.members(refs.node, ["file"])[:, 0].copy()).to_arrow().to_pylist()
-    lines = [
-        {"file": file, "held": bool(why < 0), "why": UNGROUNDED[why] if why >= 0 else "file and an anchor found"}
-        for file, why in zip(files, refs.why.tolist(), strict=True)
-    ]
-    return Section("source_map", tuple(lines))
+    return explain_answer(prepared, batch)
 
 
 PROFILE = Profile(

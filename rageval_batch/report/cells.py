@@ -59,7 +59,7 @@ def shown(value: Any) -> str:
         return _number(value)
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list | tuple):
         return visible(json.dumps(plain(value), ensure_ascii=False))
     return visible(str(value))
 

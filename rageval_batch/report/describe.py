@@ -6,15 +6,18 @@ import textwrap
 from typing import Any
 
 from rageval_batch.profile import Param, Profile
-from rageval_batch.report.formats import render, screen_width
+from rageval_batch.report.formats import render, screen_width, titled
 
 
 def _allowed(param: Param) -> str:
     if param.choices:
         return ", ".join(param.choices)
+    if isinstance(param.default, tuple):
+        return "a JSON list of texts, or one text"
     low = "" if param.low is None else f"from {param.low:g}"
     high = "" if param.high is None else f"to {param.high:g}"
-    return " ".join(part for part in (low, high) if part)
+    names = "or names" if param.or_names else ""
+    return " ".join(part for part in (low, high, names) if part)
 
 
 def as_dict(profile: Profile) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def as_dict(profile: Profile) -> dict[str, Any]:
         "gates": [
             {
                 "gate": g.name,
-                "rule": f"{g.stat} of {g.metric} {g.op} {g.limit:g}",
+                "rule": f"{g.stat} of {g.metric} {g.op} {g.limit:g}" if g.metric else f"{g.stat} {g.op} {g.limit:g}",
                 "level": g.level,
                 "failure": g.failure,
             }
@@ -52,18 +55,31 @@ def _null(counts_as: float | None) -> str:
     return "left out" if counts_as is None else f"counts as {counts_as:g}"
 
 
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, screen_width()))
+
+
+def _listed(rows: list[dict[str, Any]]) -> str:
+    """Nothing cut: the name with its values on a line, what it is below."""
+    lines = []
+    for row in rows:
+        name, *values = [value for key, value in row.items() if key != "what"]
+        lines.append(f"{name:<32}" + "  ".join(str(value) for value in values if value is not None))
+        if row.get("what"):
+            lines += textwrap.wrap(row["what"], screen_width() - 4, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def describe(profile: Profile, form: str) -> str:
     """The declarations as tables."""
     whole = as_dict(profile)
     head = f"## {profile.name}" if form == "md" else profile.name
-    parts = [f"{head}: {profile.title}", "\n".join(textwrap.wrap(profile.doc, screen_width()))]
+    parts = [f"{head}: {profile.title}", _wrapped(profile.doc)]
     for name in ("params", "columns", "metrics", "gates"):
         rows = [{k: v if v != "" else None for k, v in row.items()} for row in whole[name]]
         if rows:
-            parts += [
-                f"### {name}" if form == "md" else f"{name}\n{'-' * len(name)}",
-                render(rows, list(rows[0]), form),
-            ]
+            body = render(rows, list(rows[0]), form) if form == "md" else _listed(rows)
+            parts += [titled(name, form), body]
     if profile.provenance:
-        parts.append("A run's record must name: " + ", ".join(profile.provenance) + ".")
+        parts.append(_wrapped("A run's record must name: " + ", ".join(profile.provenance) + "."))
     return "\n\n".join(parts)

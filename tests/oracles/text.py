@@ -105,15 +105,13 @@ def jieba_words(run: str) -> list[str]:
 
 
 def keywords(s: str, mode: str = "bigram", kana: bool = False) -> list[str]:
-    """Lower-cased tokens, then pairs (or jieba's words) of Han runs, then with kana pairs of Kana runs; distinct."""
+    """Lower-cased tokens, then pairs (or jieba's words) of Han runs, with kana pairs of Kana runs too; distinct."""
     if mode not in ("bigram", "jieba"):
         raise ValueError(f"unknown keywords mode {mode!r}")
     found = [token.lower() for token in TOKEN.findall(s)]
-    for run in HAN_RUN.findall(s):
-        found.extend(run_pairs(run) if mode == "bigram" else jieba_words(run))
-    if kana:
-        for run in KANA_RUN.findall(s):
-            found.extend(run_pairs(run))
+    runs = re.compile(f"{HAN_RUN.pattern}|{KANA_RUN.pattern}") if kana else HAN_RUN
+    for run in runs.findall(s):
+        found.extend(jieba_words(run) if mode == "jieba" and HAN_RUN.match(run) else run_pairs(run))
     return distinct(found)
 
 

@@ -1,0 +1,79 @@
+"""`rageval gate`."""
+
+from __future__ import annotations
+
+import click
+
+from rageval_batch.cli.options import emit, emit_arrow, output_options, picking_options, say, store_option
+from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
+
+
+@click.command()
+@click.argument("runs", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All current runs of the store.")
+@click.option(
+    "--level",
+    type=click.Choice(("initial", "target")),
+    default="initial",
+    show_default=True,
+    help="Which limits, where a profile has several.",
+)
+@click.option("--gates", "gates_path", metavar="FILE", help="Gates to add, or to put in place of those of their name.")
+@click.option("--allow-missing-provenance", is_flag=True, help="Do not fail a run whose record is not complete.")
+@store_option
+@picking_options
+@output_options("table", "json", "jsonl", "csv", "md", "junit", "parquet")
+def gate(
+    runs: tuple[str, ...],
+    every: bool,
+    level: str,
+    gates_path: str | None,
+    allow_missing_provenance: bool,
+    store: str,
+    profile_name: str | None,
+    eval_set: str | None,
+    form: str,
+    target: str | None,
+) -> int:
+    """Hold RUNS against the gates of their profile; exit 1 if any run fails. RUN@COMMIT is an older result.
+
+    A file of gates is TOML, one table a gate; defaults = false at its top leaves out those of the profile:
+
+    \b
+      [[gate]]
+      name = "eval_score_avg"
+      metric = "score"      # see rageval profiles NAME
+      stat = "mean"         # mean weighted_mean micro min max sum rate p50 p90 p95 n; of a run,
+      op = ">="             # without a metric: answered_share usable_share missing_provenance
+      limit = 90
+      level = "target"      # if left out: every level
+      failure = "QualityGateFailure"
+      profile = "eval_json_v2"   # if left out: every profile
+
+    \b
+    Example:
+      rageval gate adapter-good --level target --format md -o gate.md
+    """
+    from rageval_batch.catalog import open_store
+    from rageval_batch.gatefile import read_gates
+    from rageval_batch.gates import WAIVED_PROVENANCE, check_gates, gate_runs, wanted_runs, with_claims
+    from rageval_batch.profiles import PROFILES
+    from rageval_batch.report import gates as report
+
+    if bool(runs) == every:
+        raise InputError("Name the runs to gate, or give --all.")
+    file = read_gates(gates_path, PROFILES) if gates_path else None
+    waived = WAIVED_PROVENANCE if allow_missing_provenance else ()
+    with open_store(store, functions=False, named=runs, gate_file=file, waived=waived) as session:
+        wanted = wanted_runs(session, runs, profile_name, eval_set)
+        check_gates(wanted, file, level)
+        results = gate_runs(session, wanted, level, every)
+        if form in ("json", "jsonl") or (form in ("table", "md") and len(results) <= report.FEW):
+            results = with_claims(session, results)
+    if form == "parquet":
+        emit_arrow(report.gate_table(results), target)
+    else:
+        emit(report.gate_text(results, form, single=len(results) == 1 and not every), target)
+    failed = sum(not result.passed for result in results)
+    say(f"Runs: {len(results) - failed:,} passed, {failed:,} failed.")
+    return EXIT_FAILED if failed else EXIT_OK

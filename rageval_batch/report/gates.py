@@ -1,0 +1,207 @@
+"""Gated runs for people and machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rageval_batch.gates import GatedRun, GateResult
+from rageval_batch.report.cells import fitted, json_line, shown
+from rageval_batch.report.formats import csv_text, md_text, render, table
+from rageval_batch.report.junit import Case, Suite, junit
+
+FEW = 12  # runs whose gates are all shown; of more, a line a run
+MOST_LINES = 40  # runs of a Markdown comment or a table
+MOST_CLAIMS = 3  # of a failing run
+_TEXT_ROOM = 100
+_COLUMNS = ("gate", "status", "actual", "limit", "n", "why")
+
+ROWS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("run_id", "profile", "eval_set", "pass_fail", "gate", "metric", "stat")),
+        ("actual", pa.float64()), ("op", pa.string()), ("limit", pa.float64()), ("level", pa.string()),
+        ("status", pa.string()), ("failure", pa.string()), ("n", pa.int64()), ("reason", pa.string()),
+    ]
+)  # fmt: skip
+
+
+def gate_table(results: Sequence[GatedRun]) -> pa.Table:
+    """A row a run and gate."""
+    return pa.Table.from_pylist(_rows(results), schema=ROWS)
+
+
+def _rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
+    return [row for result in results for row in result.rows()]
+
+
+def gate_text(results: Sequence[GatedRun], form: str, single: bool) -> str:
+    """Results in a text format; `single` JSON is one object."""
+    if form == "json":
+        lines = [json_line(result.as_dict()) for result in results]
+        return lines[0] if single else "[" + ",\n ".join(lines) + "]"
+    if form == "jsonl":
+        return "\n".join(json_line(result.as_dict()) for result in results)
+    if form == "csv":
+        return csv_text(_rows(results), ROWS.names)
+    if form == "junit":
+        return junit([_suite(result) for result in results])
+    return _markdown(results) if form == "md" else _tables(results)
+
+
+def _verdict(result: GatedRun) -> str:
+    return "PASS" if result.passed else "FAIL"
+
+
+def _rule(gate: GateResult) -> str:
+    return f"{gate.stat} of {gate.metric}" if gate.metric else gate.stat.replace("_", " ")
+
+
+def _against(gate: GateResult) -> tuple[str, str]:
+    """(actual, limit) as they are shown: a failing value is not rounded so far that it looks like its limit."""
+    whole = gate.actual is not None and float(gate.actual).is_integer()
+    actual = f"{gate.actual:.0f}" if whole else shown(gate.actual)
+    if gate.actual is not None and gate.status == "failed" and float(actual) == gate.limit:
+        actual = f"{gate.actual:.12g}"
+    return actual, f"{gate.op} {gate.limit:.12g}"
+
+
+def _why(gate: GateResult) -> str:
+    return gate.failure or gate.reason or ""
+
+
+def _line(gate: GateResult) -> dict[str, Any]:
+    actual, limit = _against(gate)
+    why = _why(gate).partition(": ")[0]
+    return {"gate": gate.gate, "status": gate.status, "actual": actual, "limit": limit, "n": gate.n, "why": why}
+
+
+def _details(result: GatedRun) -> list[str]:
+    """What a failure says beside its name: too long for a column."""
+    return [f"{gate.gate}: {shown(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
+
+
+def _said(gate: GateResult) -> str:
+    """A gate in one sentence."""
+    actual, limit = _against(gate)
+    if gate.status == "skipped":
+        return f"{gate.gate}: skipped, {gate.reason}"
+    return f"{gate.gate}: {_rule(gate)} is {actual}, must be {limit} (n {gate.n}): {_why(gate)}"
+
+
+# --- table ----------------------------------------------------------------------------------------------------------
+
+
+def _tables(results: Sequence[GatedRun]) -> str:
+    if len(results) > FEW:
+        return _overview(results)
+    parts = []
+    for result in results:
+        parts.append(f"{_verdict(result)}  {shown(result.run.record['run_id'])}")
+        parts.append(table([_line(gate) for gate in result.gates], _COLUMNS))
+        notes = [*_details(result), *(text for text in (result.reason, result.note) if text), *_claims(result)]
+        parts.append("\n".join([*notes, ""]))
+    return "\n".join(parts).rstrip("\n")
+
+
+def _overview(results: Sequence[GatedRun]) -> str:
+    """A line a run, those that fail first."""
+    ordered = sorted(results, key=lambda result: result.passed)[:MOST_LINES]
+    rows = [
+        {
+            "run_id": result.run.record["run_id"],
+            "result": _verdict(result),
+            "failed": ", ".join(f"{gate.gate} {_against(gate)[0]}" for gate in result.of_status("failed"))
+            or result.reason or "",
+            "skipped": ", ".join(gate.gate for gate in result.of_status("skipped")),
+        }
+        for result in ordered
+    ]  # fmt: skip
+    return table(rows, ("run_id", "result", "failed", "skipped"))
+
+
+def _claims(result: GatedRun) -> list[str]:
+    if result.passed or not result.failing_claims:
+        return []
+    lines = [
+        fitted(
+            f"{shown(claim['task_id'])} {shown(claim['claim_id'])}: {claim['reason']}: {shown(claim['text'])}",
+            _TEXT_ROOM,
+        )
+        for claim in result.failing_claims[:MOST_CLAIMS]
+    ]
+    more = len(result.failing_claims) - len(lines)
+    return [f"{len(result.failing_claims)} claims do not hold:", *lines, *([f"… and {more} more"] if more else [])]
+
+
+# --- Markdown -------------------------------------------------------------------------------------------------------
+
+
+def _markdown(results: Sequence[GatedRun]) -> str:
+    """For a pull request: a failing run explains itself, a passing one is a line; many are cut."""
+    failed = [result for result in results if not result.passed]
+    passed = [result for result in results if result.passed]
+    lines = [
+        f"### Gates: {len(failed)} of {len(results)} runs failed"
+        if failed
+        else f"### Gates: {_all(len(passed))} passed"
+    ]
+    full = failed[: FEW // 2]
+    for result in full:
+        lines += ["", *_failed_run(result)]
+    if len(failed) > len(full):
+        lines += ["", *(_failed_line(result) for result in failed[len(full) : MOST_LINES])]
+        lines += [f"- … and {len(failed) - MOST_LINES} more that failed"] if len(failed) > MOST_LINES else []
+    if passed:
+        lines += ["", *(_passed_line(result) for result in passed[:FEW])]
+        lines += [f"- … and {len(passed) - FEW} more that passed"] if len(passed) > FEW else []
+    return "\n".join(lines)
+
+
+def _all(count: int) -> str:
+    return "the run" if count == 1 else f"all {count} runs"
+
+
+def _failed_run(result: GatedRun) -> list[str]:
+    lines = [f"**FAIL** {_md_run(result)}", ""]
+    rows = [_line(gate) for gate in result.of_status("failed")]
+    if rows:
+        lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
+    else:
+        lines.append(str(result.reason))
+    if details := _details(result):
+        lines += ["", *map(md_text, details)]
+    if skipped := result.of_status("skipped"):
+        lines += ["", "Skipped: " + ", ".join(md_text(gate.gate) for gate in skipped)]
+    if claims := _claims(result):
+        lines += ["", *(f"- {md_text(line)}" if k else line for k, line in enumerate(claims))]
+    return lines
+
+
+def _failed_line(result: GatedRun) -> str:
+    return f"- **FAIL** {_md_run(result)}: " + md_text(
+        "; ".join(f"{gate.gate} {' not '.join(_against(gate))}" for gate in result.of_status("failed"))
+        or str(result.reason)
+    )
+
+
+def _passed_line(result: GatedRun) -> str:
+    parts = [f"{gate.gate} {_against(gate)[0]}" for gate in result.of_status("passed")]
+    parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
+    return f"- **PASS** {_md_run(result)}: " + md_text(", ".join(parts))
+
+
+def _md_run(result: GatedRun) -> str:
+    record = result.run.record
+    return md_text(f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']})")
+
+
+# --- JUnit ----------------------------------------------------------------------------------------------------------
+
+
+def _suite(result: GatedRun) -> Suite:
+    cases = [Case(gate.gate, gate.status, "" if gate.status == "passed" else _said(gate)) for gate in result.gates]
+    if result.reason:
+        cases.append(Case("applicable gates", "failed", result.reason))
+    return Suite(result.run.record["run_id"], tuple(cases))

@@ -1,0 +1,62 @@
+"""The Python API: frames of every kind in, the same frames out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from polars.testing import assert_frame_equal
+
+import rageval_batch
+from rageval_batch.errors import InputError
+from rageval_batch.samples import samples_folder
+
+SAMPLES = samples_folder() / "eval_json_v2"
+OUTPUTS = [
+    json.loads(line)
+    for name in ("good", "weak", "format")
+    for line in (SAMPLES / "outputs" / f"adapter-{name}.jsonl").read_text(encoding="utf-8").splitlines()
+]
+QUESTIONS = json.loads((SAMPLES / "questions.json").read_text(encoding="utf-8"))
+
+
+def scored(outputs: Any, questions: Any) -> pl.DataFrame:
+    """Score rows without the name of the eval set, which says where the questions came from."""
+    return rageval_batch.score(outputs, questions, profile="eval_json_v2").scores.drop("eval_set")
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, pa.Table.from_pylist, list])
+def test_frames_give_what_files_give(kind: Any) -> None:
+    """Polars, pandas, Arrow and plain lists are scored like the files they were read from."""
+    names = [SAMPLES / "outputs" / f"adapter-{name}.jsonl" for name in ("good", "weak", "format")]
+    assert_frame_equal(scored(kind(OUTPUTS), kind(QUESTIONS)), scored(names, SAMPLES / "questions.json"))
+
+
+def test_rejects_and_counts() -> None:
+    """What could not be used is there too, and everything adds up."""
+    outputs = [*OUTPUTS, OUTPUTS[0], {"run_id": "adapter-good", "question_id": "nope", "output": "x"}]
+    result = rageval_batch.score(pl.DataFrame(outputs), pl.DataFrame(QUESTIONS), profile="eval_json_v2")
+    assert result.rejects["reason"].to_list() == ["duplicate", "unknown_question"]
+    counts = result.counts
+    assert counts.rows_read == counts.score_rows - counts.missing_rows + counts.rejected_rows == len(outputs)
+    assert set(result.summary["run_id"]) == {"adapter-good", "adapter-weak", "adapter-format"}
+
+
+def test_a_lazy_frame_and_a_wrong_one() -> None:
+    """A lazy frame is collected; something else is refused in one sentence."""
+    lazy = pl.DataFrame(OUTPUTS).lazy()
+    assert len(scored(lazy, QUESTIONS)) == 96
+    with pytest.raises(InputError, match="no frame"):
+        rageval_batch.score(42, QUESTIONS, profile="eval_json_v2")
+
+
+def test_public_names() -> None:
+    """What the package promises is there, and nothing else."""
+    assert set(rageval_batch.__all__) <= set(dir(rageval_batch)) | {"PROFILES", "score", "open_store"}
+    assert "eval_json_v2" in rageval_batch.PROFILES
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = rageval_batch.nothing
