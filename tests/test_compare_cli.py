@@ -15,10 +15,10 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from given_stores import HOSTILE, publish, score_row, simple_run
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.runfiles import read_run_file
+from stores import HOSTILE, publish, score_row, simple_run
 
 FIELDS = [
     "base",

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import rageval_batch
-from given_stores import HOSTILE, publish, score_row, simple_run
 from oracles import compare as oracle
 from rageval_batch import stats
 from rageval_batch.analytics import Session
@@ -23,6 +22,7 @@ from rageval_batch.repeats import pass_rates, repeat_summary
 from rageval_batch.results import find_run
 from rageval_batch.sides import find_sides, pins
 from rageval_batch.store import Store
+from stores import HOSTILE, publish, score_row, simple_run
 
 
 def compared(folder: Path, base: str, *cands: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
