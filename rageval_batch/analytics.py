@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from rageval_batch.errors import InputError, StoreError
+from rageval_batch.sqlfiles import definition
 from rageval_batch.store import Commit, Store
 from rageval_batch.strings import LARGE
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
@@ -25,7 +26,7 @@ _FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "run
 _REST = (
     "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
     "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
-    "change_status", "question_pairs", "run_pair", "regressions", "run_delta",
+    "change_status", "question_pairs", "run_pair", "regressions", "run_delta", "run_groups",
 )  # fmt: skip
 _WORD = re.compile(r"\w+")
 _LISTING = frozenset(
@@ -50,6 +51,7 @@ class MetricRow:
     null_counts_as: float | None
     numerator: str | None
     denominator: str | None
+    column: str | None = None  # where its values are not in a column of its name
 
 
 @dataclass(frozen=True)
@@ -78,24 +80,14 @@ class ProfileRow:
     metrics: tuple[MetricRow, ...]
     gates: tuple[GateRow, ...] = ()
     provenance: tuple[str, ...] = ()
-
-
-def sql_folder() -> Path:
-    """Where the SQL files are: inside an installed package, or beside it in a checkout."""
-    package = Path(__file__).parent
-    inside = package / "sql"
-    return inside if inside.is_dir() else package.parent / "sql"
-
-
-@lru_cache(maxsize=64)
-def _definition(name: str) -> str:
-    return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8")
+    views: tuple[str, ...] = ()  # files of views that build on its own
+    groups: tuple[str, ...] = ()  # columns that summaries are broken down by
 
 
 @lru_cache(maxsize=64)
 def _words_of(name: str) -> frozenset[str]:
     """What a definition may build on: the words in it, without those of its comments."""
-    lines = [line for line in _definition(name).splitlines() if not line.startswith("--")]
+    lines = [line for line in definition(name).splitlines() if not line.startswith("--")]
     return frozenset(_WORD.findall("\n".join(lines)))
 
 
@@ -114,9 +106,10 @@ class Session:
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST]
+        own = [name for row in self._catalog for name in row.views]
+        self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST, *own]
         if functions:
-            self._create_functions()
+            self._create_functions(_FUNCTIONS)
 
     def __enter__(self) -> Session:
         return self
@@ -198,8 +191,9 @@ class Session:
         for name in reversed(self._waiting):
             if name in wanted:
                 wanted |= _words_of(name)
+        self._create_functions({name: _OF_VIEWS[name] for name in _OF_VIEWS if name in wanted})
         for name in [name for name in self._waiting if name in wanted]:
-            self._connection.execute(_definition(name))
+            self._connection.execute(definition(name))
             self._waiting.remove(name)
 
     def stored_name(self, run_id: str) -> str:
@@ -236,6 +230,8 @@ class Session:
         self._connection.execute("create view metric_rows as " + " union all ".join(long))
         self._register("gate_catalog", _gate_table(self._catalog))
         self._connection.execute("create view gate_values as " + _gated(self._catalog))
+        groups = [_group(row, name) for row in self._catalog for name in row.groups]
+        self._connection.execute("create view group_rows as " + " union all ".join([_NO_GROUP, *groups]))
 
     def _register(self, name: str, table: pa.Table) -> None:
         """A small table that stays with the session."""
@@ -263,9 +259,11 @@ class Session:
         except duckdb.Error as error:
             raise StoreError(f"The store {self.store.path} has a file that cannot be read: {error}") from error
 
-    def _create_functions(self) -> None:
-        """The scorer's own functions, over Arrow columns."""
-        for name, (function, arguments, result) in _FUNCTIONS.items():
+    def _create_functions(self, functions: dict[str, tuple[Callable[..., pa.Array], list[Any], str]]) -> None:
+        """Functions of our own, over Arrow columns."""
+        for name, (function, arguments, result) in functions.items():
+            if name in self._registered:
+                continue
             kind: Any = {"type": "arrow", "null_handling": "special"}
             self._connection.create_function(name, function, arguments, result, **kind)
             self._registered.append(name)
@@ -284,7 +282,7 @@ def _long(row: ProfileRow, metric: MetricRow) -> str:
     )
     return (
         f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, '{metric.metric}' as metric, "
-        f"{metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
+        f"{metric.column or metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
         f"from stored_{row.profile}"
     )
 
@@ -311,10 +309,11 @@ def _gated(catalog: tuple[ProfileRow, ...]) -> str:
 
 
 def _gated_metric(profile: str, metric: MetricRow, stats: set[str]) -> list[str]:
-    value = f"{metric.metric}::double"
+    column = metric.column or metric.metric
+    value = f"{column}::double"
     if metric.null_counts_as is not None:
         value = f"coalesce({value}, {metric.null_counts_as!r}::double)"
-    columns = {"scored": f"{metric.metric} is not null"}
+    columns = {"scored": f"{column} is not null"}
     if stats & _OF_VALUES:
         columns["value"] = value
     if stats & _RANKED:
@@ -337,6 +336,22 @@ def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -
         f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
         + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
         + f", {'weighted' in columns} as has_weights from {table}"
+    )
+
+
+_NO_GROUP = (
+    "select ''::varchar as commit, ''::varchar as run_id, ''::varchar as profile, ''::varchar as question_id, "
+    "''::varchar as grouping, ''::varchar as value, 0.0::double as score, 0.0::double as passed where false"
+)
+
+
+def _group(row: ProfileRow, name: str) -> str:
+    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once."""
+    value = f"unnest(list_distinct({name}))" if pa.types.is_list(row.schema.field(name).type) else name
+    passed = "passed::double" if "passed" in row.schema.names else "null::double"
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, '{name}' as grouping, {value} as value, "
+        f"score, {passed} as passed from stored_{row.profile}"
     )
 
 
@@ -414,4 +429,20 @@ _FUNCTIONS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
     "squash": (_of_one("squash"), ["VARCHAR"], "VARCHAR"),
     "keywords": (_of_one("keyword_lists"), ["VARCHAR"], "VARCHAR[]"),
     "keyword_hits": (_of_two("keyword_hits"), ["VARCHAR", "VARCHAR"], "INTEGER"),
+}
+
+
+def _mean_intervals(column: Any) -> pa.Array:
+    import numpy as np
+
+    from rageval_batch.stats import bootstrap_interval
+
+    lists = _whole(column).to_pylist()
+    found = [vars(bootstrap_interval(np.array(values or [], np.float64))) for values in lists]
+    return pa.array(found, pa.struct([("low", pa.float64()), ("high", pa.float64())]))
+
+
+# Functions that views stand on: they come with the first query that needs them.
+_OF_VIEWS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
+    "mean_interval": (_mean_intervals, ["DOUBLE[]"], "STRUCT(low DOUBLE, high DOUBLE)"),
 }

@@ -13,6 +13,7 @@ import polars as pl
 from rageval_batch.catalog import open_store
 from rageval_batch.comparison import RULES, Comparison, Rules
 from rageval_batch.comparison import compare as compare_sides
+from rageval_batch.errors import InputError
 from rageval_batch.profiles import get_profile
 from rageval_batch.sides import find_sides, pins
 from rageval_batch.sources import Source, frame_source, sources
@@ -33,8 +34,8 @@ class Scores:
 
 def score(
     outputs: Any,
-    questions: Any,
-    profile: str,
+    questions: Any = None,
+    profile: str = "",
     contexts: Any = None,
     params: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -42,11 +43,13 @@ def score(
 ) -> Scores:
     """Score frames (Polars, Arrow, pandas, lists of dicts) or files; with `store`, as a commit there."""
     chosen = get_profile(profile)
+    if questions is None and chosen.records is None:
+        raise InputError(f"Profile {chosen.name} needs questions.")
     job = Job(
         chosen,
         chosen.read_params(params or {}),
-        _sources(outputs, "outputs"),
-        _sources(questions, "questions"),
+        _sources(outputs, "outputs", chosen.records is not None and chosen.records.whole_files),
+        _sources(questions, "questions") if questions is not None else [],
         _sources(contexts, "contexts") if contexts is not None else [],
     )
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
@@ -91,11 +94,11 @@ def _frame(table: Any) -> pl.DataFrame:
     return frame
 
 
-def _sources(given: Any, name: str) -> list[Source]:
+def _sources(given: Any, name: str, whole_json: bool = False) -> list[Source]:
     if isinstance(given, str | os.PathLike):
-        return sources([given])
+        return sources([given], whole_json)
     if isinstance(given, Iterable) and all(isinstance(part, str | os.PathLike) for part in _first(given)):
-        return sources(given)
+        return sources(given, whole_json)
     return [frame_source(given, name)]
 
 

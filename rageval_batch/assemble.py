@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+
+from rageval_batch.sqlfiles import definition
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
 MEMORY = "384MB"
@@ -17,15 +19,39 @@ MEMORY = "384MB"
 def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, target: Path) -> None:
     """Write what a query makes of all `rows` as one Parquet file."""
     reader = pa.RecordBatchReader.from_batches(schema, batches)
-    settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(target.parent.parent / "sort")}
-    options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
-    with duckdb.connect(config=settings) as connection:
+    with duckdb.connect(config=_settings(target.parent)) as connection:
         connection.register("rows", reader)
-        try:
-            connection.execute(f"copy ({query}) to {_text(str(target))} ({options})")
-        except duckdb.IOException as error:
-            full = "No space left" in str(error)
-            raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
+        _copy(connection, query, target)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    return {"memory_limit": MEMORY, "temp_directory": str(folder.parent / "sort")}
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
+    options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
+    try:
+        connection.execute(f"copy ({query}) to {_text(str(target))} ({options})")
+    except duckdb.IOException as error:
+        full = "No space left" in str(error)
+        raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
+
+
+def write_settled(
+    parts: list[Path], schema: pa.Schema, listed: pa.Table, settle: str, log: str, order: Sequence[str], target: Path
+) -> list[dict[str, Any]]:
+    """Write what the macro `settle` makes of all score rows of the parts; the rows of the macro `log` about them."""
+    from pyarrow import dataset
+
+    with duckdb.connect(config=_settings(target.parent)) as connection:
+        connection.register("rows", dataset.dataset([str(path) for path in parts], schema=schema, format="ipc"))
+        connection.register("listed", listed)
+        connection.execute(definition(settle))
+        _copy(connection, f"from {settle}() order by {', '.join(order)}", target)
+        connection.execute(f"create view stored as from read_parquet({_text(str(target))})")
+        connection.execute(definition(log))
+        rows: list[dict[str, Any]] = connection.sql(f"from {log}()").to_arrow_table().to_pylist()
+        return rows
 
 
 def _text(value: str) -> str:

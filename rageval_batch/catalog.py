@@ -26,6 +26,8 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
             tuple(_metric_row(profile.name, metric) for metric in profile.metrics),
             tuple(_gate_row(profile.name, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
             profile.provenance,
+            profile.views,
+            profile.groups,
         )
         for profile in PROFILES.values()
     ]
@@ -33,8 +35,9 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
 
 def _metric_row(profile: str, metric: Metric) -> MetricRow:
     return MetricRow(
-        profile, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator, metric.denominator
-    )
+        profile, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator, metric.denominator,
+        metric.column,
+    )  # fmt: skip
 
 
 def _gate_row(profile: str, gate: Gate, waived: bool) -> GateRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 
 from rageval_batch import readers
 from rageval_batch.errors import InputError
-from rageval_batch.readers import LIST, TEXT, Block
+from rageval_batch.readers import LIST, NUMERIC, TEXT, Block
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.strings import LARGE
 from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
@@ -34,7 +35,9 @@ class Identity:
 
 
 def identity(files: list[Source]) -> Identity:
-    """`name@sha1[:12]` and the SHA-256 of the question files."""
+    """`name@sha1[:12]` and the SHA-256 of the question files; without any the eval set is called none."""
+    if not files:
+        return Identity("none", "none", hashlib.sha256(b"").hexdigest())
     hashes = content_hash(files)
     name = "+".join(sorted({file.stem for file in files}))
     return Identity(name, f"{name}@{hashes.sha1[:12]}", hashes.sha256)
@@ -47,7 +50,9 @@ def read_questions(files: list[Source]) -> EvalSet:
     """All questions of the files; InputError naming the first that is bad or doubled."""
     seen: dict[str, str] = {}
     objects: list[dict[str, Any]] = []
+    headers: list[dict[str, Any]] = []
     for file in files:
+        header = readers.json_array(file)[2] if file.format == "json" else {}
         for where, question in _question_objects(file):
             name = _question_id(where, question)
             if name in seen:
@@ -56,6 +61,7 @@ def read_questions(files: list[Source]) -> EvalSet:
                 )
             seen[name] = where
             objects.append(question)
+            headers.append(header)
     if not objects:
         raise InputError(f"{', '.join(file.name for file in files)}: no question in it.")
     return EvalSet(
@@ -63,6 +69,7 @@ def read_questions(files: list[Source]) -> EvalSet:
         tuple(objects),
         tuple(_text_or_none(question.get("dataset")) for question in objects),
         tuple(_weight(where, question) for where, question in zip(seen.values(), objects, strict=True)),
+        headers=tuple(headers) if any(headers) else (),
     )
 
 
@@ -123,6 +130,45 @@ def _weight(where: str, question: dict[str, Any]) -> float:
 
 def _text_or_none(value: Any) -> str | None:
     return None if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# --- lists and texts of records -------------------------------------------------------------------------------------
+
+
+def read_rows(files: list[Source], names: tuple[str, ...], kind: str) -> pa.Table:
+    """The named columns of all rows of files, as text; InputError naming the first row that lacks one."""
+    schema = pa.schema([*((name, LARGE) for name in names), ("where", LARGE)])
+    parts = []
+    for file in files:
+        for block in readers.read_blocks(file):
+            for trouble in block.troubles:
+                line = block.lines[trouble.row]
+                raise InputError(f"{file.name}, line {line}: no {kind}: {trouble.reason}, {trouble.detail}.")
+            columns = [block.field(_ALIASES.get(name, (name,))) for name in names]
+            for name, column in zip(names, columns, strict=True):
+                if (lacking := ~((column.kind == TEXT) | (column.kind == NUMERIC))).any():
+                    line = block.lines[int(lacking.argmax())]
+                    raise InputError(f"{file.name}, line {line}: this {kind} has no {name}. All need {_listed(names)}.")
+            lines = pa.array(block.lines).cast(LARGE)
+            where = pc.binary_join_element_wise(pa.scalar(file.name, LARGE), lines, pa.scalar(", line ", LARGE))
+            parts.append(pa.Table.from_arrays([*(column.text for column in columns), where], schema=schema))
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+_ALIASES = {QUESTION_ID[0]: QUESTION_ID, CHUNK_TEXT[0]: CHUNK_TEXT}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def read_texts(files: list[Source], names: tuple[str, str]) -> dict[str, str]:
+    """Text by key; InputError where one key has two texts."""
+    out: dict[str, str] = {}
+    for key, text, where in zip(*read_rows(files, names, "text").to_pydict().values(), strict=True):
+        if out.setdefault(key, text) != text:
+            raise InputError(f"{where}: {names[0]} '{key}' has another text already. Give each one text.")
+    return out
 
 
 # --- contexts -------------------------------------------------------------------------------------------------------

@@ -15,10 +15,23 @@ import pyarrow.compute as pc
 from rageval_batch import readers
 from rageval_batch.errors import InputError
 from rageval_batch.kernels.lines import mark_first
+from rageval_batch.kernels.spaces import strip
 from rageval_batch.readers import ABSENT, LIST, NOTHING, NUMERIC, TEXT, Block, Field
 from rageval_batch.sources import Source
-from rageval_batch.strings import LARGE, Flags, Ints
-from rageval_batch.tables import BATCH, CHUNKS, OUTPUT, QUESTION_ID, REJECTS, REPEAT, RUN_ID, EvalSet, OutputField
+from rageval_batch.strings import LARGE, Flags, Ints, from_arrow
+from rageval_batch.tables import (
+    BATCH,
+    CHUNKS,
+    FILE,
+    OUTPUT,
+    QUESTION_ID,
+    RECORDS,
+    REJECTS,
+    REPEAT,
+    RUN_ID,
+    EvalSet,
+    OutputField,
+)
 
 _KNOWN = frozenset({*RUN_ID, *REPEAT, *QUESTION_ID, *OUTPUT, *CHUNKS})
 MOST_REPEATS = 2**31 - 1
@@ -188,6 +201,66 @@ class Ingest:
                 fields = self._meta.setdefault(run, {})
                 value = low if low == high else None
                 fields[name] = value if fields.get(name, value) == value else None
+
+
+class RecordIngest(Ingest):
+    """Rows that say themselves what they are about: none is rejected for its key, what it lacks is null."""
+
+    def __init__(self, sources: list[Source], keys: tuple[str, ...], runs: frozenset[str] | None = None) -> None:
+        super().__init__(sources, EvalSet((), (), (), ()), runs)
+        self._keys = keys
+        self._known = _KNOWN | {*keys, *FILE}
+        self.schema = records_schema(keys)
+
+    def _ingested(
+        self, source: Source, number: int, block: Block, run: Field, output: Field, has_run: bool
+    ) -> Ingested:
+        reason = np.full(len(block), -1, np.int8)
+        details: dict[int, str] = {}
+        for trouble in block.troubles:
+            reason[trouble.row] = _REASON[trouble.reason]
+            details[trouble.row] = trouble.detail
+        batch = self.record_batch(source, number, block)
+        run_id = batch.column("run_id")
+        if self._only is not None:
+            mine = pc.is_in(run_id, pa.array(sorted(self._only), LARGE)).to_numpy(zero_copy_only=False)
+            reason[~mine] = _SKIPPED
+        kept = np.flatnonzero(reason == -1)
+        self._note_metadata(block, run_id, reason == -1)
+        rejects = self._rejects(source, block, reason, details, run_id, run_id)
+        if len(kept) < len(block):
+            batch = batch.take(pa.array(kept))
+        return Ingested(batch, rejects, len(kept) + rejects.num_rows)
+
+    def record_batch(self, source: Source, number: int, block: Block) -> pa.RecordBatch:
+        """The rows of a block with their keys; a run without a name is called like its file."""
+        run_id, _ = _keys(block.field(RUN_ID), source.stem)
+        repeat, bad = _repeats(block.field(REPEAT))
+        columns = [
+            pc.fill_null(run_id, pa.scalar(source.stem, LARGE)),
+            pa.array(np.where(bad, 0, repeat).astype(np.int32)),
+            pa.array(np.full(len(block), number, np.int32)),
+            pa.array(block.lines),
+            block.field(OUTPUT).text,
+            *(_filled(block.field(_NAMES_OF.get(name, (name,)))) for name in (*FILE, *self._keys)),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+_NAMES_OF = {QUESTION_ID[0]: QUESTION_ID}
+
+
+def records_schema(keys: tuple[str, ...]) -> pa.Schema:
+    """The columns of a batch of records."""
+    return pa.schema([*RECORDS, *((name, LARGE) for name in keys)])
+
+
+def _filled(found: Field) -> pa.Array:
+    """A text or number as text, null where it is absent, of another kind, or nothing but white space."""
+    named = pc.if_else(pa.array((found.kind == TEXT) | (found.kind == NUMERIC)), found.text, pa.scalar(None, LARGE))
+    texts = from_arrow(named)
+    starts, ends = strip(texts.data, texts.starts, texts.ends)
+    return pc.if_else(pa.array(starts < ends), named, pa.scalar(None, LARGE))
 
 
 _REJECTED = (

@@ -8,11 +8,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from rageval_batch.config import read_config
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
 from rageval_batch.strings import is_text
 from rageval_batch.tables import EvalSet, OutputField
@@ -24,14 +25,17 @@ OPS = (">=", "<=", "==", ">", "<")
 LEVELS = ("initial", "target")
 
 Params = Mapping[str, Any]
-Value = str | int | float | tuple[str, ...]  # of a parameter
+Value = str | int | float | tuple[str, ...] | dict[str, Any]  # of a parameter
 
 _JSON_LIST = re.compile(r'\s*\[\s*(?:"|\]\s*$)')  # a text that begins in another way is no list
 
 
 @dataclass(frozen=True)
 class Param:
-    """A named setting of a profile; its type is that of its default. A tuple is a list of texts."""
+    """A named setting of a profile; its type is that of its default. A tuple is a list of texts.
+
+    A table is given as a TOML or JSON file, or as a table of a file of parameters.
+    """
 
     name: str
     default: Value
@@ -40,10 +44,13 @@ class Param:
     low: float | None = None
     high: float | None = None
     problem: Callable[[str], str | None] | None = None  # of a list: what is wrong with one of its texts
+    problems: Callable[[dict[str, Any]], list[str]] | None = None  # what is wrong with a table
     or_names: bool = False  # in place of the number, names: a list, or a text with commas between them
 
     def read(self, given: Any) -> Value:
         """The value of what the user gave, as text or already typed; InputError with what is allowed."""
+        if isinstance(self.default, dict):
+            return self._table(given)
         if self.or_names and (names := _names(given)) is not None:
             return self._listed(names)
         value = self._listed(given) if isinstance(self.default, tuple) else self._typed(given)
@@ -55,6 +62,13 @@ class Param:
             raise InputError(f"Parameter {self.name}={given} is too small. Give a number of at least {self.low:g}.")
         if self.high is not None and value > self.high:
             raise InputError(f"Parameter {self.name}={given} is too large. Give a number of at most {self.high:g}.")
+        return value
+
+    def _table(self, given: Any) -> dict[str, Any]:
+        value: dict[str, Any] = given if isinstance(given, dict) else read_config(str(given))
+        if self.problems is not None and (found := self.problems(value)):
+            where = f"{self.name}={given}" if not isinstance(given, dict) else self.name
+            raise InputError(f"Parameter {where} cannot be used: {'; '.join(found)}.")
         return value
 
     def _listed(self, given: Any) -> tuple[str, ...]:
@@ -122,6 +136,7 @@ class Metric:
     null_counts_as: float | None = None  # None: a null is left out of the mean; a number: it counts as that
     numerator: str | None = None
     denominator: str | None = None
+    column: str | None = None  # the column that has its value, where that is not called like the metric
 
 
 @dataclass(frozen=True)
@@ -174,6 +189,22 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Records:
+    """For rows that say themselves what they are about: no question list is needed, none is rejected for its key."""
+
+    keys: tuple[str, ...]  # text columns of the outputs that reach the batch, null where a row has none
+    carried: tuple[Column, ...]  # columns that scoring makes for `settle`, which takes them off
+    settle: str  # table macro of sql/ over `rows` (all score rows of a job) and `listed`: the rows as they are stored
+    log: str  # table macro of sql/ over `rows` and `stored`: run_id, question_count, answered_count, meta
+    listed: tuple[str, ...]  # columns of the list (-q) of what should be there
+    read_list: Callable[[pa.Table], pa.Table]  # the list as `settle` wants it
+    texts: tuple[str, str]  # columns of the texts (-c) that rows are about: key and text
+    order: tuple[str, ...]  # how the rows of a commit are sorted
+    whole_files: bool = False  # a .json file of outputs is one output; its name stands in the column `file`
+    archive: tuple[str, str] | None = None  # columns that say whether a row is valid, and if not, why
+
+
+@dataclass(frozen=True)
 class Profile:
     """A scoring system: what it reads, what it computes, what a run must reach."""
 
@@ -197,11 +228,21 @@ class Profile:
     failing: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not hold:
     # dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
     output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
+    columns_for: Callable[[Params], tuple[Column, ...]] | None = None  # where parameters change the columns
+    records: Records | None = None
+    views: tuple[str, ...] = ()  # views of sql/ that only this profile has, in the order in which they build
+    shown_views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those that `show` has, and their columns
+    weights: Callable[[EvalSet], tuple[float, ...]] = lambda eval_set: eval_set.weights
+    groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
+    question_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
+    header_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions
+    question_key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
+    question_marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
 
     def __post_init__(self) -> None:
-        known = {column.name for column in self.columns}
+        known = {column.name for column in self.columns} | {"weight"}
         for metric in self.metrics:
-            for name in (metric.name, metric.numerator, metric.denominator):
+            for name in (metric.column or metric.name, metric.numerator, metric.denominator):
                 if name is not None and name not in known:
                     raise DeclarationError(f"profile {self.name}: metric column '{name}' is not declared")
         measured = {metric.name for metric in self.metrics}
@@ -213,6 +254,8 @@ class Profile:
                 raise DeclarationError(f"profile {self.name}: summary '{name}' needs unknown metric '{metric_name}'")
         if not set(self.headline) <= set(self.summary):
             raise DeclarationError(f"profile {self.name}: the headline names what the summary does not have")
+        if not set(self.groups) <= known:
+            raise DeclarationError(f"profile {self.name}: the summary is broken down by a column it does not have")
         if not {"score", "fail_reason"} <= known:
             raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
 
@@ -220,6 +263,12 @@ class Profile:
     def schema(self) -> pa.Schema:
         """The profile's own columns of a score row."""
         return pa.schema([(column.name, column.type) for column in self.columns])
+
+    def schema_for(self, params: Params) -> pa.Schema:
+        """The profile's own columns of a score row, with these parameters."""
+        columns = self.columns if self.columns_for is None else self.columns_for(params)
+        carried = self.records.carried if self.records else ()
+        return pa.schema([(column.name, column.type) for column in (*columns, *carried)])
 
     def read_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters, defaults filled in and checked; InputError for an unknown one."""
@@ -232,8 +281,15 @@ class Profile:
     def signature(self, params: Params) -> str:
         """The parameters that are not at their defaults, readable; 'default' where all are."""
         values = [(p.name, params[p.name]) for p in self.params if params[p.name] != p.default]
-        changed = [f"{name}={canonical_json(value) if isinstance(value, tuple) else value}" for name, value in values]
+        changed = [f"{name}={_brief(value)}" for name, value in values]
         return ",".join(changed) or "default"
+
+
+def _brief(value: Any) -> Any:
+    """A parameter on one line: a table by the start of its hash, a list as JSON."""
+    if isinstance(value, dict):
+        return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12]
+    return canonical_json(value) if isinstance(value, tuple) else value
 
 
 def canonical_json(value: Any) -> str:

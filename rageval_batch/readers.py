@@ -21,9 +21,9 @@ from rageval_batch.jsontape import Tape
 from rageval_batch.kernels.json import ARRAY, EMPTY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.kernels.lines import split_lines, valid_utf8
 from rageval_batch.kernels.spaces import cut
-from rageval_batch.sources import Source, unreadable
+from rageval_batch.sources import Source, shown_name, unreadable
 from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow
-from rageval_batch.tables import FIELDS, OUTPUT, OutputField
+from rageval_batch.tables import FIELDS, FILE, OUTPUT, OutputField
 
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
 BLOCK_BYTES = 8 << 20
@@ -207,13 +207,18 @@ def json_block(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> B
     root = np.where(usable, tape.root, -1).astype(np.int32)
     found = tape.members(root, list(_NAMES))
 
+    def field(names: tuple[str, ...]) -> Field:
+        if set(names) <= set(_NAMES):
+            return _json_field(tape, found[:, [_NAMES.index(name) for name in names]])
+        return _json_field(tape, tape.members(root, list(names)))
+
     def raw(row: int) -> str:
         return data[starts[row] : ends[row]].tobytes().decode("utf-8", "backslashreplace")
 
     return Block(
         lines,
         [_json_trouble(tape, row, bool(good[row])) for row in np.flatnonzero(~usable).tolist()],
-        lambda names: _json_field(tape, found[:, [_NAMES.index(name) for name in names]]),
+        field,
         lambda known: _json_others(tape, root, known),
         raw,
         value=lambda wanted: _json_value(tape, root, wanted),
@@ -492,10 +497,49 @@ def _frame(source: Source) -> Iterator[Block]:
     yield from _column_blocks(iter(source.table.to_batches(max_chunksize=BLOCK_ROWS)))
 
 
+# --- whole files ----------------------------------------------------------------------------------------------------
+
+
+def _texts(source: Source) -> Iterator[Block]:
+    """A row a file: its bytes are the output; those that are not UTF-8 become NUL, which no JSON has."""
+    names: list[str] = []
+    contents: list[str] = []
+    size, line = 0, 1
+    for member in source.members:
+        content = (source.path / member).read_bytes()
+        names.append(shown_name(member))
+        contents.append(_nul_for_bad_bytes(content))
+        size += len(content)
+        if size >= BLOCK_BYTES or len(names) >= BLOCK_ROWS:
+            yield _texts_block(names, contents, line)
+            line += len(names)
+            names, contents, size = [], [], 0
+    if names:
+        yield _texts_block(names, contents, line)
+
+
+def _nul_for_bad_bytes(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        kept = content.decode("utf-8", "surrogateescape")
+        return "".join("\0" if "\ud800" <= c <= "\udfff" else c for c in kept)
+
+
+def _texts_block(names: list[str], contents: list[str], line: int) -> Block:
+    rows = len(names)
+    columns = {OUTPUT[0]: pa.array(contents, LARGE), FILE[0]: pa.array(names, LARGE)}
+    lines = np.arange(line, line + rows)
+    return Block(
+        lines, [], lambda wanted: _column_field(columns, wanted, rows), lambda known: [], lambda row: contents[row]
+    )
+
+
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "json": _json_file,
     "parquet": _parquet,
     "arrow": _arrow,
     "csv": _csv,
     "frame": _frame,
+    "texts": _texts,
 }

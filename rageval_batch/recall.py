@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from rageval_batch import evalset, readers
 from rageval_batch.errors import InputError
-from rageval_batch.ingest import Ingest
+from rageval_batch.ingest import Ingest, RecordIngest, records_schema
 from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
 from rageval_batch.readers import LIST
-from rageval_batch.sources import Source, any_file, source
+from rageval_batch.sources import Source, any_file, json_members, members_source, shown_name, source
 from rageval_batch.store import Commit
 from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
@@ -30,12 +30,31 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = sour
     name = reference["name"]
     if reference["path"] is None:
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
-    if not Path(reference["path"]).is_file():
+    if not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
     file = opened(reference["path"]).measured()
     if file.sha256 != reference["sha256"]:
         raise InputError(f"{name} has changed since it was scored. Put the old file back, or score the new one.")
     return replace(file, name=name)
+
+
+def _outputs(commit: Commit, number: int) -> Source:
+    """An output file of a commit, or the folder whose files are its rows, as they were."""
+    reference = commit.manifest["inputs"][number]
+    if not reference.get("folder"):
+        return _unchanged(reference)
+    query = "select distinct file from read_parquet($files) where input = $number and file is not null"
+    given = {"files": [str(path) for path in commit.files("scores")], "number": number}
+    with duckdb.connect() as connection:
+        wanted = {name for (name,) in connection.execute(query, given).fetchall()}
+
+    def members(path: str) -> Source:
+        found = [member for member in json_members(Path(path)) if shown_name(member) in wanted]
+        if len(found) < len(wanted):
+            raise InputError(f"{reference['name']} has lost {len(wanted) - len(found)} of its files. Put them back.")
+        return members_source(Path(path), found)
+
+    return _unchanged(reference, members)
 
 
 def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[Source]:
@@ -65,15 +84,21 @@ def output_files(commit: Commit, folder: Path) -> list[Source]:
     """The output files of a commit; kept answers are written out again, into the folder."""
     kept = commit.files("kept_outputs")
     if not kept:
-        return [_unchanged(reference) for reference in commit.manifest["inputs"]]
+        return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
     with duckdb.connect() as connection:
-        connection.execute(
-            f"copy (select g.run_id, question_id, g.repeat, output, chunks from "
-            f"(select unnest(given_by) as g, question_id, output, chunks from read_parquet('{_quoted(kept[0])}'))) "
-            f"to '{_quoted(target)}' (format parquet)"
-        )
+        connection.execute(f"copy ({_returned(kept[0])}) to '{_quoted(target)}' (format parquet)")
     return [source(target)]
+
+
+def _returned(kept: Path) -> str:
+    """Kept answers as rows again: records in the order in which they were read, without their places."""
+    fields = [field.name for field in pq.read_schema(kept).field("given_by").type.value_type]
+    rows = f"(select unnest(given_by) as g, * exclude (given_by) from read_parquet('{_quoted(kept)}'))"
+    if "line" not in fields:
+        return f"select g.*, * exclude (g) from {rows}"
+    names = ", ".join(f'g."{name}"' for name in fields if name not in ("input", "line"))
+    return f"select output, {names} from {rows} order by g.input, g.line"
 
 
 def _quoted(path: Path) -> str:
@@ -141,6 +166,8 @@ def failing_claims(
 
 def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path) -> tuple[str | None, Explanation]:
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
+    if profile.records is not None:
+        return _explain_record(commit, profile, row)
     eval_set, own = _eval_set(commit, folder)
     question = eval_set.ids.index(row["question_id"])
     output, chunks = _answer(commit, profile, row)
@@ -150,6 +177,36 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     batch = pa.RecordBatch.from_pylist([dict(zip(BATCH.names, values, strict=True))], schema=BATCH)
     prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
     return output, profile.explain(prepared, batch)
+
+
+def _explain_record(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str | None, Explanation]:
+    """The same for a row that says itself what it is about."""
+    assert profile.records is not None
+    if row["input"] is None:
+        raise InputError(f"Run '{row['run_id']}' has no record of this: it is missing.")
+    texts = evalset.read_texts(context_files(commit), profile.records.texts)
+    batch = _record(commit, profile.records.keys, row)
+    prepared = profile.prepare(EvalSet((), (), (), (), texts), profile.read_params(commit.manifest["params"]))
+    return batch.column("output")[0].as_py(), profile.explain(prepared, batch)
+
+
+def _record(commit: Commit, keys: tuple[str, ...], row: dict[str, Any]) -> pa.RecordBatch:
+    """The one record of a score row, as it was read."""
+    if kept := commit.files("kept_outputs"):
+        query = (
+            "select output, g.* from (select output, unnest(given_by) as g from read_parquet($path)) "
+            "where g.input = $input and g.line = $line"
+        )
+        with duckdb.connect() as connection:
+            given = {"path": str(kept[0]), "input": row["input"], "line": row["line"]}
+            found = connection.sql(query, params=given).to_arrow_table()
+        return found.select(records_schema(keys).names).cast(records_schema(keys)).to_batches()[0]
+    file = _outputs(commit, row["input"])
+    ingest = RecordIngest([file], keys)
+    for block in readers.read_blocks(file, np.array([row["line"]])):
+        if (at := np.flatnonzero(block.lines == row["line"])).size:
+            return ingest.record_batch(file, row["input"], block).slice(int(at[0]), 1)
+    raise InputError(f"{file.name} has no line {row['line']} any more.")
 
 
 def _answer(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -166,7 +223,7 @@ def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dic
         return {row["question_id"]: _kept_answer(kept[0], row) for row in answered}
     found: dict[str, tuple[str | None, str | None]] = {}
     for number in sorted({row["input"] for row in answered}):
-        file = _unchanged(commit.manifest["inputs"][number])
+        file = _outputs(commit, number)
         wanted = {row["line"]: row["question_id"] for row in answered if row["input"] == number}
         for block in readers.read_blocks(file, np.array(sorted(wanted))):
             outputs, chunks = readers.read_output(block, profile.output_fields), block.field(CHUNKS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ class RunSummary:
     metrics: list[dict[str, Any]]
     fail_reasons: list[dict[str, Any]]
     tallies: list[dict[str, Any]]
+    views: dict[str, list[dict[str, Any]]]  # what views of the profile's own say of the run
+    groups: list[dict[str, Any]]  # the same run by type, category and whatever else its profile names
 
     def as_dict(self) -> dict[str, Any]:
         """One object with everything, unrounded."""
@@ -42,6 +44,8 @@ class RunSummary:
             "metrics": {row["metric"]: {k: v for k, v in row.items() if k != "metric"} for row in self.metrics},
             "fail_reasons": {row["fail_reason"]: row["n"] for row in self.fail_reasons},
             "tallies": self.tallies,
+            **self.views,
+            **({"groups": self.groups} if self.groups else {}),
         }
 
 
@@ -78,7 +82,9 @@ def matching_runs(
     return [Run(row) for row in rows]
 
 
-def summarize(session: Session, run: Run, named: Mapping[str, tuple[str, str]]) -> RunSummary:
+def summarize(
+    session: Session, run: Run, named: Mapping[str, tuple[str, str]], views: Sequence[str] = ()
+) -> RunSummary:
     """The summary of a run; `named` are the profile's own names for statistics of metrics."""
     metrics = session.rows(
         f"select * exclude (run_id, profile, eval_set) from run_summary where {_OF_RUN} order by metric", run.key
@@ -89,7 +95,7 @@ def summarize(session: Session, run: Run, named: Mapping[str, tuple[str, str]]) 
         "answered_count": run.record["answered_count"],
     }
     for name, (metric, stat) in named.items():
-        summary[name] = by_name[metric][stat]
+        summary[name] = _statistic(by_name[metric], stat)
     summary |= repeat_summary(session, run.key, run.record["repeats"])
     return RunSummary(
         run,
@@ -101,7 +107,28 @@ def summarize(session: Session, run: Run, named: Mapping[str, tuple[str, str]]) 
             f"order by n desc, kind, got, expected limit {_MOST_TALLIES}",
             run.key,
         ),
+        {view: _rows_of(session, view, run) for view in views},
+        session.rows(
+            f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} order by grouping, value",
+            run.key,
+        ),
     )
+
+
+def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
+    """The rows that a view has of a run."""
+    return session.rows(
+        f"select * exclude (run_id, eval_set) from {view} where run_id = $run_id and eval_set = $eval_set order by all",
+        {name: run.key[name] for name in ("run_id", "eval_set")},
+    )
+
+
+def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
+    """A statistic of a metric; percent is a hundred times the mean."""
+    if stat == "percent":
+        return None if row["mean"] is None else 100.0 * row["mean"]
+    value: float | int | None = row[stat]
+    return value
 
 
 def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
@@ -122,7 +149,7 @@ def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, s
         line = lines.setdefault(row["run_id"], {"run_id": row["run_id"], **dict.fromkeys(named), **counts})
         for name, (metric, stat) in named.items():
             if metric == row["metric"]:
-                line[name] = row[stat]
+                line[name] = _statistic(row, stat)
     first = next(iter(named))
     return sorted(
         lines.values(), key=lambda line: (-(line[first] if line[first] is not None else -1e300), line["run_id"])
@@ -182,3 +209,48 @@ def score_row(session: Session, run: Run, question: str, repeat: int) -> tuple[d
         raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
     place = {name: rows[0].pop(name) for name in ("stored_id", "input", "line")}
     return rows[0], place
+
+
+def record_row(
+    session: Session, run: Run, question: str, repeat: int, wanted: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same for a profile whose rows have more keys than their question; StoreError where they pick not just one."""
+    profile = run.record["profile"]
+    known = [row["column_name"] for row in session.rows(f"describe {profile}")]
+    for name in wanted:
+        if name not in known:
+            raise StoreError(did_you_mean(f"column of {profile}", name, known))
+    quoted = ('"' + name.replace('"', '""') + '"' for name in wanted)
+    picked = "".join(f" and s.{name} = $key{k}" for k, name in enumerate(quoted))
+    rows = session.rows(
+        f"""
+        select r.run_id, s.* exclude (run_id, commit), r.eval_set, r.stored_id
+        from stored_{profile} s
+        join current_runs r on r.commit = s.commit and r.stored_id = s.run_id
+        where r.run_id = $run_id and r.profile = $profile and r.eval_set = $eval_set
+          and s.question_id = $question and s.repeat = $repeat{picked}
+        order by s.input nulls last, s.line
+        """,
+        {
+            **run.key, "question": question, "repeat": repeat,
+            **{f"key{k}": value for k, value in enumerate(wanted.values())},
+        },
+    )  # fmt: skip
+    if len(rows) != 1:
+        asked = "".join(f", {name} {value}" for name, value in wanted.items())
+        raise StoreError(
+            f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
+            f"{asked}. Pick one with --key NAME=VALUE{_choices(rows)}."
+        )
+    place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
+    return {name: value for name, value in rows[0].items() if name in known}, place
+
+
+def _choices(rows: list[dict[str, Any]]) -> str:
+    """Columns whose values tell the rows apart, with some of the values."""
+    told = []
+    for name in rows[0] if rows else ():
+        values = list(dict.fromkeys(row[name] for row in rows if isinstance(row[name], str)))
+        if 1 < len(values) <= len(rows) and name not in ("verdict", "verdict_declared", "fail_reason", "target_key"):
+            told.append(f"{name} ({', '.join(values[:4])}{', …' if len(values) > 4 else ''})")
+    return f"; they differ in {', '.join(told[:4])}" if told else ""

@@ -32,7 +32,7 @@ class Scorer:
     @property
     def schema(self) -> pa.Schema:
         """Keys and the profile's columns."""
-        return pa.schema([*KEYS, *self.profile.schema])
+        return pa.schema([*KEYS, *self.profile.schema_for(self.params)])
 
 
 def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
@@ -44,7 +44,7 @@ def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
         profile.prepare(eval_set, params),
         pa.array(eval_set.ids, LARGE),
         pa.array(eval_set.datasets, LARGE),
-        pa.array(eval_set.weights, pa.float64()),
+        pa.array(profile.weights(eval_set), pa.float64()),
     )
 
 
@@ -58,6 +58,8 @@ class ScoredBatch:
 
 def score_batch(scorer: Scorer, batch: pa.RecordBatch) -> ScoredBatch:
     """The score rows of a batch. An answer that occurs many times for one question is scored once and spread."""
+    if scorer.profile.records is not None:
+        return ScoredBatch(_score_records(scorer, batch), TALLIES.empty_table())
     distinct, spread = _distinct(batch)
     repeated = len(distinct) < batch.num_rows * _WORTH_SPREADING
     scored = scorer.profile.score(scorer.prepared, batch.take(pa.array(distinct)) if repeated else batch)
@@ -72,6 +74,18 @@ def score_batch(scorer: Scorer, batch: pa.RecordBatch) -> ScoredBatch:
     scores = pa.RecordBatch.from_arrays([*keys, *own], schema=scorer.schema)
     rows = spread if repeated else np.arange(batch.num_rows, dtype=np.int32)
     return ScoredBatch(scores, _run_tallies(scored, batch.column("run_id"), rows))
+
+
+def _score_records(scorer: Scorer, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The score rows of records, whose question is what the profile found it to be."""
+    scored = scorer.profile.score(scorer.prepared, batch)
+    given = {
+        **scored.columns,
+        **{name: batch.column(name) for name in ("run_id", "repeat", "input", "line")},
+        "dataset": pa.nulls(batch.num_rows, LARGE),
+        "weight": pa.repeat(pa.scalar(1.0), batch.num_rows),
+    }
+    return pa.RecordBatch.from_arrays([given[name] for name in scorer.schema.names], schema=scorer.schema)
 
 
 def _distinct(batch: pa.RecordBatch) -> tuple[Ints, Ints]:

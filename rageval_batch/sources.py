@@ -46,6 +46,7 @@ class Source:
     size: int = -1
     sha256: str = ""
     table: pa.Table | None = None  # a frame given in memory in place of a file
+    members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
 
     def open(self) -> BinaryIO:
         """The decompressed bytes as a stream."""
@@ -59,12 +60,26 @@ class Source:
         if self.table is not None:
             content = _canonical(self.table)
             return replace(self, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        if self.members:
+            return self._measured_members()
         try:
             with open(self.path, "rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return replace(self, size=self.path.stat().st_size, sha256=digest)
         except OSError as error:
             raise unreadable(self.name, error) from error
+
+    def _measured_members(self) -> Source:
+        """Of a folder: the sizes of its files, and the hash of their names and hashes."""
+        digest, size = hashlib.sha256(), 0
+        for member in self.members:
+            try:
+                content = (self.path / member).read_bytes()
+            except OSError as error:
+                raise unreadable(str(self.path / member), error) from error
+            size += len(content)
+            digest.update(os.fsencode(member) + b"\0" + hashlib.sha256(content).digest())
+        return replace(self, size=size, sha256=digest.hexdigest())
 
 
 def frame_source(frame: Any, name: str) -> Source:
@@ -170,24 +185,56 @@ def _hidden(path: Path, root: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
-def sources(names: Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """All files that names, folders and globs stand for, once each, ordered by path whatever the order given."""
-    paths = {str(path): path for name in names for path in _expanded(os.fspath(name))}
-    return [source(paths[key]) for key in sorted(paths)]
+def sources(names: Iterable[str | os.PathLike[str]], whole_json: bool = False) -> list[Source]:
+    """All files that names, folders and globs stand for, once each, ordered by path whatever the order given.
+
+    `whole_json`: each .json file is a row, and those of one folder are one source.
+    """
+    paths: dict[str, Path] = {}
+    members: dict[Path, set[str]] = {}
+    for name in names:
+        for path in _expanded(os.fspath(name)):
+            if whole_json and path.name.lower().endswith(".json"):
+                root = Path(name) if Path(name).is_dir() else path.parent
+                members.setdefault(root, set()).add(path.relative_to(root).as_posix())
+            else:
+                paths[str(path)] = path
+    found = [source(path) for path in paths.values()]
+    found += [members_source(root, sorted(files)) for root, files in members.items()]
+    return sorted(found, key=lambda file: file.name)
+
+
+def members_source(root: Path, files: list[str]) -> Source:
+    """Files of a folder as one source, a row each; the run is called like the folder."""
+    for file in files:
+        if not (root / file).is_file():
+            raise InputError(f"There is no file {root / file}. Check the path; folders and globs work too.")
+    return Source(str(root), root, "texts", None, root.resolve().name or "outputs", members=tuple(files))
+
+
+def json_members(root: Path) -> list[str]:
+    """The .json files below a folder, as names inside it."""
+    found = (path for path in root.rglob("*") if path.name.lower().endswith(".json") and not _hidden(path, root))
+    return sorted(path.relative_to(root).as_posix() for path in found if path.is_file())
+
+
+def shown_name(name: str) -> str:
+    """A file's name as text; bytes that are not UTF-8 as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 @contextmanager
-def opened(names: Iterable[str]) -> Iterator[list[Source]]:
+def opened(names: Iterable[str], whole_json: bool = False) -> Iterator[list[Source]]:
     """The sources of a command line; stdin is JSONL and lies in a temporary file while they are used."""
     plain = [name for name in names if name != STDIN]
     if STDIN not in names:
-        yield sources(plain)
+        yield sources(plain, whole_json)
         return
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
         spool = Path(folder) / "stdin.jsonl"
         with spool.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
-        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(plain)]
+        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(plain, whole_json)]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from rageval_batch import assemble, evalset
 from rageval_batch.errors import InputError
-from rageval_batch.ingest import Ingest, Ingested
+from rageval_batch.ingest import Ingest, Ingested, RecordIngest, records_schema
 from rageval_batch.profile import Profile, canonical_json, params_sha256
 from rageval_batch.provenance import Given
 from rageval_batch.scoring import in_order, missing_rows, score_batch, scorer
@@ -123,7 +123,8 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
     if (done := _finished(store, identity.job)) is not None:
         return already(done)
     with store.staging(identity.job[:24]) as staging:
-        sweep = _Sweep(job, identity, staging, threads or os.cpu_count() or 1)
+        kind = _Sweep if job.profile.records is None else _RecordSweep
+        sweep = kind(job, identity, staging, threads or os.cpu_count() or 1)
         outcome = sweep.run(store, progress)
         staging.clear()
     return outcome
@@ -168,7 +169,7 @@ class _Sweep:
         eval_set, run_contexts = self._eval_set()
         self.scorer = scorer(self.job.profile, self.job.params, eval_set)
         self.run_contexts = run_contexts
-        self.ingest = Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
+        self.ingest = self._ingest(eval_set)
         size = sum(file.size for file in self.job.outputs)
         for part in in_order(self._part, self._numbered_blocks(), self.threads):
             self._note(part)
@@ -177,11 +178,11 @@ class _Sweep:
         if self.scored == 0:
             raise self._nothing_usable()
         start = time.process_time()
-        answered = self.ingest.answered()
-        missing = sum(int((~flags).sum()) for flags in answered.values())
-        counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
         with self.staging.assembling() as ready:
-            files = self._assemble(ready, answered, eval_set)
+            answered = self._answered(ready)
+            missing = sum(int((~flags).sum()) for flags in answered.values())
+            counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
+            files = self._assemble(ready, answered)
         manifest = self._manifest(answered, counts, files)
         self.timing.write += time.process_time() - start
         again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
@@ -193,6 +194,13 @@ class _Sweep:
         if not self.job.contexts:
             return eval_set, None
         return evalset.with_contexts(eval_set, self.job.contexts, self.staging.path)
+
+    def _ingest(self, eval_set: EvalSet) -> Ingest:
+        return Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
+
+    def _answered(self, ready: Path) -> dict[str, Flags]:
+        """For every run, which of the questions it should answer have an answer."""
+        return self.ingest.answered()
 
     def _nothing_usable(self) -> InputError:
         names = ", ".join(file.name for file in self.job.outputs[:3])
@@ -231,7 +239,8 @@ class _Sweep:
             if block.rejects.num_rows:
                 self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
             if self.job.keep_inputs:
-                self._keep(_part_name("answers", number), [self._answers(batch)], KEPT)
+                kept = self._answers(batch)
+                self._keep(_part_name("answers", number), [kept], kept.schema)
             with self.staging.writing(done.name) as path:
                 path.touch()
         return number, block, time.thread_time() - start, found
@@ -266,12 +275,15 @@ class _Sweep:
 
     # --- the commit ---------------------------------------------------------------------------------------------
 
-    def _assemble(self, ready: Path, answered: dict[str, Flags], eval_set: EvalSet) -> dict[str, list[str]]:
-        profile = self.job.profile.name
+    def _write_scores(self, ready: Path, answered: dict[str, Flags]) -> None:
         assemble.write_parquet(
             self._all_scores(answered), self.scorer.schema,
-            "from rows order by run_id, question_id, repeat", ready / f"{profile}.parquet",
+            "from rows order by run_id, question_id, repeat", ready / f"{self.job.profile.name}.parquet",
         )  # fmt: skip
+
+    def _assemble(self, ready: Path, answered: dict[str, Flags]) -> dict[str, list[str]]:
+        profile = self.job.profile.name
+        self._write_scores(ready, answered)
         assemble.write_parquet(
             self._rows("tallies"), TALLIES,
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
@@ -280,7 +292,7 @@ class _Sweep:
         assemble.write_parquet(
             self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
         )
-        pq.write_table(self._runs(answered, len(eval_set)), ready / "runs.parquet", compression="zstd")
+        pq.write_table(self._runs(answered), ready / "runs.parquet", compression="zstd")
         return {
             "scores": [f"{profile}.parquet"],
             "tallies": ["tallies.parquet"],
@@ -291,13 +303,7 @@ class _Sweep:
 
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
-        assemble.write_parquet(
-            self._rows("answers"), KEPT,
-            "select question_id, output, chunks, "
-            "list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
-            "from rows group by all order by question_id, output, chunks",
-            ready / "kept_outputs.parquet",
-        )  # fmt: skip
+        self._keep_outputs(ready / "kept_outputs.parquet")
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
             kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
@@ -308,6 +314,15 @@ class _Sweep:
                     pq.write_table(file.table, ready / name)
         return kept
 
+    def _keep_outputs(self, target: Path) -> None:
+        assemble.write_parquet(
+            self._rows("answers"), KEPT,
+            "select question_id, output, chunks, "
+            "list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
+            "from rows group by all order by question_id, output, chunks",
+            target,
+        )  # fmt: skip
+
     def _all_scores(self, answered: dict[str, Flags]) -> Iterator[pa.RecordBatch]:
         yield from self._rows("scores")
         for run_id, flags in answered.items():
@@ -315,8 +330,8 @@ class _Sweep:
             if len(holes):
                 yield from missing_rows(self.scorer, run_id, holes).to_batches()
 
-    def _runs(self, answered: dict[str, Flags], questions: int) -> pa.Table:
-        columns = self.ingest.metadata()
+    def _runs(self, answered: dict[str, Flags]) -> pa.Table:
+        columns = self._run_columns()
         repeats = self.ingest.repeats()
         rows = []
         for run_id, flags in sorted(answered.items()):
@@ -335,14 +350,19 @@ class _Sweep:
                     "params_sha256": self.identity.params_sha256,
                     "signature": self._signature(),
                     "version": __version__,
-                    "question_count": questions,
-                    "answered_count": int(flags.sum()),
-                    "repeats": repeats[run_id],
+                    **self._run_counts(run_id, flags, repeats[run_id]),
                     **{name: meta.get(name) for name in PROVENANCE},
                     "meta": sorted((k, v) for k, v in meta.items() if k not in PROVENANCE),
                 }
             )
         return pa.Table.from_pylist(rows, schema=RUNS)
+
+    def _run_columns(self) -> dict[str, dict[str, str]]:
+        """What the rows of every run say of it."""
+        return self.ingest.metadata()
+
+    def _run_counts(self, run_id: str, flags: Flags, repeats: int) -> dict[str, int | None]:
+        return {"question_count": len(flags), "answered_count": int(flags.sum()), "repeats": repeats}
 
     def _signature(self) -> str:
         """Everything that could change a score, readable."""
@@ -387,6 +407,58 @@ class _Sweep:
         }
 
 
+class _RecordSweep(_Sweep):
+    """The same for rows that name themselves what they are about: what is missing shows when all have been read."""
+
+    def __init__(self, job: Job, identity: _Identity, staging: Staging, threads: int) -> None:
+        super().__init__(job, identity, staging, threads)
+        assert job.profile.records is not None
+        self.records = job.profile.records
+        self.log: dict[str, dict[str, Any]] = {}
+
+    def _eval_set(self) -> tuple[EvalSet, evalset.RunContexts | None]:
+        texts = evalset.read_texts(self.job.contexts, self.records.texts)
+        self.listed = self.records.read_list(evalset.read_rows(self.job.questions, self.records.listed, "sample"))
+        return EvalSet((), (), (), (), texts), None
+
+    def _ingest(self, eval_set: EvalSet) -> Ingest:
+        return RecordIngest(self.job.outputs, self.records.keys, self.job.runs)
+
+    def _answers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch
+
+    def _answered(self, ready: Path) -> dict[str, Flags]:
+        logged = assemble.write_settled(
+            [self.staging.path / _part_name("scores", number) for number in range(self.parts)],
+            self.scorer.schema, self.listed, self.records.settle, self.records.log, self.records.order,
+            ready / f"{self.job.profile.name}.parquet",
+        )  # fmt: skip
+        self.log = {row["run_id"]: row for row in logged}
+        return {
+            run_id: np.arange(row["question_count"] or row["answered_count"]) < row["answered_count"]
+            for run_id, row in self.log.items()
+        }
+
+    def _write_scores(self, ready: Path, answered: dict[str, Flags]) -> None:
+        """They were written when it was seen what is missing."""
+
+    def _keep_outputs(self, target: Path) -> None:
+        names = (name for name in records_schema(self.records.keys).names if name != "output")
+        given = ", ".join(f"{name}: {name}" for name in names)
+        assemble.write_parquet(
+            self._rows("answers"), records_schema(self.records.keys),
+            f"select output, list({{{given}}} order by input, line) as given_by from rows group by output order by 1",
+            target,
+        )  # fmt: skip
+
+    def _run_counts(self, run_id: str, flags: Flags, repeats: int) -> dict[str, int | None]:
+        return {name: self.log[run_id][name] for name in ("question_count", "answered_count", "repeats")}
+
+    def _run_columns(self) -> dict[str, dict[str, str]]:
+        given = super()._run_columns()
+        return {run_id: dict(row["meta"] or []) | given.get(run_id, {}) for run_id, row in self.log.items()}
+
+
 def _part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:06d}"
 
@@ -398,4 +470,5 @@ def _kept_name(file: Source) -> str:
 def _reference(file: Source) -> dict[str, Any]:
     """A file as the store remembers it."""
     path = str(file.path.resolve()) if file.table is None else None
-    return {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
+    given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
+    return {**given, "folder": True} if file.members else given

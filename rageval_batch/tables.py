@@ -18,6 +18,7 @@ EXPECTED = ("expected", "reference", "expected_output")
 RUN_ID = ("run_id",)
 REPEAT = ("repeat",)
 SOURCE_PATH = ("source_path", "source", "file")
+FILE = ("file",)
 CHUNK_TEXT = ("text", "content", "page_content")
 FIELDS = (RUN_ID, QUESTION_ID, REPEAT, OUTPUT, CHUNKS, SOURCE_PATH, CHUNK_TEXT)  # what readers look for in a row
 
@@ -30,6 +31,18 @@ BATCH = pa.schema(
         ("line", pa.int64()),
         ("output", LARGE),
         ("chunks", LARGE),  # JSON array of the chunks retrieved for this very row; null: those of the question
+    ]
+)
+
+# What rows that name themselves what they are about have in a batch, before their own keys.
+RECORDS = pa.schema(
+    [
+        ("run_id", LARGE),
+        ("repeat", pa.int32()),
+        ("input", pa.int32()),
+        ("line", pa.int64()),
+        ("output", LARGE),
+        ("file", LARGE),
     ]
 )
 
@@ -83,9 +96,14 @@ class EvalSet:
     datasets: tuple[str | None, ...]
     weights: tuple[float, ...]
     chunks: dict[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
+    headers: tuple[dict[str, Any], ...] = ()  # what each question's file says beside its questions
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def header(self, index: int) -> dict[str, Any]:
+        """What the file of a question says beside its questions."""
+        return self.headers[index] if self.headers else {}
 
 
 def first_of(row: dict[str, Any], names: tuple[str, ...]) -> Any:

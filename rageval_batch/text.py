@@ -23,20 +23,21 @@ _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,}")
 _HAN_RUN = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf]+")
 
 
-def _nfkc(text: str) -> str:
+def nfkc(text: str) -> str:
+    """NFKC, as Python does it."""
     return unicodedata.normalize("NFKC", text)
 
 
 def nfkc_casefold(text: str) -> str:
     """NFKC, then casefold, as Python does them."""
-    return _nfkc(text).casefold()
+    return nfkc(text).casefold()
 
 
 def unicode_form(column: Strings, form: str) -> Strings:
     """A column in one of UNICODE_FORMS, each distinct string worked out once."""
     if form == "none":
         return column
-    return map_distinct(column, _nfkc if form == "nfkc" else nfkc_casefold)
+    return map_distinct(column, nfkc if form == "nfkc" else nfkc_casefold)
 
 
 def map_distinct(column: Strings, change: Callable[[str], str]) -> Strings:

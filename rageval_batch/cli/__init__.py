@@ -29,6 +29,7 @@ COMMANDS = {
     "profiles": "profiles",
     "benchmark": "benchmark",
     "subset": "subset",
+    "check": "check",
     "bench": "bench",
 }
 

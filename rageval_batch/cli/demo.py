@@ -35,9 +35,15 @@ def _demo(store: Path) -> None:
         "score", str(samples / "outputs"), "-p", "eval_json_v2", "-q", str(samples / "questions.json"),
         "-c", str(samples / "contexts.jsonl"), "--prompt", str(samples / "prompt.md"), "--store", str(store),
     )  # fmt: skip
+    legal = samples_folder() / "legal_rag"
+    files = [
+        word for name in ("fact_exact", "evidence_set", "conflict_gap") for word in ("-q", str(legal / f"{name}.json"))
+    ]
+    _call("score", str(legal / "outputs"), "-p", "legal_rag", *files, "--store", str(store))
     for words in (
         ("show", "adapter-format"),
         ("explain", "adapter-weak", "tc-03"),
+        ("explain", "inventing", "gap_001"),
         ("sql", "select run_id, fail_reason, n from fail_reasons order by n desc, run_id, fail_reason limit 6"),
         ("sql", "select question_id, mean, usual_failure from question_difficulty order by mean limit 5"),
     ):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rageval_batch.cli.options import emit, output_options, picking_options, store_option
+from rageval_batch.cli.options import emit, output_options, pairs, picking_options, store_option
 from rageval_batch.errors import InputError
 
 
@@ -15,6 +15,7 @@ from rageval_batch.errors import InputError
 @click.argument("run")
 @click.argument("question")
 @click.option("--repeat", type=int, default=0, show_default=True, help="Which repeat of the question.")
+@click.option("--key", "keys", multiple=True, metavar="K=V", help="Which row of the question, e.g. judge_model=NAME.")
 @store_option
 @picking_options
 @output_options("table", "json", "md")
@@ -22,6 +23,7 @@ def explain(
     run: str,
     question: str,
     repeat: int,
+    keys: tuple[str, ...],
     store: str,
     profile_name: str | None,
     eval_set: str | None,
@@ -39,13 +41,18 @@ def explain(
     from rageval_batch.profiles import get_profile
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.show import explain_text
-    from rageval_batch.results import find_run, score_row
+    from rageval_batch.results import find_run, record_row, score_row
 
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
-        row, place = score_row(session, found, question, repeat)
+        profile = get_profile(found.record["profile"])
+        if profile.records is None and keys:
+            raise InputError(f"Rows of {profile.name} are known by question and repeat alone. Leave --key out.")
+        if profile.records is None:
+            row, place = score_row(session, found, question, repeat)
+        else:
+            row, place = record_row(session, found, question, repeat, pairs(keys, "--key"))
         commit = next(commit for commit in session.commits if commit.id == found.record["commit"])
-    profile = get_profile(found.record["profile"])
     output = explanation = said = None
     try:
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:

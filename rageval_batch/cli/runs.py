@@ -52,5 +52,6 @@ def show(run: str, store: str, profile_name: str | None, eval_set: str | None, f
 
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
-        summary = summarize(session, found, get_profile(found.record["profile"]).summary)
-    emit(json_line(summary.as_dict()) if form == "json" else show_text(summary, form), target)
+        profile = get_profile(found.record["profile"])
+        summary = summarize(session, found, profile.summary, tuple(profile.shown_views))
+    emit(json_line(summary.as_dict()) if form == "json" else show_text(summary, form, profile.shown_views), target)

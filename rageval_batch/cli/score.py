@@ -30,7 +30,7 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
 @click.option("-p", "--profile", "profile_name", required=True, help="How to score; see rageval profiles.")
-@click.option("-q", "--questions", multiple=True, required=True, help="Question file of the eval set.")
+@click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
 @store_option
 @click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter of the profile.")
@@ -40,6 +40,7 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
 @click.option("--source", "document", help="The document that answers were drawn from: its hash goes into the record.")
 @click.option("--keep-inputs", is_flag=True, help="Keep a copy of answers, questions and contexts in the store.")
+@click.option("--archive", metavar="DIR", help="Also write every judgement to DIR, valid ones apart (judge_protocol).")
 @click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
 @output_options(*_FORMATS)
 def score(
@@ -55,6 +56,7 @@ def score(
     prompt: str | None,
     document: str | None,
     keep_inputs: bool,
+    archive: str | None,
     strict: bool,
     form: str,
     target: str | None,
@@ -68,6 +70,7 @@ def score(
       rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
     """
     from rageval_batch import provenance, sources
+    from rageval_batch.archive import write_archive
     from rageval_batch.profiles import get_profile
     from rageval_batch.store import Store
     from rageval_batch.sweep import Job
@@ -79,8 +82,13 @@ def score(
         provenance.read_run_meta(run_meta_file) if run_meta_file else {},
         provenance.read_prompt(prompt) if prompt else {},
     )
+    records = profile.records
+    if records is None and not questions:
+        raise InputError(f"Profile {profile.name} needs the questions of the eval set: add -q FILE.")
+    if archive is not None and (records is None or records.archive is None):
+        raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
     place = Store(store)
-    with sources.opened(outputs) as files:
+    with sources.opened(outputs, records is not None and records.whole_files) as files:
         job = Job(
             profile,
             params,
@@ -92,6 +100,8 @@ def score(
             keep_inputs,
         )
         outcome = _run(job, place)
+        if archive is not None:
+            say(write_archive(outcome.commit, profile, files, Path(archive)))
     _report(place, [outcome], form, target)
     if strict and outcome.counts.rejected_rows:
         say(f"--strict: {outcome.counts.rejected_rows:,} rows were rejected; see rageval sql 'from rejects'.")

@@ -19,8 +19,8 @@ def sql(query: str, store: str, form: str, target: str | None) -> None:
     """Ask a store in SQL: all views and macros, and the scorer's own functions.
 
     Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
-    tallies, gate_results, commits, repeat_scores, and one a profile. Functions: bigram_jaccard, soft_match, squash,
-    keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand).
+    tallies, gate_results, commits, repeat_scores, judge_*, and one a profile. Functions: bigram_jaccard, soft_match,
+    squash, keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand).
 
     \b
     Example:

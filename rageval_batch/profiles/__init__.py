@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.profile import Profile
-from rageval_batch.profiles import claim_evidence, eval_json_v2, include_rate
+from rageval_batch.profiles import claim_evidence, eval_json_v2, include_rate, judge_protocol, legal_rag
 
 PROFILES: dict[str, Profile] = {
-    profile.name: profile for profile in (eval_json_v2.PROFILE, include_rate.PROFILE, claim_evidence.PROFILE)
+    profile.name: profile
+    for profile in (
+        eval_json_v2.PROFILE,
+        include_rate.PROFILE,
+        claim_evidence.PROFILE,
+        judge_protocol.PROFILE,
+        legal_rag.PROFILE,
+    )
 }
 
 

@@ -117,6 +117,29 @@ GATES = (
 )
 
 
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_EXAMPLE = {
+    **{name: {"type": "string"} for name in (*CLASSES, "original_evidence")},
+    **dict.fromkeys(LISTS, _TEXTS),
+}
+_EXPECTED = {
+    "type": "object",
+    "properties": {
+        "answer_example": {"type": "object", "properties": _EXAMPLE},
+        "source_map": {"type": "array"},
+        **_EXAMPLE,
+    },
+    "anyOf": [{"required": [name]} for name in ("answer_example", *FIELDS)],
+    "description": "answer_example, an object with the expected fields",
+}
+QUESTION_SCHEMA = {
+    "type": "object",
+    "properties": {**dict.fromkeys(EXPECTED, _EXPECTED), "question": {"type": "string"}},
+    "anyOf": [{"required": [name]} for name in EXPECTED],
+    "description": "expected.answer_example",
+}
+
+
 @dataclass(frozen=True)
 class Items:
     """Items of lists as squashed code points, none of them empty, and the range that each list has of them."""
@@ -551,4 +574,6 @@ PROFILE = Profile(
     headline=("eval_score_avg", "schema_pass_rate"),
     tallies={**{name: f"wrong {name}" for name in CLASSES}, "ungrounded": "refs that do not hold"},
     provenance=("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version"),
+    question_schema=QUESTION_SCHEMA,
+    question_marks=("expected.answer_example", *(f"expected.{name}" for name in FIELDS)),
 )

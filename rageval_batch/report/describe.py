@@ -48,7 +48,15 @@ def as_dict(profile: Profile) -> dict[str, Any]:
 
 
 def _type(name: str) -> str:
+    if name.startswith(("list<", "large_list<")):
+        return "list of texts"
+    if name in ("int8", "int64"):
+        return "whole number"
     return {"large_string": "text", "double": "number", "int32": "whole number", "bool": "yes/no"}.get(name, name)
+
+
+def _brief(value: Any) -> str:
+    return str(value.get("name", "a table") if isinstance(value, dict) else value)
 
 
 def _null(counts_as: float | None) -> str:
@@ -64,7 +72,7 @@ def _listed(rows: list[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
         name, *values = [value for key, value in row.items() if key != "what"]
-        lines.append(f"{name:<32}" + "  ".join(str(value) for value in values if value is not None))
+        lines.append(f"{name:<32}" + "  ".join(_brief(value) for value in values if value is not None))
         if row.get("what"):
             lines += textwrap.wrap(row["what"], screen_width() - 4, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(line.rstrip() for line in lines)

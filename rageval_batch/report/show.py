@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from rageval_batch.profile import Explanation
@@ -14,6 +15,7 @@ _RECORD = (
     "run_id", "profile", "eval_set", "commit", "created_at", "signature", "params_sha256", "questions_sha256",
     "contexts_sha256", "source_sha256", "prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id",
 )  # fmt: skip
+_GROUP = ("grouping", "value", "total_tests", "passed_tests", "pass_rate", "mean")
 _METRIC = ("metric", "mean", "n_scored", "n_total", "std", "p50", "max")
 
 
@@ -26,8 +28,8 @@ def _pairs(values: dict[str, Any], form: str) -> str:
     )
 
 
-def show_text(summary: RunSummary, form: str) -> str:
-    """A run as a table or as Markdown."""
+def show_text(summary: RunSummary, form: str, shown_views: Mapping[str, tuple[str, ...]] | None = None) -> str:
+    """A run as a table or as Markdown; of views of its profile's own, these columns."""
     record = summary.run.record
     parts = [
         _pairs({name: record[name] for name in _RECORD} | dict(record["meta"]), form),
@@ -36,8 +38,13 @@ def show_text(summary: RunSummary, form: str) -> str:
         titled("metrics", form),
         render(summary.metrics, _METRIC, form),
     ]
+    if summary.groups:
+        parts += [titled("by group", form), render(summary.groups, _GROUP, form)]
     if summary.fail_reasons:
         parts += [titled("failures", form), render(summary.fail_reasons, ("fail_reason", "n", "share"), form)]
+    for name, columns in (shown_views or {}).items():
+        if rows := summary.views[name]:
+            parts += [titled(name, form), render(rows, columns, form)]
     if summary.tallies:
         parts += [titled("most often wrong", form), render(summary.tallies, ("kind", "got", "expected", "n"), form)]
     return "\n\n".join(parts)

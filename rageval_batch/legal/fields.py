@@ -1,0 +1,126 @@
+"""Single JSON values as they are compared: texts, numbers, dates, booleans, pages, labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from rageval_batch.kernels.json import FALSE, NULL, NUMBER, STRING, TRUE
+from rageval_batch.values import Reader, fold
+
+_SANE_EXPONENT = 20_000
+_PAGE = re.compile("[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Absurd:
+    """A JSON number of a size that nobody writes: it has a text and no value."""
+
+    raw: str
+
+
+def decode(kind: int, text: str) -> Any:
+    """The value of a node of a JSON tape: numbers exact, the rest as Python has it; nothing where it is too deep."""
+    if kind == STRING:
+        return text
+    if kind == NUMBER:
+        return _number(text)
+    if kind in (TRUE, FALSE):
+        return kind == TRUE
+    if kind == NULL:
+        return None
+    try:
+        return json.loads(text, parse_int=_number, parse_float=_number)
+    except RecursionError:
+        return None
+
+
+def _number(raw: str) -> Decimal | Absurd:
+    try:
+        value = Decimal(raw)
+    except InvalidOperation:
+        return Absurd(raw)
+    return value if abs(value.adjusted()) <= _SANE_EXPONENT else Absurd(raw)
+
+
+def as_text(value: Any) -> str:
+    """A string as it is, nothing as "", anything else as its JSON text, numbers in plain decimals."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return _json_text(value)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _json_text(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, Absurd):
+        return value.raw
+    if isinstance(value, list):
+        return f"[{', '.join(map(_json_text, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_json_text(name)}: {_json_text(part)}" for name, part in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list as it is, nothing as an empty one, anything else as the only entry."""
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def as_number(reader: Reader, value: Any) -> Decimal | None:
+    """A number, or the only one that a text has; None for anything else."""
+    if isinstance(value, Decimal):
+        return value
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return Decimal(value)
+    if isinstance(value, float):
+        number = Decimal(repr(value))
+        return number if number.is_finite() else None
+    if isinstance(value, str):
+        distinct = {number.value for number in reader.read(value).numbers}
+        return distinct.pop() if len(distinct) == 1 else None
+    return None
+
+
+def as_date(reader: Reader, value: Any) -> str | None:
+    """The only date that a text has, as ISO."""
+    distinct = {date.iso for date in reader.read(as_text(value)).dates}
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def as_boolean(reader: Reader, value: Any) -> bool | None:
+    """A boolean, or the first that a text has."""
+    if isinstance(value, bool):
+        return value
+    found = reader.read(as_text(value)).boolean
+    return found.value if found else None
+
+
+def as_page(reader: Reader, value: Any) -> str | None:
+    """A page as it is compared: 2, 2.0, "2", "第2页" and "p. 2" are one page."""
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, int | float | Decimal):
+        number = as_number(reader, value)
+        if number is None:
+            return None
+        return f"{number.to_integral_value() if number == number.to_integral_value() else number:f}"
+    text = fold(as_text(value))
+    if cited := reader.read(text).citations:
+        return str(cited[0].page)
+    return str(int(text)) if _PAGE.fullmatch(text) else text or None
+
+
+def as_label(value: Any) -> str | None:
+    """A section or speaker as it is compared."""
+    return None if value is None else fold(as_text(value)) or None

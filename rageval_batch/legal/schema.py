@@ -1,0 +1,158 @@
+"""The JSON Schema of `legal_rag` questions, beside the names that scoring reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rageval_batch.legal.questions import NAMES, PENALTIES, TYPES
+from rageval_batch.tables import QUESTION
+
+Schema = dict[str, Any]
+
+_ISO_DATE: Schema = {
+    "type": "string",
+    "pattern": "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$",
+    "description": "a date YYYY-MM-DD",
+}
+_TEXT: Schema = {"type": "string", "pattern": "[^\\s]", "description": "a text that is not blank"}
+_SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+_FLAG: Schema = {"type": "boolean"}
+_PAGE: Schema = {"type": ["integer", "string"]}
+
+_EXPECTED_TYPES: dict[str, Schema] = {
+    "amount_total": {"type": "number"},
+    "amount_breakdown": {
+        "type": "array",
+        "items": {
+            "type": ["number", "object"],
+            "properties": {"amount": {"type": "number"}},
+            "required": ["amount"],
+        },
+    },
+    "date": _ISO_DATE,
+    "date_range": {
+        "type": "object",
+        "properties": {"start": _ISO_DATE, "end": _ISO_DATE},
+        "anyOf": [{"required": ["start"]}, {"required": ["end"]}],
+        "description": "an object with start, end or both",
+    },
+    "count": {"type": "integer"},
+    "text_answer": _TEXT,
+    "boolean_answer": _FLAG,
+    "entity": _TEXT,
+}
+assert set(_EXPECTED_TYPES) == set(NAMES)
+
+# What may stand in the question, in `expected` or in `scoring`.
+_SETTINGS: dict[str, Schema] = {
+    "numeric_exact": _FLAG,
+    "date_exact": _FLAG,
+    "citation_required": _FLAG,
+    "should_abstain": _FLAG,
+    "required_quote": _TEXT,
+    "additional_quotes": {"type": "array", "items": _TEXT},
+    "hallucination_penalty": {"enum": list(PENALTIES)},
+    "key_points": {"type": "array", "items": _TEXT},
+    "evidence_count_min": {"type": "integer", "minimum": 0},
+    "evidence_recall_min": _SHARE,
+    "evidence_precision_min": _SHARE,
+    "weight": {"type": "number", "minimum": 0},
+}
+
+_REQUIRED_EVIDENCE: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["page", "must_include"],
+        "properties": {
+            "page": _PAGE,
+            "must_include": _TEXT,
+            "section": {"type": "string"},
+            "speaker": {"type": "string"},
+            "is_critical": _FLAG,
+        },
+    },
+}
+
+_OF_TYPE: dict[str, Schema] = {
+    "fact_exact": {
+        "required": ["expected"],
+        "properties": {
+            "expected": {
+                "anyOf": [{"required": [name]} for name in NAMES],
+                "description": f"one or more of {', '.join(NAMES)}",
+            }
+        },
+    },
+    "evidence_set": {
+        "anyOf": [
+            {"required": ["required_evidence"]},
+            {"required": ["key_points"]},
+            {"required": ["expected"], "properties": {"expected": {"required": ["key_points"]}}},
+        ],
+        "description": "required_evidence or expected.key_points",
+    },
+    "conflict_gap": {},
+}
+
+QUESTION_SCHEMA: Schema = {
+    "type": "object",
+    "anyOf": [{"required": [name]} for name in QUESTION],
+    "description": f"the question's text: {', '.join(QUESTION)}",
+    "properties": {
+        "type": {"enum": list(TYPES)},
+        **dict.fromkeys(QUESTION, _TEXT),
+        "expected": {"type": "object", "properties": {**_EXPECTED_TYPES, **_SETTINGS}},
+        "required_evidence": _REQUIRED_EVIDENCE,
+        "scoring": {"type": "object", "properties": _SETTINGS},
+        **_SETTINGS,
+        "evidence_location": {
+            "type": "object",
+            "properties": {"page": _PAGE, "lines": {"type": ["string", "integer"]}},
+        },
+        "expected_behavior": {"type": "string"},
+        "metadata": {
+            "type": "object",
+            "properties": {
+                "difficulty": {"type": "string"},
+                "category": {"type": "string"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "notes": {"type": "string"},
+            },
+        },
+    },
+    "allOf": [
+        {"if": {"required": ["type"], "properties": {"type": {"const": name}}}, "then": rules}
+        for name, rules in _OF_TYPE.items()
+        if rules
+    ],
+}
+
+# What stands around the questions. Its type holds for questions that name none.
+HEADER: Schema = {
+    "type": "object",
+    "properties": {
+        "benchmark_type": {"enum": list(TYPES)},
+        "description": {"type": "string"},
+        "document": {"type": "string"},
+        "evaluation_criteria": {"type": "object"},
+    },
+    "if": {"not": {"required": ["benchmark_type"]}},
+    "then": {"properties": {"questions": {"items": {"required": ["type"]}}}},
+    "allOf": [
+        {
+            "if": {"required": ["benchmark_type"], "properties": {"benchmark_type": {"const": name}}},
+            "then": {
+                "properties": {"questions": {"items": {"if": {"not": {"required": ["type"]}}, "then": rules}}},
+            },
+        }
+        for name, rules in _OF_TYPE.items()
+        if rules
+    ],
+}
+
+# Keys that tell a file of this profile from those of others.
+MARKS = (
+    "benchmark_type", "required_evidence", "should_abstain", "required_quote", "hallucination_penalty",
+    "expected.key_points", *(f"expected.{name}" for name in NAMES),
+)  # fmt: skip

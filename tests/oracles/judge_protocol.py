@@ -1,0 +1,533 @@
+"""The slow, obvious scorer of profile `judge_protocol` (page 40), a whole run at once, and its aggregates."""
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import fsum
+from typing import Any, TypeGuard
+
+from oracles.json_text import HugeNumber, classify
+from oracles.text import WHITE_SPACE, squash, strip
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+UNPARSABLE = "UNPARSABLE_OUTPUT"
+VIOLATION = "PROTOCOL_VIOLATION"
+COVERAGE = "INCOMPLETE_COVERAGE"
+REFUSAL = "JUDGE_REFUSAL_OR_EVASION"
+INCONSISTENT = "INTERNAL_INCONSISTENCY"
+FLAGS = (UNPARSABLE, VIOLATION, COVERAGE, REFUSAL, INCONSISTENT)
+WARNINGS = ("verdict_mismatch", "quote_long", "quote_not_found", "duplicate")
+
+SAMPLE = ("question_id", "prompt_variant", "target_model", "output_id")
+ASKED = ("judge_model", *SAMPLE, "method")  # what a column may say in place of meta
+NAMES = ("judge_model", "target_model")  # compared after NFKC, strip, casefold
+METHODS = ("cross_judge", "self_judge")
+VERDICTS = ("PASS", "PARTIAL", "FAIL")
+QUOTE_LIMIT = 60
+INT32 = 2**31
+
+# Every column that is not a dimension of the rubric.
+COLUMNS = (
+    "run_id", "judge_model", "question_id", "prompt_variant", "target_model", "output_id", "repeat",
+    "file", "method", "valid", "flags", "judge_flags", "warnings",
+    "overall_score", "overall_recomputed", "verdict_declared", "verdict", "evidence_count", "quotes_found",
+    "score", "fail_reason",
+)  # fmt: skip
+
+DEFAULT_RUBRIC: dict[str, Any] = {
+    "name": "judge_protocol",
+    "dimensions": ["FORMAT_COMPLIANCE", "INSTRUCTION_COMPLIANCE", "SEMANTIC_FIDELITY", "COMPLETENESS"],
+    "scale_top": 2,
+    "evidence_required": True,
+    "verdict": {
+        "fail_max": 3,
+        "pass_min": 7,
+        "pass_nonzero": ["FORMAT_COMPLIANCE", "INSTRUCTION_COMPLIANCE"],
+    },
+}
+
+REFUSAL_PHRASES = (
+    "无法评测", "无法评价", "无法评估", "拒绝评测", "拒绝评价", "不能评测", "我不能对", "我无法对",
+    "抱歉，我无法", "抱歉，我不能", "無法評測", "無法評估", "拒絕評測", "抱歉，我無法",
+    "i cannot evaluate", "i can't evaluate", "i am unable to evaluate", "i'm unable to evaluate",
+    "i cannot judge", "i can't judge", "i refuse to", "i won't evaluate", "i must decline",
+    "as an ai language model, i cannot", "sorry, but i can't", "sorry, i cannot", "i'm sorry, but i cannot",
+    "評価できません", "評価することはできません", "判定できません", "お答えできません", "評価を拒否",
+    "не могу оценить", "не могу оценивать", "отказываюсь оценивать", "не в состоянии оценить",
+    "извините, но я не могу",
+)  # fmt: skip
+
+
+def rubric_problems(rubric: dict[str, Any]) -> list[str]:
+    """What is wrong with a rubric, a sentence each; empty for a good one."""
+    problems = [f"unknown key '{key}'" for key in rubric if key not in DEFAULT_RUBRIC]
+    dimensions = rubric.get("dimensions")
+    if not isinstance(dimensions, list) or not dimensions or not all(isinstance(d, str) and d for d in dimensions):
+        return [*problems, "'dimensions' must be a list of one or more names"]
+    if len(set(dimensions)) < len(dimensions):
+        problems.append("'dimensions' names one twice")
+    problems += [f"dimension '{d}' has the name of another column" for d in dimensions if d in COLUMNS]
+    top = rubric.get("scale_top")
+    if not _is_int(top) or not 1 <= top <= 100:
+        return [*problems, "'scale_top' must be an integer from 1 to 100"]
+    if not isinstance(rubric.get("evidence_required", True), bool):
+        problems.append("'evidence_required' must be true or false")
+    verdict = rubric.get("verdict")
+    if not isinstance(verdict, dict):
+        return [*problems, "the table [verdict] is missing"]
+    problems += [f"unknown key 'verdict.{key}'" for key in verdict if key not in DEFAULT_RUBRIC["verdict"]]
+    low, high = verdict.get("fail_max"), verdict.get("pass_min")
+    if not _is_int(low) or not _is_int(high) or not -1 <= low < high <= len(dimensions) * top:
+        problems.append("verdict limits must be integers with -1 <= fail_max < pass_min <= dimensions x scale_top")
+    needed = verdict.get("pass_nonzero", [])
+    if not isinstance(needed, list) or any(d not in dimensions for d in needed):
+        problems.append("'verdict.pass_nonzero' must be a list of names out of 'dimensions'")
+    return problems
+
+
+def fold(name: str) -> str:
+    """A model's name for comparing: NFKC, strip, casefold."""
+    return strip(unicodedata.normalize("NFKC", name)).casefold()
+
+
+def quote_length(quote: str) -> int:
+    """Han characters and words together; a word is what they and white space leave, with a letter or digit."""
+    han = 0
+    rest = []
+    for char in quote:
+        if "\u4e00" <= char <= "\u9fff" or "\u3400" <= char <= "\u4dbf":
+            han += 1
+            rest.append(" ")
+        else:
+            rest.append(" " if char in WHITE_SPACE else char)
+    words = [word for word in "".join(rest).split(" ") if any(char.isalnum() for char in word)]
+    return han + len(words)
+
+
+def has_refusal(text: str, more: Iterable[str] = ()) -> bool:
+    """Whether a refusal phrase stands in the text, both after NFKC and casefold."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    phrases = [unicodedata.normalize("NFKC", phrase).casefold() for phrase in (*REFUSAL_PHRASES, *more)]
+    return any(phrase in folded for phrase in phrases if phrase)
+
+
+def verdict_of(overall: int, scores: dict[str, int], rubric: dict[str, Any]) -> str:
+    """The verdict that the scores make."""
+    limits = rubric["verdict"]
+    if overall <= limits["fail_max"]:
+        return "FAIL"
+    if overall >= limits["pass_min"] and all(scores[name] != 0 for name in limits.get("pass_nonzero", [])):
+        return "PASS"
+    return "PARTIAL"
+
+
+def score_run(
+    records: list[Row],
+    samples: list[Row] | None = None,
+    targets: dict[str, str] | None = None,
+    rubric: dict[str, Any] | None = None,
+    refusal_phrases: Sequence[str] = (),
+) -> list[Row]:
+    """A row a record, in their order, then a row for every sample that a judge has no record for."""
+    rubric = DEFAULT_RUBRIC if rubric is None else rubric
+    texts = [_text_of(record.get("output")) for record in records]
+    rows = [
+        _score_record(record, text, targets, rubric, refusal_phrases)
+        for record, text in zip(records, texts, strict=True)
+    ]
+    _flag_conflicts(rows, rubric)
+    for row in rows:
+        _finish(row, rubric)
+    _warn_duplicates(rows, texts)
+    return rows + _missing_rows(rows, samples, rubric)
+
+
+def _score_record(
+    record: Row, text: str, targets: dict[str, str] | None, rubric: dict[str, Any], phrases: Sequence[str]
+) -> Row:
+    """One judgement by itself: everything but what needs the other records."""
+    row = _empty_row(rubric)
+    row["run_id"] = _filled(record.get("run_id"))
+    repeat = record.get("repeat")
+    row["repeat"] = repeat if _is_int(repeat) and 0 <= repeat < 10**9 else 0
+    row["file"] = record.get("file")
+    for name in ASKED:
+        row[name] = _filled(record.get(name))
+    reason, parsed = classify(text)
+    if reason is not None:
+        row["flags"] = [UNPARSABLE, REFUSAL] if has_refusal(text, phrases) else [UNPARSABLE]
+        row["fail_reason"] = reason
+        return row
+
+    meta = parsed["meta"] if isinstance(parsed.get("meta"), dict) else {}
+    scores = {}
+    if isinstance(parsed.get("scores"), dict):
+        scores = parsed["scores"] = {name: _whole(value) for name, value in parsed["scores"].items()}
+    disagree = False
+    for name in ASKED:
+        said = _filled(meta.get(name)) if isinstance(meta.get(name), str) else None
+        if row[name] is None:
+            row[name] = said
+        elif said is not None:
+            same = fold(said) == fold(row[name]) if name in NAMES else said == row[name]
+            disagree = disagree or not same
+
+    dimensions = rubric["dimensions"]
+    for name in (*dimensions, "overall_score"):
+        value = scores.get(name)
+        row[name] = value if _is_int(value) and -INT32 <= value < INT32 else None
+    if all(row[name] is not None for name in dimensions):
+        row["overall_recomputed"] = sum(row[name] for name in dimensions)
+        row["verdict"] = verdict_of(row["overall_recomputed"], {name: row[name] for name in dimensions}, rubric)
+    row["verdict_declared"] = parsed["verdict"] if isinstance(parsed.get("verdict"), str) else None
+    if isinstance(parsed.get("flags"), list):
+        row["judge_flags"] = [flag for flag in parsed["flags"] if isinstance(flag, str)]
+    evidence = _complete_evidence(parsed)
+    row["evidence_count"] = len(evidence)
+
+    evidence_required = rubric.get("evidence_required", True)
+    needed = ("meta", "scores", "evidence") if evidence_required else ("meta", "scores")
+    absent = [name for name in needed if name not in parsed]
+    wrong = _has_wrong_type(parsed, evidence_required)
+    holds = dict.fromkeys(FLAGS, False)
+    holds[UNPARSABLE] = bool(absent) or wrong
+    holds[VIOLATION] = (
+        any(scores.get(name) is None for name in (*dimensions, "overall_score"))
+        or any(name not in dimensions and name != "overall_score" for name in scores)
+        or any(_is_int(scores.get(name)) and not 0 <= scores[name] <= rubric["scale_top"] for name in dimensions)
+        or parsed.get("flags") is None
+        or parsed.get("verdict") not in VERDICTS
+        or row["method"] not in METHODS
+        or (evidence_required and any(all(e["dimension"] != name for e in evidence) for name in dimensions))
+    )
+    holds[COVERAGE] = any(row[name] is None for name in ("judge_model", *SAMPLE))
+    usable = any(_is_int(scores.get(name)) and 0 <= scores[name] <= rubric["scale_top"] for name in dimensions)
+    holds[REFUSAL] = (not usable and has_refusal(text, phrases)) or (
+        parsed.get("scores") is None and parsed.get("meta") is None
+    )
+    wrong_sum = (
+        _is_int(scores.get("overall_score"))
+        and row["overall_recomputed"] is not None
+        and scores["overall_score"] != row["overall_recomputed"]
+    )
+    wrong_method = False
+    if row["method"] in METHODS and row["judge_model"] is not None and row["target_model"] is not None:
+        itself = fold(row["judge_model"]) == fold(row["target_model"])
+        wrong_method = itself != (row["method"] == "self_judge")
+    holds[INCONSISTENT] = wrong_sum or wrong_method or disagree
+    row["flags"] = [flag for flag in FLAGS if holds[flag]]
+    if holds[UNPARSABLE]:
+        row["fail_reason"] = "missing_field" if absent else "wrong_type"
+
+    if row["verdict_declared"] is not None and row["verdict"] is not None and row["verdict_declared"] != row["verdict"]:
+        row["warnings"].append("verdict_mismatch")
+    if any(quote_length(entry["quote"]) > QUOTE_LIMIT for entry in evidence):
+        row["warnings"].append("quote_long")
+    target = (targets or {}).get(row["output_id"]) if row["output_id"] is not None else None
+    if isinstance(target, str):
+        there = squash(target)
+        quotes = [squash(entry["quote"]) for entry in evidence]
+        row["quotes_found"] = sum(1 for quote in quotes if quote and quote in there)
+        if row["quotes_found"] < len(quotes):
+            row["warnings"].append("quote_not_found")
+    return row
+
+
+def _complete_evidence(parsed: Row) -> list[dict[str, str]]:
+    entries = parsed["evidence"] if isinstance(parsed.get("evidence"), list) else []
+    wanted = ("dimension", "quote", "reason")
+    return [e for e in entries if isinstance(e, dict) and all(isinstance(e.get(name), str) for name in wanted)]
+
+
+def _has_wrong_type(parsed: Row, evidence_required: bool) -> bool:
+    """A wrong type anywhere in the fields of the record; null is one, but in a field that is optional."""
+    found = []
+
+    def check(holder: Row, name: str, kind: type, optional: bool = False) -> Any:
+        value = holder.get(name)
+        if name in holder and not isinstance(value, kind) and not (optional and value is None):
+            found.append(name)
+        return value if isinstance(value, kind) else kind()
+
+    meta = check(parsed, "meta", dict)
+    for name in ASKED:
+        check(meta, name, str)
+    check(meta, "timestamp", str, optional=True)
+    found += [name for name, value in check(parsed, "scores", dict).items() if not _is_int(value)]
+    check(parsed, "verdict", str)
+    found += ["flags" for flag in check(parsed, "flags", list) if not isinstance(flag, str)]
+    for entry in check(parsed, "evidence", list, optional=not evidence_required):
+        if isinstance(entry, dict):
+            for name in ("dimension", "quote", "reason"):
+                check(entry, name, str)
+        else:
+            found.append("evidence")
+    check(parsed, "notes", str, optional=True)
+    return bool(found)
+
+
+def _key(row: Row) -> Key | None:
+    """Which judgement of which sample this is; None where that is not known."""
+    names = ("judge_model", *SAMPLE)
+    if any(row[name] is None for name in names):
+        return None
+    return (row["run_id"], *(fold(row[name]) if name in NAMES else row[name] for name in names), row["repeat"])
+
+
+def _flag_conflicts(rows: list[Row], rubric: dict[str, Any]) -> None:
+    """Two records of one key with different scores: both are inconsistent."""
+    for name in (*rubric["dimensions"], "overall_score"):
+        values: dict[Key, set[int]] = {}
+        for row in rows:
+            key = _key(row)
+            if key is not None and row[name] is not None:
+                values.setdefault(key, set()).add(row[name])
+        for row in rows:
+            key = _key(row)
+            conflict = key is not None and row[name] is not None and len(values[key]) > 1
+            if conflict and INCONSISTENT not in row["flags"]:
+                row["flags"].append(INCONSISTENT)
+
+
+def _finish(row: Row, rubric: dict[str, Any]) -> None:
+    """What follows from the flags: valid, score, fail_reason."""
+    row["valid"] = not row["flags"]
+    if row["valid"]:
+        row["score"] = row["overall_recomputed"] / (len(rubric["dimensions"]) * rubric["scale_top"])
+    elif row["fail_reason"] is None:
+        row["fail_reason"] = row["flags"][0]
+
+
+def _warn_duplicates(rows: list[Row], texts: list[str]) -> None:
+    """A later record of a key is a duplicate if its text is the same, or both are valid (so of equal scores)."""
+    seen_texts: set[tuple[Key, str]] = set()
+    seen_valid: set[Key] = set()
+    for row, text in zip(rows, texts, strict=True):
+        key = _key(row)
+        if key is None:
+            continue
+        if (key, text) in seen_texts or (row["valid"] and key in seen_valid):
+            row["warnings"].append("duplicate")
+        seen_texts.add((key, text))
+        if row["valid"]:
+            seen_valid.add(key)
+
+
+def _missing_rows(rows: list[Row], samples: list[Row] | None, rubric: dict[str, Any]) -> list[Row]:
+    """A row for every sample of the list that a judge of the run has no record for, by run, judge, then the list."""
+    missing = []
+    for run_id in sorted({row["run_id"] for row in rows}, key=lambda name: name or ""):
+        run = [row for row in rows if row["run_id"] == run_id]
+        spelled = sorted({row["judge_model"] for row in run if row["judge_model"] is not None})
+        judges: dict[str, str | None] = {}
+        for name in spelled:
+            judges.setdefault(fold(name), name)
+        there = {(fold(row["judge_model"]), *sample_key(row)) for row in run if _key(row) is not None}
+        # A run whose judges are all unknown has judged nothing: the samples are missing once, without a judge.
+        for judge, shown in (judges or {"": None}).items():
+            for sample in distinct_samples(samples):
+                if (judge, *sample_key(sample)) not in there:
+                    row = _empty_row(rubric)
+                    row.update({"run_id": run_id, "judge_model": shown, "flags": [COVERAGE], "fail_reason": "missing"})
+                    row.update({name: sample[name] for name in SAMPLE})
+                    missing.append(row)
+    return missing
+
+
+def distinct_samples(samples: list[Row] | None) -> list[Row]:
+    """The usable samples of the list, each once."""
+    found: dict[Key, Row] = {}
+    for sample in samples or []:
+        filled = {name: _filled(sample.get(name)) for name in SAMPLE}
+        if all(value is not None for value in filled.values()):
+            found.setdefault(sample_key(filled), filled)
+    return list(found.values())
+
+
+def sample_key(row: Row) -> Key:
+    """A sample for comparing."""
+    return tuple(fold(row[name]) if name in NAMES else row[name] for name in SAMPLE)
+
+
+def _empty_row(rubric: dict[str, Any]) -> Row:
+    row: Row = dict.fromkeys((*COLUMNS[:13], *rubric["dimensions"], *COLUMNS[13:]))
+    row.update({"repeat": 0, "valid": False, "flags": [], "warnings": []})
+    return row
+
+
+def _text_of(output: object) -> str:
+    """The raw text; an object's is its JSON text; bytes that are not UTF-8 keep a mark that is no JSON."""
+    if output is None or isinstance(output, str):
+        return output or ""
+    if isinstance(output, bytes):
+        return output.decode("utf-8", "surrogateescape")
+    try:
+        return json.dumps(output, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "\x00"
+
+
+def _filled(value: object) -> str | None:
+    """A column's or a meta field's text, None where it is absent or empty; a number is its digits."""
+    if _is_int(value):
+        value = str(value) if abs(value) < 10**39 else None
+    return value if isinstance(value, str) and strip(value) else None
+
+
+def _whole(value: Any) -> Any:
+    """A whole number that Python does not take from text as one that is as far off every scale."""
+    if isinstance(value, HugeNumber) and value.raw.lstrip("-").isdigit():
+        return -(10**40) if value.raw.startswith("-") else 10**40
+    return value
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+# ---- aggregates: each takes the rows of one run ----------------------------------------------------------------------
+
+
+def counted(rows: list[Row], method: str) -> list[Row]:
+    """The rows that enter means: valid, no duplicate, of one method."""
+    return [row for row in rows if row["valid"] and "duplicate" not in row["warnings"] and row["method"] == method]
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """None of nothing."""
+    return fsum(values) / len(values) if values else None
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's unweighted kappa of two judges' verdicts; None without pairs or where chance alone agrees wholly."""
+    n = len(pairs)
+    if not n:
+        return None
+    observed = Fraction(sum(1 for a, b in pairs if a == b), n)
+    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    expected = sum((Fraction(first[name] * second[name], n * n) for name in first), Fraction(0))
+    return None if expected == 1 else float((observed - expected) / (1 - expected))
+
+
+def alpha_ordinal(units: Sequence[Sequence[int]]) -> float | None:
+    """Krippendorff's alpha, ordinal; None where no unit has two values, or all values are one."""
+    pairable = [list(unit) for unit in units if len(unit) >= 2]
+    counts = Counter(value for unit in pairable for value in unit)
+    n = sum(counts.values())
+
+    def distance(a: int, b: int) -> Fraction:
+        between = sum(counts[value] for value in counts if min(a, b) <= value <= max(a, b))
+        return (between - Fraction(counts[a] + counts[b], 2)) ** 2
+
+    observed = Fraction(0)
+    for unit in pairable:
+        observed += sum((2 * distance(a, b) for a, b in combinations(unit, 2)), Fraction(0)) / (len(unit) - 1)
+    expected = sum((2 * counts[a] * counts[b] * distance(a, b) for a, b in combinations(counts, 2)), Fraction(0))
+    return None if expected == 0 else float(1 - observed * (n - 1) / expected)
+
+
+def agreement_units(rows: list[Row]) -> dict[Key, dict[str, Row]]:
+    """Samples (and repeat) with valid cross records: the judges' rows of each."""
+    units: dict[Key, dict[str, Row]] = {}
+    for row in counted(rows, "cross_judge"):
+        units.setdefault((*sample_key(row), row["repeat"]), {})[row["judge_model"]] = row
+    return units
+
+
+def self_preference(rows: list[Row]) -> dict[str, float | None]:
+    """For every model judged: mean score by itself minus mean score by others; None where one of them is absent."""
+    own, others = counted(rows, "self_judge"), counted(rows, "cross_judge")
+    result: dict[str, float | None] = {}
+    for model in sorted({row["target_model"] for row in own + others}):
+        by_itself = mean([row["score"] for row in own if row["target_model"] == model])
+        by_others = mean([row["score"] for row in others if row["target_model"] == model])
+        result[model] = None if by_itself is None or by_others is None else by_itself - by_others
+    return result
+
+
+def variant_drift(rows: list[Row], base_variant: str | None = None) -> dict[str, dict[str, Any]]:
+    """Every other variant: mean change of score against the base, paired on judge x target x question, and n."""
+    variants = sorted({row["prompt_variant"] for row in rows if row["prompt_variant"] is not None})
+    base = base_variant if base_variant is not None else (variants[0] if variants else None)
+    cells: dict[tuple[str, Key], list[float]] = {}
+    for row in counted(rows, "cross_judge"):
+        unit = (row["judge_model"], row["target_model"], row["question_id"])
+        cells.setdefault((row["prompt_variant"], unit), []).append(row["score"])
+    result = {}
+    for variant in variants:
+        if variant == base or base is None:
+            continue
+        changes = []
+        for cell_variant, unit in sorted(cells):
+            if cell_variant == variant and (base, unit) in cells:
+                here, before = cells[variant, unit], cells[base, unit]
+                changes.append(fsum(here) / len(here) - fsum(before) / len(before))
+        result[variant] = {"mean": mean(changes), "n": len(changes)}
+    return result
+
+
+def summary(rows: list[Row], samples: list[Row] | None = None, base_variant: str | None = None) -> dict[str, Any]:
+    """Everything page 40 says of one run."""
+    missing = [row for row in rows if row["fail_reason"] == "missing"]
+    judgements = [row for row in rows if row["fail_reason"] != "missing"]
+    judges = sorted({row["judge_model"] for row in rows if row["judge_model"] is not None})
+    due = len({fold(name) for name in judges} or {""}) * len(distinct_samples(samples))
+    units = agreement_units(rows)
+    pairs = []
+    for a, b in combinations(sorted({name for unit in units.values() for name in unit}), 2):
+        both = [(unit[a]["verdict"], unit[b]["verdict"]) for unit in units.values() if a in unit and b in unit]
+        pairs.append({"judge_a": a, "judge_b": b, "n": len(both), "kappa": kappa(both)})
+    return {
+        "judgements": len(judgements),
+        "valid": sum(1 for row in judgements if row["valid"]),
+        "invalid": sum(1 for row in judgements if not row["valid"]),
+        "missing": len(missing),
+        "duplicates": sum(1 for row in judgements if "duplicate" in row["warnings"]),
+        "answered_share": (due - len(missing)) / due if due else None,
+        "warnings": {name: sum(1 for row in rows if name in row["warnings"]) for name in WARNINGS},
+        "means": _means(rows),
+        "invalid_rates": _invalid_rates(rows, judges),
+        "kappa": pairs,
+        "alpha": alpha_ordinal([[row["overall_recomputed"] for row in unit.values()] for unit in units.values()]),
+        "alpha_units": sum(1 for unit in units.values() if len(unit) >= 2),
+        "self_preference": self_preference(rows),
+        "variant_drift": variant_drift(rows, base_variant),
+    }
+
+
+def _means(rows: list[Row]) -> list[dict[str, Any]]:
+    """Judge x target x variant, cross-judging and self-judging apart: means and verdict shares."""
+    result = []
+    for method in METHODS:
+        groups: dict[tuple[str, str, str], list[Row]] = {}
+        for row in counted(rows, method):
+            groups.setdefault((row["judge_model"], row["target_model"], row["prompt_variant"]), []).append(row)
+        for (judge, target, variant), group in sorted(groups.items()):
+            line: dict[str, Any] = {
+                "method": method, "judge_model": judge, "target_model": target, "prompt_variant": variant,
+                "n": len(group), "score": mean([row["score"] for row in group]),
+                "overall": mean([row["overall_recomputed"] for row in group]),
+            }  # fmt: skip
+            for name in group[0]:
+                if name not in COLUMNS:
+                    line[name] = mean([row[name] for row in group])
+            for verdict in VERDICTS:
+                line[f"{verdict.lower()}_share"] = sum(1 for row in group if row["verdict"] == verdict) / len(group)
+            result.append(line)
+    return result
+
+
+def _invalid_rates(rows: list[Row], judges: list[str]) -> list[dict[str, Any]]:
+    """Judge x flag, and `any`: the share of the judge's rows, missing ones and duplicates with them."""
+    result = []
+    for judge in judges:
+        own = [row for row in rows if row["judge_model"] == judge]
+        for flag in ("any", *FLAGS):
+            n = sum(1 for row in own if (row["flags"] if flag == "any" else flag in row["flags"]))
+            result.append({"judge_model": judge, "flag": flag, "n": n, "rows": len(own), "rate": n / len(own)})
+    return result
