@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rageval_batch.analytics import Session
@@ -65,6 +65,9 @@ def find_sides(
     strict: bool = True,
 ) -> Sides:
     """The sides of a comparison; IncompatibleRuns where they must not be compared."""
+    for name in (base, *cands):
+        if not _is_text(name):
+            raise InputError(f"The name {name!a} is no valid text. Rename the file.")
     picker = _Picker(session, profile, eval_set, metric)
     first = picker.base(base, cands)
     found = [picker.candidate(name, first) for name in dict.fromkeys(cands)]
@@ -131,10 +134,7 @@ class _Picker:
         if side.name not in self._added:
             self._session.add_values(self._files[side.name].values, side.name, profile, _FILE_SET, self._metric)
             self._added.add(side.name)
-        return Side(
-            side.name, profile, side.eval_set, side.questions_sha256, side.source_sha256, side.params_sha256,
-            score=side.score,
-        )  # fmt: skip
+        return replace(side, profile=profile)
 
     def _stored(self, name: str) -> list[Run]:
         return matching_runs(self._session, self._profile, self._eval_set, name)
@@ -154,6 +154,15 @@ class _Picker:
             name, about.get("profile") or UNKNOWN, _FILE_SET, about.get("questions_sha256"), about["source_sha256"],
             about.get("params_sha256"), score=file.score,
         )  # fmt: skip
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8: one of the command line may be any bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _key(run: Run) -> tuple[str, str]:
@@ -192,9 +201,7 @@ def _measured(session: Session, profile: str, metric: str) -> tuple[bool, bool]:
 
 def differences(base: Side, cand: Side) -> list[str]:
     """Which hashes forbid a comparison: unknown on both sides is equal; parameters count where both are known."""
-    found = [
-        name for name in ("questions_sha256", "source_sha256") if getattr(base, name) != getattr(cand, name)
-    ]  # fmt: skip
+    found = [name for name in ("questions_sha256", "source_sha256") if getattr(base, name) != getattr(cand, name)]
     if base.params_sha256 and cand.params_sha256 and base.params_sha256 != cand.params_sha256:
         found.append("params_sha256")
     return found

@@ -171,6 +171,7 @@ def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureF
     [
         ["compare"],
         ["compare", "a"],
+        ["compare", "a", "\udcff.json"],
         ["compare", "a", "b"],
         ["compare", "a", "b", "--format", "parquet"],
         ["leaderboard"],
