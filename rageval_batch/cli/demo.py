@@ -37,6 +37,7 @@ def _demo(store: Path) -> None:
     )  # fmt: skip
     for words in (
         ("show", "adapter-format"),
+        ("gate", "--all"),
         ("explain", "adapter-weak", "tc-03"),
         ("sql", "select run_id, fail_reason, n from fail_reasons order by n desc, run_id, fail_reason limit 6"),
         ("sql", "select question_id, mean, usual_failure from question_difficulty order by mean limit 5"),
