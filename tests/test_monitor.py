@@ -189,7 +189,7 @@ def test_a_drop_alerts(call: Any, tmp_path: Path) -> None:
     assert (alert["baseline_runs"], alert["baseline_n"]) == (3, 180)
     assert alert["drop"] == pytest.approx(2.69 / 3 - 0.7)
     assert 0 < alert["low"] <= alert["drop"] <= alert["high"]
-    assert "1 alerts in 4 windows" in err
+    assert "Alerts: 1 of 4 windows" in err
     code, out, _ = call("--metric", "grounding")
     lines = out.splitlines()
     assert code == 1 and len(lines) == 5

@@ -42,6 +42,7 @@ def _demo(store: Path) -> None:
     _call("score", str(legal / "outputs"), "-p", "legal_rag", *files, "--store", str(store))
     for words in (
         ("show", "adapter-format"),
+        ("gate", "--all"),
         ("explain", "adapter-weak", "tc-03"),
         ("explain", "inventing", "gap_001"),
         ("sql", "select run_id, fail_reason, n from fail_reasons order by n desc, run_id, fail_reason limit 6"),

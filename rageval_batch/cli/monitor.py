@@ -54,5 +54,5 @@ def monitor(
     text = watch_text(result, form)
     if text or target:
         emit(text, target)
-    say(f"{len(result.alerts)} alerts in {len(result.windows)} windows of {result.profile}, {result.metric}.")
+    say(f"Alerts: {len(result.alerts)} of {len(result.windows)} windows ({result.profile}, {result.metric}).")
     return EXIT_FAILED if result.alerts else EXIT_OK
