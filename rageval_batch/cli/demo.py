@@ -29,26 +29,36 @@ def demo(keep: str | None) -> None:
 def _demo(store: Path) -> None:
     from rageval_batch.samples import samples_folder
 
-    samples = samples_folder() / "eval_json_v2"
     say("Scoring the packaged samples; the first time, the kernels are compiled (about half a minute).\n")
-    _call(
-        "score", str(samples / "outputs"), "-p", "eval_json_v2", "-q", str(samples / "questions.json"),
-        "-c", str(samples / "contexts.jsonl"), "--prompt", str(samples / "prompt.md"), "--store", str(store),
-    )  # fmt: skip
-    legal = samples_folder() / "legal_rag"
-    files = [
-        word for name in ("fact_exact", "evidence_set", "conflict_gap") for word in ("-q", str(legal / f"{name}.json"))
-    ]
-    _call("score", str(legal / "outputs"), "-p", "legal_rag", *files, "--store", str(store))
-    for words in (
-        ("show", "adapter-format"),
-        ("gate", "--all"),
-        ("explain", "adapter-weak", "tc-03"),
-        ("explain", "inventing", "gap_001"),
-        ("sql", "select run_id, fail_reason, n from fail_reasons order by n desc, run_id, fail_reason limit 6"),
-        ("sql", "select question_id, mean, usual_failure from question_difficulty order by mean limit 5"),
-    ):
+    for profile, words in SAMPLES.items():
+        folder = samples_folder() / profile
+        _call("score", "-p", profile, *(word.format(folder) for word in words), "--store", str(store))
+    for words in LOOKS:
         _call(*words, "--store", str(store))
+
+
+# What is scored, profile by profile; {} is the folder of its samples.
+SAMPLES = {
+    "eval_json_v2": ("{}/outputs", "-q", "{}/questions.json", "-c", "{}/contexts.jsonl", "--prompt", "{}/prompt.md"),
+    "include_rate": ("{}/outputs", "-q", "{}/questions.jsonl", "--source", "{}/source.txt"),
+    "claim_evidence": ("{}/outputs", "{}/live", "-q", "{}/gold.jsonl"),
+    "judge_protocol": ("{}/judgements.jsonl", "-q", "{}/samples.jsonl", "-c", "{}/targets.jsonl"),
+    "legal_rag": (
+        "{}/outputs", "-q", "{}/fact_exact.json", "-q", "{}/evidence_set.json", "-q", "{}/conflict_gap.json",
+    ),
+}  # fmt: skip
+
+# What is looked at then: a comparison that passes and one that fails, gates, drift, single answers, SQL.
+LOOKS = (
+    ("compare", "baseline", "better"),
+    ("compare", "baseline", "regressed"),
+    ("gate", "run-pass", "run-hallucinating", "adapter-format"),
+    ("monitor", "-p", "claim_evidence", "--metric", "claim_precision", "--window", "7d", "--baseline", "28d"),
+    ("explain", "adapter-weak", "tc-03"),
+    ("explain", "inventing", "gap_001"),
+    ("sql", "select run_id, fail_reason, n from fail_reasons order by n desc, run_id, fail_reason limit 6"),
+    ("sql", "select profile, question_id, mean, usual_failure from question_difficulty order by mean limit 5"),
+)
 
 
 def _call(*words: str) -> None:
