@@ -229,7 +229,8 @@ class Session:
         long = [_long(row, metric) for row in self._catalog for metric in row.metrics]
         self._connection.execute("create view metric_rows as " + " union all ".join(long))
         self._register("gate_catalog", _gate_table(self._catalog))
-        self._connection.execute("create view gate_values as " + _gated(self._catalog))
+        stored = [row for row in self._catalog if self._files("scores", row.profile)]
+        self._connection.execute("create view gate_values as " + _gated(stored))
         groups = [_group(row, name) for row in self._catalog for name in row.groups]
         self._connection.execute("create view group_rows as " + " union all ".join([_NO_GROUP, *groups]))
 
@@ -291,7 +292,7 @@ _OF_VALUES = frozenset(("mean", "sum", "min", "max", "n"))
 _RANKED = frozenset(("p50", "p90", "p95"))
 
 
-def _gated(catalog: tuple[ProfileRow, ...]) -> str:
+def _gated(catalog: Iterable[ProfileRow]) -> str:
     """The values that gates are about: a branch for each metric that a gate uses, nothing in what its gates do not."""
     branches = [_gated_branch("commits", "", "", {}) + " where false"]
     for row in catalog:

@@ -128,6 +128,8 @@ def watch(
     numbers = sorted({_number(end - one.time, window) for one in there}, reverse=True)
     windows = [_window(metric, there, end - k * window, window, baseline, max_drop, higher) for k in numbers]
     eval_sets = tuple(sorted({one.run.record["eval_set"] for one in there}))
+    if len(eval_sets) > 1:
+        notes.append(f"{len(eval_sets)} eval sets are watched together. --eval-set picks one.")
     return Watch(chosen, metric, higher, end, window, baseline, max_drop, eval_sets, tuple(windows), tuple(notes))
 
 

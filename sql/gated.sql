@@ -38,7 +38,7 @@ summed as materialized (
     from questions
     group by run, metric, form
 ),
--- Weights are scaled by the run's largest, so that any finite weight can be added exactly.
+-- The largest weight that counts: exact_weighted_mean scales by it.
 tops as not materialized (
     select run, metric, max(weight) as top
     from questions
@@ -47,9 +47,7 @@ tops as not materialized (
 ),
 weighted as not materialized (
     select
-        q.run, q.metric, count(q.weighted) as n,
-        exact_sum(q.weighted * (q.weight / nullif(t.top, 0)))
-            / nullif(exact_sum(case when q.weighted is not null then q.weight / nullif(t.top, 0) end), 0) as mean
+        q.run, q.metric, count(q.weighted) as n, exact_weighted_mean(q.weighted, q.weight, t.top) as mean
     from questions q
     join tops t on t.run = q.run and t.metric = q.metric
     where q.has_weights

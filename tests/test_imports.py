@@ -29,7 +29,10 @@ LAYERS = (
     ("profile",),
     ("legal",),
     ("profiles", "drift"),
-    ("check", "gatefile",),
+    (
+        "check",
+        "gatefile",
+    ),
     ("ingest",),
     ("scoring", "assemble", "store"),
     ("sweep",),

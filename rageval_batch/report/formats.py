@@ -68,7 +68,7 @@ def csv_text(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
 
 def _csv_cell(value: Any) -> Any:
     value = plain(value)
-    if isinstance(value, str) and value.startswith(_FORMULA):
+    if isinstance(value, str) and value.startswith(_FORMULA) and value != "==":  # the operator of a gate is no formula
         return "'" + value
     if isinstance(value, dict | list):
         return json_line(value)
