@@ -128,7 +128,7 @@ def test_the_gate_is_on_the_list(rageval: Call, tmp_path: Path) -> None:
     assert rageval("score", whole, "-p", "judge_protocol", "--store", "unlisted")[0] == 0
     assert rageval("gate", "whole")[0] == 0
     code, out, _ = rageval("gate", "hole", "--format", "json")
-    assert code == 1 and json.loads(out)["failing_gates"] == ["answered_share"]
+    assert code == 1 and [gate["name"] for gate in json.loads(out)["failing_gates"]] == ["answered_share"]
     code, out, _ = rageval("gate", "whole", "--store", "unlisted", "--format", "json")
     assert code == 0 and [gate["status"] for gate in json.loads(out)["gates"]] == ["skipped"]
 
