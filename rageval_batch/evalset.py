@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -51,6 +50,7 @@ def read_questions(files: list[Source]) -> EvalSet:
     seen: dict[str, str] = {}
     objects: list[dict[str, Any]] = []
     headers: list[dict[str, Any]] = []
+    weights: list[float] = []
     for file in files:
         header = readers.json_array(file)[2] if file.format == "json" else {}
         for where, question in _question_objects(file):
@@ -59,6 +59,8 @@ def read_questions(files: list[Source]) -> EvalSet:
                 raise InputError(
                     f"{where}: question '{name}' is there twice, first at {seen[name]}. Ids must be unique."
                 )
+            weights.append(_weight(where, question))
+            _check_numbers(where, name, question)
             seen[name] = where
             objects.append(question)
             headers.append(header)
@@ -68,7 +70,7 @@ def read_questions(files: list[Source]) -> EvalSet:
         tuple(seen),
         tuple(objects),
         tuple(_text_or_none(question.get("dataset")) for question in objects),
-        tuple(_weight(where, question) for where, question in zip(seen.values(), objects, strict=True)),
+        tuple(weights),
         headers=tuple(headers) if any(headers) else (),
     )
 
@@ -83,17 +85,10 @@ def _question_objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         for row, line in enumerate(block.lines.tolist()):
             where = f"{file.name}, line {line}"
             try:
-                question = json.loads(block.raw(row), parse_float=_finite)
+                question = json.loads(block.raw(row))
                 yield where, _from_cells(question) if file.format == "csv" else question
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{where}: this question cannot be read: {error}.") from error
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {text} is too large")
-    return value
 
 
 def _from_cells(cells: dict[str, str]) -> dict[str, Any]:
@@ -116,6 +111,13 @@ def _question_id(where: str, question: dict[str, Any]) -> str:
             f"{where}: this question has no id. Every question needs {', '.join(QUESTION_ID)}, a text or number."
         )
     return found if isinstance(found, str) else json.dumps(found)
+
+
+def _check_numbers(where: str, name: str, question: dict[str, Any]) -> None:
+    try:
+        json.dumps(question, allow_nan=False)
+    except ValueError as error:
+        raise InputError(f"{where}: question '{name}' has a number that is not finite.") from error
 
 
 def _weight(where: str, question: dict[str, Any]) -> float:

@@ -156,12 +156,13 @@ def _behind_last_newline(data: Bytes) -> int:
 
 def _json_file(source: Source) -> Iterator[Block]:
     """A JSON array, or an object with the array under `questions`; an element is a row."""
-    data, start, header = json_array(source)
+    data, start, _ = json_array(source)
     starts, ends, lines, behind, closed = jsontape.elements_of_array(data, start)
     lines = lines + int(np.count_nonzero(data[:start] == 10))
     if not closed:
         raise InputError(f"{source.name} ends inside its JSON array. Check that the file is whole.")
-    if not header and data[behind:].tobytes().strip():
+    bare = not data[:start].tobytes().strip()  # not inside an object, which has been parsed as a whole
+    if bare and data[behind:].tobytes().strip():
         raise InputError(f"{source.name} has something behind its JSON array. For one object a line, call it .jsonl.")
     yield from _json_blocks(data, starts, ends, lines)
 
