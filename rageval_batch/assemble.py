@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rageval_batch.sqlfiles import definition
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
-MEMORY = "384MB"
+MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
+SETTLE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
 
 
 def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, target: Path) -> None:
     """Write what a query makes of all `rows` as one Parquet file."""
-    reader = pa.RecordBatchReader.from_batches(schema, batches)
-    with duckdb.connect(config=_settings(target.parent)) as connection:
+    first = next(batches, None)
+    if first is None:
+        pq.write_table(schema.empty_table(), target)
+        return
+    reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
+    with duckdb.connect(config=_settings(target.parent, MEMORY)) as connection:
         connection.register("rows", reader)
         _copy(connection, query, target)
 
 
-def _settings(folder: Path) -> dict[str, Any]:
-    return {"memory_limit": MEMORY, "temp_directory": str(folder.parent / "sort")}
+def _settings(folder: Path, memory: str) -> dict[str, Any]:
+    return {"memory_limit": memory, "temp_directory": str(folder.parent / "sort")}
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
@@ -43,7 +50,7 @@ def write_settled(
     """Write what the macro `settle` makes of all score rows of the parts; the rows of the macro `log` about them."""
     from pyarrow import dataset
 
-    with duckdb.connect(config=_settings(target.parent)) as connection:
+    with duckdb.connect(config=_settings(target.parent, SETTLE_MEMORY)) as connection:
         connection.register("rows", dataset.dataset([str(path) for path in parts], schema=schema, format="ipc"))
         connection.register("listed", listed)
         connection.execute(definition(settle))

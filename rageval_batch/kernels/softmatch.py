@@ -54,6 +54,40 @@ def _bigram(first: int, second: int) -> np.uint64:
     return (np.uint64(first) << np.uint64(32)) | np.uint64(second)
 
 
+@compiled
+def _points_of(text: Bytes, at: int, end: int, squashed: bool, out: Points, first: int, signs: Words) -> int:
+    """The code points of one text from `out[first]` on, and the signatures of its bigrams; where they end."""
+    low = high = before = np.uint64(0)
+    one, six = np.uint64(1), np.uint64(63)
+    to = first
+    while at < end:
+        byte = np.int64(text[at])
+        if byte >= 0xE4 and byte < 0xF0:  # most of Han: three bytes, never white space
+            point = ((byte & 15) << 12) | ((np.int64(text[at + 1]) & 63) << 6) | (np.int64(text[at + 2]) & 63)
+            at += 3
+        elif byte > 32 and byte < 0x80:
+            point = byte
+            at += 1
+        else:
+            width = _space(text, at, end) if squashed else 0
+            if width:
+                at += width
+                continue
+            point, width = _point(text, at)
+            at += width
+        out[to] = point
+        if to > first:
+            mixed = (((before << np.uint64(32)) | np.uint64(point)) * _MIX) >> np.uint64(57)
+            bit = one << (mixed & six)
+            upper = np.uint64(0) - (mixed >> np.uint64(6))  # all ones for the upper half of the signature
+            high |= bit & upper
+            low |= bit & ~upper
+        before = np.uint64(point)
+        to += 1
+    signs[0], signs[1] = low, high
+    return to
+
+
 @kernel
 def _points(
     data: Bytes, starts: Offsets, ends: Offsets, escaped: Bytes, squashed: bool
@@ -69,37 +103,16 @@ def _points(
     low = np.empty(len(starts), np.uint64)
     high = np.empty(len(starts), np.uint64)
     signs = np.zeros(2, np.uint64)
-    one = np.uint64(1)
     bounds[0] = 0
-    to = 0
     for k in range(len(starts)):
-        text, at, end = data, starts[k], ends[k]
+        first = bounds[k]
         if escaped[k]:
-            text, at, end = plain, 0, unescape(data, at, end, plain, 0)
-        first = to
-        before = np.uint64(0)
-        signs[0] = signs[1] = 0
-        while at < end:
-            byte = np.int64(text[at])
-            if byte >= 0xE4 and byte < 0xF0:  # most of Han: three bytes, never white space
-                point = ((byte & 15) << 12) | ((np.int64(text[at + 1]) & 63) << 6) | (np.int64(text[at + 2]) & 63)
-                at += 3
-            else:
-                width = _space(text, at, end) if squashed else 0
-                if width:
-                    at += width
-                    continue
-                point, width = _point(text, at)
-                at += width
-            out[to] = point
-            if to > first:
-                mixed = (((before << np.uint64(32)) | np.uint64(point)) * _MIX) >> np.uint64(57)
-                signs[mixed >> np.uint64(6)] |= one << (mixed & np.uint64(63))
-            before = np.uint64(point)
-            to += 1
+            end = unescape(data, starts[k], ends[k], plain, 0)
+            bounds[k + 1] = _points_of(plain, 0, end, squashed, out, first, signs)
+        else:
+            bounds[k + 1] = _points_of(data, starts[k], ends[k], squashed, out, first, signs)
         low[k], high[k] = signs[0], signs[1]
-        bounds[k + 1] = to
-    return out[:to], bounds, low, high
+    return out[: bounds[-1]], bounds, low, high
 
 
 def span_points(data: Bytes, starts: Offsets, ends: Offsets, escaped: Bytes) -> Points32:
