@@ -36,7 +36,7 @@ def _settings(folder: Path, memory: str) -> dict[str, Any]:
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
-    options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
+    options = f"format parquet, compression zstd, compression_level 1, row_group_size {ROW_GROUP}"
     try:
         connection.execute(f"copy ({query}) to {_text(str(target))} ({options})")
     except duckdb.IOException as error:

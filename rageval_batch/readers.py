@@ -220,7 +220,7 @@ def json_block(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> B
         lines,
         [_json_trouble(tape, row, bool(good[row])) for row in np.flatnonzero(~usable).tolist()],
         field,
-        lambda known: _json_others(tape, root, known),
+        lambda known: [] if _has_only(tape, found, known) else _json_others(tape, root, known),
         raw,
         value=lambda wanted: _json_value(tape, root, wanted),
     )
@@ -267,6 +267,14 @@ def _json_value(tape: Tape, root: Ints, wanted: OutputField) -> pa.Array:
     quote = tape.kind[node[there]] == STRING
     starts[there], stops[there] = tape.start[node[there]] - quote, tape.stop[node[there]] + quote
     return cut(tape.data, starts, stops).to_arrow(there)
+
+
+def _has_only(tape: Tape, found: npt.NDArray[np.int32], known: frozenset[str]) -> bool:
+    """Whether no row has a member beside those that are known: mostly so, and soon seen."""
+    columns = [k for k, name in enumerate(_NAMES) if name in known]
+    inside = tape.parent >= 0
+    members = np.count_nonzero(inside & (tape.parent[tape.parent] < 0))
+    return bool(members == np.count_nonzero(found[:, columns] >= 0))
 
 
 def _json_others(tape: Tape, root: Ints, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
