@@ -34,7 +34,6 @@ from rageval_batch.tables import (
 )
 
 _KNOWN = frozenset({*RUN_ID, *REPEAT, *QUESTION_ID, *OUTPUT, *CHUNKS})
-MOST_REPEATS = 2**31 - 1
 
 
 @dataclass(frozen=True)

@@ -253,7 +253,7 @@ PROFILE = Profile(
         archive=("valid", "flags"),
     ),
     views=(
-        "judge_counted", "judge_summary", "judge_self_summary", "judge_invalid", "judge_agreement",
+        "judge_counted", "judge_means", "judge_summary", "judge_self_summary", "judge_invalid", "judge_agreement",
         "judge_self_preference", "judge_variant_drift",
     ),
     shown_views={
