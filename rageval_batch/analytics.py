@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.sqlfiles import definition
+from rageval_batch.sqltext import parquet_reader, quoted
 from rageval_batch.store import Commit, Store
 from rageval_batch.strings import LARGE
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
@@ -142,9 +143,8 @@ class Session:
     def copy_to_parquet(self, query: str, target: Path) -> None:
         """Write the result of a query to a Parquet file without holding it."""
         self._define(query)
-        quoted = str(target).replace("'", "''")
         try:
-            self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to '{quoted}' (format parquet)")
+            self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to {quoted(target)} (format parquet)")
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
@@ -250,8 +250,7 @@ class Session:
             empty = pa.schema([*schema, ("commit", LARGE)]).empty_table()
             self._register(name, empty)
             return
-        listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        reading = f"read_parquet([{listed}], filename = true, union_by_name = true)"
+        reading = parquet_reader(files, filename=True, union_by_name=True)
         try:
             self._connection.execute(
                 f"create view {name} as select * exclude (filename), "

@@ -267,7 +267,8 @@ class RunContexts:
         """The JSON array of each row's own chunks, null where the run has none for the question."""
         keys = pl.DataFrame({"run_id": pl.from_arrow(run), "question_id": pl.from_arrow(question_id)})
         names = keys["run_id"].unique()
-        rows = pl.scan_parquet(self.path).filter(pl.col("run_id").is_in(names.implode())).collect()
+        kept = pl.scan_parquet(self.path, hive_partitioning=False)
+        rows = kept.filter(pl.col("run_id").is_in(names.implode())).collect()
         found = _as_arrays(
             rows.join(keys, on=["run_id", "question_id"], how="semi", maintain_order="left"), keys.columns
         )

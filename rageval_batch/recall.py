@@ -19,6 +19,7 @@ from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
 from rageval_batch.readers import LIST
 from rageval_batch.sources import Source, any_file, json_members, members_source, shown_name, source
+from rageval_batch.sqltext import parquet_reader, quoted
 from rageval_batch.store import Commit
 from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
@@ -43,10 +44,10 @@ def _outputs(commit: Commit, number: int) -> Source:
     reference = commit.manifest["inputs"][number]
     if not reference.get("folder"):
         return _unchanged(reference)
-    query = "select distinct file from read_parquet($files) where input = $number and file is not null"
-    given = {"files": [str(path) for path in commit.files("scores")], "number": number}
+    rows = parquet_reader(commit.files("scores"))
+    query = f"select distinct file from {rows} where input = $number and file is not null"
     with duckdb.connect() as connection:
-        wanted = {name for (name,) in connection.execute(query, given).fetchall()}
+        wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
     def members(path: str) -> Source:
         found = [member for member in json_members(Path(path)) if shown_name(member) in wanted]
@@ -87,22 +88,18 @@ def output_files(commit: Commit, folder: Path) -> list[Source]:
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
     with duckdb.connect() as connection:
-        connection.execute(f"copy ({_returned(kept[0])}) to '{_quoted(target)}' (format parquet)")
+        connection.execute(f"copy ({_returned(kept[0])}) to {quoted(target)} (format parquet)")
     return [source(target)]
 
 
 def _returned(kept: Path) -> str:
     """Kept answers as rows again: records in the order in which they were read, without their places."""
     fields = [field.name for field in pq.read_schema(kept).field("given_by").type.value_type]
-    rows = f"(select unnest(given_by) as g, * exclude (given_by) from read_parquet('{_quoted(kept)}'))"
+    rows = f"(select unnest(given_by) as g, * exclude (given_by) from {parquet_reader([kept])})"
     if "line" not in fields:
         return f"select g.*, * exclude (g) from {rows}"
     names = ", ".join(f'g."{name}"' for name in fields if name not in ("input", "line"))
     return f"select output, {names} from {rows} order by g.input, g.line"
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
 
 
 def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
@@ -124,7 +121,7 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: froze
 def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
     """What the runs of a commit are known to be: their new results say the same of themselves."""
     out = {}
-    for row in pq.read_table(commit.files("runs")[0]).to_pylist():
+    for row in pq.read_table(commit.files("runs")[0], partitioning=None).to_pylist():
         named = {name: row[name] for name in PROVENANCE if row[name] is not None}
         out[row["run_id"]] = {**dict(row["meta"]), **named}
     return out
@@ -194,11 +191,11 @@ def _record(commit: Commit, keys: tuple[str, ...], row: dict[str, Any]) -> pa.Re
     """The one record of a score row, as it was read."""
     if kept := commit.files("kept_outputs"):
         query = (
-            "select output, g.* from (select output, unnest(given_by) as g from read_parquet($path)) "
+            f"select output, g.* from (select output, unnest(given_by) as g from {parquet_reader(kept)}) "
             "where g.input = $input and g.line = $line"
         )
         with duckdb.connect() as connection:
-            given = {"path": str(kept[0]), "input": row["input"], "line": row["line"]}
+            given = {"input": row["input"], "line": row["line"]}
             found = connection.sql(query, params=given).to_arrow_table()
         return found.select(records_schema(keys).names).cast(records_schema(keys)).to_batches()[0]
     file = _outputs(commit, row["input"])
@@ -238,11 +235,11 @@ def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dic
 
 
 def _kept_answer(path: Path, row: dict[str, Any]) -> tuple[str | None, str | None]:
-    query = """
-        select output, chunks from read_parquet($path)
-        where question_id = $question and list_contains(given_by, {run_id: $run, repeat: $repeat::integer})
+    query = f"""
+        select output, chunks from {parquet_reader([path])}
+        where question_id = $question and list_contains(given_by, {{run_id: $run, repeat: $repeat::integer}})
     """
-    given = {"path": str(path), "question": row["question_id"], "run": row["stored_id"], "repeat": row["repeat"]}
+    given = {"question": row["question_id"], "run": row["stored_id"], "repeat": row["repeat"]}
     with duckdb.connect() as connection:
         found = connection.execute(query, given).fetchone()
     if found is None:

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "rageval_batch"
 LAYERS = (
     ("version",),
     ("errors",),
-    ("compiled", "strings", "config", "samples", "packaged", "sqlfiles", "rubric"),
+    ("compiled", "strings", "config", "samples", "packaged", "sqlfiles", "sqltext", "rubric"),
     ("characters",),
     ("kernels",),
     ("jsontape", "tables"),
