@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from rageval_batch import readers
 from rageval_batch.errors import InputError
-from rageval_batch.readers import LIST, NUMERIC, TEXT, Block
+from rageval_batch.readers import NUMERIC, TEXT, Block
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.strings import LARGE
-from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
+from rageval_batch.tables import CHUNK_TEXT, QUESTION, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
 
 
 @dataclass(frozen=True)
@@ -208,18 +208,18 @@ def _fragments(file: Source, block: Block) -> pl.DataFrame:
         line = block.lines[int(missing.argmax())]
         raise InputError(f"{file.name}, line {line}: a context without {' or '.join(QUESTION_ID)}.")
     run = block.field(RUN_ID).text
-    lists = block.field(CHUNKS)
+    lists = readers.read_chunks(block)
     path, text = block.field(SOURCE_PATH), block.field(CHUNK_TEXT)
-    listed, single = lists.kind == LIST, text.kind == TEXT
+    listed, single = lists.is_valid().to_numpy(zero_copy_only=False), text.kind == TEXT
     if not (listed | single).all():
         line = block.lines[int((~(listed | single)).argmax())]
         raise InputError(f"{file.name}, line {line}: a context needs `chunks`, a list, or `source_path` and `text`.")
     frame = pl.DataFrame(
         {
-            "run_id": pl.from_arrow(run),
+            "run_id": pl.from_arrow(pc.if_else(pc.equal(run, ""), pa.scalar(None, LARGE), run)),  # a blank cell
             "question_id": pl.from_arrow(question.text),
             "listed": pl.Series(listed),
-            "chunks": pl.from_arrow(lists.text),
+            "chunks": pl.from_arrow(lists),
             "source_path": pl.from_arrow(pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE))),
             "text": pl.from_arrow(text.text),
         }

@@ -17,23 +17,27 @@ from rageval_batch.errors import InputError
 from rageval_batch.ingest import Ingest, RecordIngest, records_schema
 from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
-from rageval_batch.readers import LIST
-from rageval_batch.sources import Source, any_file, json_members, members_source, shown_name, source
+from rageval_batch.sources import Source, frame_source, json_members, members_source, recorded, shown_name, source
 from rageval_batch.sqltext import parquet_reader, quoted
 from rageval_batch.store import Commit
 from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, PROVENANCE, EvalSet
+from rageval_batch.tables import BATCH, PROVENANCE, EvalSet
 
 
-def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
+def _named_file(reference: dict[str, Any]) -> Source:
+    """The file of a reference under the name it was given by, from which its format and run come."""
+    return source(reference["name"], Path(reference["path"]))
+
+
+def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Source] = _named_file) -> Source:
     """The file of a reference; InputError if it is gone or says something else now."""
     name = reference["name"]
     if reference["path"] is None:
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
     if not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
-    file = opened(reference["path"]).measured()
+    file = opened(reference).measured()
     if file.sha256 != reference["sha256"]:
         raise InputError(f"{name} has changed since it was scored. Put the old file back, or score the new one.")
     return replace(file, name=name)
@@ -49,11 +53,12 @@ def _outputs(commit: Commit, number: int) -> Source:
     with duckdb.connect() as connection:
         wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
-    def members(path: str) -> Source:
-        found = [member for member in json_members(Path(path)) if shown_name(member) in wanted]
+    def members(folder: dict[str, Any]) -> Source:
+        path = Path(folder["path"])
+        found = [member for member in json_members(path) if shown_name(member) in wanted]
         if len(found) < len(wanted):
             raise InputError(f"{reference['name']} has lost {len(wanted) - len(found)} of its files. Put them back.")
-        return members_source(Path(path), found)
+        return members_source(path, found)
 
     return _unchanged(reference, members)
 
@@ -68,7 +73,7 @@ def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[
 def _copy(name: str, at: Path) -> Source:
     """A kept file under the name it had; a frame was kept as Parquet."""
     frame = at.name.endswith(f"-{name}.parquet")
-    return replace(source(at), name=name, stem=name) if frame else source(name, at)
+    return frame_source(pq.read_table(at, partitioning=None), name) if frame else source(name, at)
 
 
 def question_files(commit: Commit) -> list[Source]:
@@ -104,18 +109,25 @@ def _returned(kept: Path) -> str:
 
 def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
     """The job that scores runs of a commit again with other parameters."""
-    document = commit.manifest["source"]
     return Job(
         profile,
         params,
         output_files(commit, folder),
         question_files(commit),
         context_files(commit),
-        _unchanged(document, any_file) if document else None,
+        _document(commit),
         Given(run_meta=_run_metadata(commit)),
         bool(commit.files("kept_outputs")),
         runs,
     )
+
+
+def _document(commit: Commit) -> Source | None:
+    """The document of a commit, known by its hash alone: no rescoring reads it, so it need not be there any more."""
+    reference = commit.manifest["source"]
+    if reference is None:
+        return None
+    return recorded(reference["name"], Path(reference["path"]), reference["size"], reference["sha256"])
 
 
 def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
@@ -223,10 +235,9 @@ def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dic
         file = _outputs(commit, number)
         wanted = {row["line"]: row["question_id"] for row in answered if row["input"] == number}
         for block in readers.read_blocks(file, np.array(sorted(wanted))):
-            outputs, chunks = readers.read_output(block, profile.output_fields), block.field(CHUNKS)
+            outputs, chunks = readers.read_output(block, profile.output_fields), readers.read_chunks(block)
             for at in np.flatnonzero(np.isin(block.lines, list(wanted))).tolist():
-                own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
-                found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), own)
+                found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), chunks[at].as_py())
             if not wanted:
                 break
         if wanted:

@@ -20,7 +20,7 @@ LAYERS = (
     ("characters",),
     ("kernels",),
     ("jsontape", "tables"),
-    ("text", "contexts", "stats"),
+    ("text", "contexts", "nested", "stats"),
     ("answers", "entities", "grounding", "jsonvalues", "support", "tasks", "values"),
     ("claims", "rankings", "stages"),
     ("sources",),
