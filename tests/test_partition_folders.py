@@ -54,13 +54,13 @@ def as_parquet(samples: Path) -> None:
         path.unlink()
 
 
-SCORED = (
+SCORED: tuple[tuple[str, ...], ...] = (
     ("score", "{}/eval_json_v2/outputs", "-p", "eval_json_v2", "-q", "{}/eval_json_v2/questions.json",
      "-c", "{}/eval_json_v2/contexts.parquet", "--prompt", "{}/eval_json_v2/prompt.md"),
     ("score", "{}/include_rate/outputs", "-p", "include_rate", "-q", "{}/include_rate/questions.jsonl"),
     ("score", "{}/judge_protocol/folder", "-p", "judge_protocol", "-q", "{}/judge_protocol/samples.jsonl"),
 )  # fmt: skip
-SHOWN = (
+SHOWN: tuple[tuple[str, ...], ...] = (
     ("runs",),
     ("leaderboard",),
     ("gate", "--all", "-p", "eval_json_v2", "--allow-missing-provenance"),

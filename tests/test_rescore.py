@@ -80,10 +80,13 @@ def write_rows(folder: Path, stem: str, ending: str, rows: Rows) -> Path:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
         return path
-    content = {".jsonl": jsonl, ".json": lambda r: json.dumps(r).encode(), ".csv": lambda r: csv_text(r, names)}
     form, _, packed = ending[1:].partition(".")
+    if form == "csv":
+        content = csv_text(rows, names)
+    else:
+        content = jsonl(rows) if form == "jsonl" else json.dumps(rows).encode()
     with pa.output_stream(str(path), compression={"gz": "gzip", "zst": "zstd"}.get(packed)) as stream:
-        stream.write(content[f".{form}"](rows))
+        stream.write(content)
     return path
 
 
@@ -113,9 +116,9 @@ def eval_json_v2() -> Given:
             rows.append({**row, **own, "repeat": 0, "model_id": "m", "note": name, "changing": k})
     rows += [{**row, "repeat": 1} for row in rows[:7]]
     rows[-1]["output"] = None
-    own = [{**contexts[k], "run_id": "adapter-weak"} for k in (2, 3)]
+    of_run = [{**contexts[k], "run_id": "adapter-weak"} for k in (2, 3)]
     general = [row for row in contexts if row["question_id"] not in (rows[0]["question_id"], rows[3]["question_id"])]
-    return Given("eval_json_v2", rows, [folder / "questions.json"], [*general, *own])
+    return Given("eval_json_v2", rows, [folder / "questions.json"], [*general, *of_run])
 
 
 def include_rate() -> Given:

@@ -39,8 +39,8 @@ from rageval_batch.profile import (
 )
 from rageval_batch.rankings import GoldPairs, GradedIds
 from rageval_batch.stages import Stages, read_stages
+from rageval_batch.stats import TOLERANCE
 from rageval_batch.strings import LARGE, Flags, Ints, Offsets
-from rageval_batch.support import TOLERANCE
 from rageval_batch.tables import BATCH, EvalSet, OutputField
 
 Numbers = npt.NDArray[Any]
