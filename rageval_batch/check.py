@@ -124,25 +124,22 @@ def checked_questions(files: Sequence[Source], profile: Profile) -> list[Questio
 
 
 def _refusal(found: list[Violation], first: Source, profile: Profile) -> str:
-    """What is wrong with questions that cannot be scored: the first violations, how many there are, how to see all."""
-    lines = [f"{_count(len(found), 'violation')} in the questions of {profile.name}; nothing was scored."]
-    lines += [
-        f"  {one.file}{'' if one.line is None else f', line {one.line}'}"
-        f"{'' if one.question is None else f', question {one.question!r}'}"
-        f", {one.path}: found {one.found}; allowed: {one.allowed}"
-        for one in found[:_LISTED]
-    ]
+    """What is wrong with questions that cannot be scored: one sentence, or a line for each of the first violations."""
+    said = [_sentence(one) for one in found[:_LISTED]]
+    if len(found) == 1:
+        return f"{said[0]}. Nothing was scored."
+    lines = [f"{len(found):,} violations in the questions of {profile.name}. Nothing was scored.", *said]
     if len(found) > _LISTED:
-        lines.append(f"  … and {len(found) - _LISTED:,} more.")
+        lines.append(f"… and {len(found) - _LISTED:,} more.")
     if first.table is None:
-        lines.append(f"Mend them; `rageval check {first.name} -p {profile.name}` lists all.")
-    else:
-        lines.append("Mend them.")
-    return "\n".join(lines)
+        lines.append(f"`rageval check {first.name} -p {profile.name}` lists all of them.")
+    return "\n  ".join(lines)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _sentence(one: Violation) -> str:
+    line = "" if one.line is None else f", line {one.line}"
+    question = "" if one.question is None else f", question '{one.question}'"
+    return f"{one.file}{line}{question}: {one.path} is {one.found}; allowed: {one.allowed}"
 
 
 def _profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | None:

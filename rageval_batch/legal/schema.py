@@ -23,6 +23,7 @@ _ISO_DATE: Schema = {
 _TEXT: Schema = {"type": "string", "pattern": "[^\\s]", "description": "a text that is not blank"}
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _FLAG: Schema = {"type": "boolean"}
+_TYPE: Schema = {"enum": list(TYPES)}
 _PAGE: Schema = {"type": ["integer", "string"]}
 _AMOUNT: Schema = {"type": ["number", "string"]}  # a text must be one that the reader of answers finds one number in
 
@@ -113,7 +114,7 @@ QUESTION_SCHEMA: Schema = {
     "anyOf": [{"required": [name]} for name in QUESTION],
     "description": f"the question's text: {', '.join(QUESTION)}",
     "properties": {
-        "type": {"enum": list(TYPES)},
+        "type": _TYPE,
         **dict.fromkeys(QUESTION, _TEXT),
         "expected": {"type": "object", "properties": {**_EXPECTED_FIELDS, **_SETTINGS}},
         "required_evidence": _REQUIRED_EVIDENCE,
@@ -145,13 +146,13 @@ QUESTION_SCHEMA: Schema = {
 HEADER: Schema = {
     "type": "object",
     "properties": {
-        "benchmark_type": {"enum": list(TYPES)},
+        "benchmark_type": _TYPE,
         "description": {"type": "string"},
         "document": {"type": "string"},
         "evaluation_criteria": {"type": "object"},
     },
     "if": {"not": {"required": ["benchmark_type"]}},
-    "then": {"properties": {"questions": {"items": {"required": ["type"]}}}},
+    "then": {"properties": {"questions": {"items": {"required": ["type"], "properties": {"type": _TYPE}}}}},
     "allOf": [
         {
             "if": {"required": ["benchmark_type"], "properties": {"benchmark_type": {"const": name}}},

@@ -100,9 +100,9 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The phrases of all questions, each normalised once."""
     required, forbidden, wants = [], [], []
     for question in eval_set.objects:
-        groups = [*question.get("must_include", ()), *question.get("must_include_any", ())]
+        groups = [*question.get("must_include", []), *question.get("must_include_any", [])]
         required.append([_group(entry) for entry in groups])
-        forbidden.append([_group(entry) for entry in question.get("must_not_include", ())])
+        forbidden.append([_group(entry) for entry in question.get("must_not_include", [])])
         wants.append(question.get("require_citation", False))
     normalizer = params["normalizer"]
     return Prepared(
