@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -236,6 +236,8 @@ class Profile:
     groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
     question_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
     header_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions
+    question_problems: Callable[[dict[str, Any]], Iterator[tuple[list[str | int], str]]] | None = None  # what no schema
+    # can say of a question that keeps its schema: (steps to a value that cannot be scored, what is allowed)
     question_key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
     question_marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
 

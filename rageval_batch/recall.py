@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch import evalset, readers
+from rageval_batch import check, evalset, readers
 from rageval_batch.errors import InputError
 from rageval_batch.ingest import Ingest, RecordIngest, records_schema
 from rageval_batch.profile import Explanation, Profile
@@ -139,9 +139,9 @@ def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
     return out
 
 
-def _eval_set(commit: Commit, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:
+def _eval_set(commit: Commit, profile: Profile, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:
     """The questions of a commit with their contexts, and those of single runs."""
-    eval_set = evalset.read_questions(question_files(commit))
+    eval_set = evalset.eval_set_of(check.checked_questions(question_files(commit), profile))
     contexts = context_files(commit)
     return evalset.with_contexts(eval_set, contexts, folder) if contexts else (eval_set, None)
 
@@ -155,7 +155,7 @@ def failing_claims(
     """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
     if profile.failing is None:
         return {}
-    eval_set, own = _eval_set(commit, folder)
+    eval_set, own = _eval_set(commit, profile, folder)
     prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
     ids = pa.array(eval_set.ids, LARGE)
     found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
@@ -177,7 +177,7 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
     if profile.records is not None:
         return _explain_record(commit, profile, row)
-    eval_set, own = _eval_set(commit, folder)
+    eval_set, own = _eval_set(commit, profile, folder)
     question = eval_set.ids.index(row["question_id"])
     output, chunks = _answer(commit, profile, row)
     if chunks is None and own is not None:

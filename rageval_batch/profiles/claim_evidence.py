@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -176,18 +177,18 @@ class Prepared:
 
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
-    """Entities, grades and pairs of all tasks; a value of another type is as if absent."""
+    """Entities, grades and pairs of all tasks."""
     given = eval_set.objects
-    graded = [tasks.grades(tasks.listed(task, "gold_ranking")) for task in given]
+    graded = [tasks.grades(task.get("gold_ranking", [])) for task in given]
     categories = [task.get("category") for task in given]
     return Prepared(
         params,
-        pa.array([name if isinstance(name, str) and name else None for name in categories], LARGE),
-        EntityIndex([tasks.texts(tasks.listed(task, "expected_entities")) for task in given]),
-        np.array([tasks.number(tasks.value(task, "min_citations"), math.nan) for task in given], np.float64),
+        pa.array([(name if isinstance(name, str | None) else json.dumps(name)) or None for name in categories], LARGE),
+        EntityIndex([task.get("expected_entities", []) for task in given]),
+        np.array([task.get("min_citations", math.nan) for task in given], np.float64),
         GradedIds(graded, params["ndcg_k"]),
         graded,
-        GoldPairs([tasks.contradicting(tasks.listed(task, "gold_contradictions")) for task in given]),
+        GoldPairs([tasks.contradicting(task.get("gold_contradictions", [])) for task in given]),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from rageval_batch import answers, kernels, text
 from rageval_batch.answers import MISSING_FIELD, WRONG_TYPE, Answers
 from rageval_batch.contexts import Contexts, read_contexts
-from rageval_batch.errors import InputError
+from rageval_batch.field_names import schema_of_first
 from rageval_batch.grounding import UNGROUNDED, Refs, find_refs
 from rageval_batch.jsontape import Tape
 from rageval_batch.kernels import Assignment, Codes, Grams, Pairs, Points32
@@ -24,7 +23,7 @@ from rageval_batch.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
 from rageval_batch.stats import TOLERANCE
 from rageval_batch.strings import LARGE, Flags, Ints, Strings, from_arrow, from_list
-from rageval_batch.tables import EXPECTED, QUESTION_ID, EvalSet, first_of
+from rageval_batch.tables import EXPECTED, QUESTION, EvalSet, first_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -119,26 +118,30 @@ GATES = (
 )
 
 
+_TEXT = {"type": "string", "pattern": "\\S", "description": "a text that is not blank"}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
-_EXAMPLE = {
-    **{name: {"type": "string"} for name in (*CLASSES, "original_evidence")},
-    **dict.fromkeys(LISTS, _TEXTS),
-}
-_EXPECTED = {
+_EXAMPLE_FIELDS = {**dict.fromkeys((*CLASSES, "original_evidence"), _TEXT), **dict.fromkeys(LISTS, _TEXTS)}
+_EXAMPLE: dict[str, Any] = {
     "type": "object",
-    "properties": {
-        "answer_example": {"type": "object", "properties": _EXAMPLE},
-        "source_map": {"type": "array"},
-        **_EXAMPLE,
+    "required": list(_EXAMPLE_FIELDS),
+    "properties": _EXAMPLE_FIELDS,
+    "description": f"an object with {', '.join(_EXAMPLE_FIELDS)}",
+}
+_EXPECTED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"source_map": {"type": "array"}},
+    # The fields may stand in `expected` itself, without the level between.
+    "if": {
+        "not": {"required": ["answer_example"]},
+        "anyOf": [{"required": [name]} for name in _EXAMPLE_FIELDS],
     },
-    "anyOf": [{"required": [name]} for name in ("answer_example", *FIELDS)],
-    "description": "answer_example, an object with the expected fields",
+    "then": _EXAMPLE,
+    "else": {"required": ["answer_example"], "properties": {"answer_example": _EXAMPLE}},
 }
 QUESTION_SCHEMA = {
     "type": "object",
-    "properties": {**dict.fromkeys(EXPECTED, _EXPECTED), "question": {"type": "string"}},
-    "anyOf": [{"required": [name]} for name in EXPECTED],
-    "description": "expected.answer_example",
+    "properties": {name: {"type": "string"} for name in QUESTION},
+    **schema_of_first(EXPECTED, _EXPECTED, "expected.answer_example"),
 }
 
 
@@ -192,18 +195,10 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
 
 
 def _example(question: dict[str, Any]) -> dict[str, Any]:
-    expected = first_of(question, EXPECTED)
-    if isinstance(expected, str):  # a column of JSON texts
-        with suppress(ValueError):
-            expected = json.loads(expected)
-    if isinstance(expected, dict):
-        example = expected.get("answer_example")
-        if isinstance(example, dict):
-            return example
-        if not expected.keys().isdisjoint(FIELDS):  # the fields themselves, without the level between
-            return expected
-    name = first_of(question, QUESTION_ID)
-    raise InputError(f"Question '{name}' has no expected.answer_example, an object with {', '.join(FIELDS[:3])}, ….")
+    """The expected answer: under `answer_example`, or in `expected` itself."""
+    expected: dict[str, Any] = first_of(question, EXPECTED)
+    example: dict[str, Any] = expected.get("answer_example", expected)
+    return example
 
 
 def as_text(value: Any) -> str:
