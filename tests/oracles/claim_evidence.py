@@ -455,7 +455,12 @@ def gates(rows: list[dict[str, Any]], level: str = "initial") -> list[dict[str, 
     return results
 
 
+def nothing_to_judge(results: list[dict[str, Any]]) -> bool:
+    """Whether no gate but `answered_share` applies."""
+    return all(result["status"] == "skipped" for result in results if result["gate"] != "answered_share")
+
+
 def pass_fail(results: list[dict[str, Any]]) -> str:
-    """`pass` if some gate applied and none failed."""
-    statuses = {result["status"] for result in results}
-    return "pass" if "passed" in statuses and "failed" not in statuses else "fail"
+    """`pass` if a gate beside `answered_share` applied and none failed."""
+    failed = any(result["status"] == "failed" for result in results)
+    return "fail" if failed or nothing_to_judge(results) else "pass"
