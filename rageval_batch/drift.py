@@ -46,7 +46,8 @@ class Sample:
 
     def _scaled(self) -> Floats:
         """Weights by the largest: the mean is the same, and no finite weight is too large to add."""
-        return self.weights / self.weights.max()
+        scaled: Floats = self.weights / self.weights.max()
+        return scaled
 
 
 def joined(samples: Sequence[Sample]) -> Sample:

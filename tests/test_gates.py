@@ -264,6 +264,7 @@ def test_levels_are_written_out(tmp_path: Path) -> None:
         (table(limit=True), "limit True is not a number"),
         ('[[gate]]\nname="g"\nmetric="score"\nop=">="\nlimit = nan\n', "limit nan is not a number"),
         (table(limit=None), "limit is absent"),
+        (table(limit=10**400), "gate 1: limit is too large"),
         (table(name=None), "name is absent"),
         (table(metric=None), "metric is absent"),
         (table(metric="scor"), "Did you mean 'score'?"),

@@ -47,7 +47,8 @@ def test_resamples_are_those_of_the_oracle(pairs: oracle.Weighted, seed: int) ->
 @settings(deadline=None, max_examples=30)
 @given(SAMPLES, SAMPLES, st.integers(0, 99))
 def test_the_interval_is_that_of_the_oracle(a: oracle.Weighted, b: oracle.Weighted, seed: int) -> None:
-    found = drift.difference(*(sample(*zip(*part, strict=True)) for part in (a, b)), resamples=50, seed=seed)
+    first, second = (sample(*zip(*part, strict=True)) for part in (a, b))
+    found = drift.difference(first, second, resamples=50, seed=seed)
     wanted = oracle.difference(a, b, 50, seed)
     assert (found.value, found.low, found.high) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 

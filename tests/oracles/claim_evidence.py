@@ -78,10 +78,9 @@ def _given(task: dict[str, Any], name: str) -> Any:
 
 
 def _whole(value: Any) -> int | None:
-    """An integer of 31 bits that is not negative: a count of stages."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
-        return value
-    return None
+    """A whole number of 31 bits that is not negative, 3 or 3.0: a count of stages."""
+    number = _number(value)
+    return int(number) if number is not None and number.is_integer() and 0 <= number < 2**31 else None
 
 
 def _number(value: Any) -> float | None:
