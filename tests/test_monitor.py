@@ -342,6 +342,14 @@ def test_windows_without_runs_are_shown_and_a_newest_one_alerts(call: Any, tmp_p
     assert len(lines) == 5 and lines[2].endswith("no runs") and lines[4].endswith("stale")
 
 
+def test_a_long_stretch_without_runs_is_one_line_of_the_table(call: Any, tmp_path: Path) -> None:
+    live(tmp_path / "runs", {"a": ((START - 70 * DAY).isoformat(), [1.0]), "b": (START.isoformat(), [1.0])})
+    lines = call("--metric", "score")[1].splitlines()
+    assert len(lines) == 4
+    assert lines[2].startswith("2026-03-02") and lines[2].endswith("no runs (9 windows)")
+    assert len(json.loads(call("--metric", "score", "--format", "json")[1])["windows"]) == 11
+
+
 def test_windows_that_are_too_many_are_an_error(call: Any, tmp_path: Path) -> None:
     live(tmp_path / "runs", {"a": ((START - 365 * DAY).isoformat(), [1.0]), "b": (START.isoformat(), [1.0])})
     code, _, err = call("--metric", "score", "--window", "1m")
@@ -391,7 +399,7 @@ def test_a_count_may_drop_by_five_percent_of_its_baseline(tmp_path: Path) -> Non
         assert found.max_drop is None
         assert [window.max_drop for window in found.windows] == [None, pytest.approx(2.0), pytest.approx(1.9)]
         assert [window.status for window in found.windows] == ["no baseline", "ok", "alert"]
-        # Fewer is better of facts without evidence; there are none, and none is allowed to come.
+        # There are no claims at all, so any change of a count of them is one too many.
         assert watch(session, "support_lexical", 7 * DAY, 7 * DAY).windows[-1].max_drop == 0.0
 
 

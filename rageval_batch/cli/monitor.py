@@ -37,7 +37,8 @@ def monitor(
 
     A run's time is its metadata `timestamp`, else its commit's. A window alerts if the mean became worse by more than
     --max-drop and the bootstrap interval over rows excludes 0; the newest one also if it has no runs (stale). All eval
-    sets of the profile count, unless one is named. The table and json have every window, jsonl one line an alert.
+    sets of the profile count, unless one is named. The table and json have every window, jsonl one line an alert;
+    the table gathers long stretches without runs.
 
     \b
     Example:
