@@ -53,6 +53,7 @@ class MetricRow:
     numerator: str | None
     denominator: str | None
     column: str | None = None  # where its values are not in a column of its name
+    scale: float | None = 1.0  # from the worst value to the best; null: a count
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class GateRow:
     level: str
     failure: str
     waived: bool = False
+    coverage: bool = False  # about how much there is to judge, not about quality
 
 
 @dataclass(frozen=True)
@@ -376,8 +378,9 @@ def _commit_table(commits: list[Commit]) -> pa.Table:
 
 def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     schema = pa.schema(
-        [("profile", LARGE), ("metric", LARGE), ("higher_is_better", pa.bool_()), ("null_counts_as", pa.float64())]
-    )
+        [("profile", LARGE), ("metric", LARGE), ("higher_is_better", pa.bool_()), ("null_counts_as", pa.float64()),
+         ("scale", pa.float64())]
+    )  # fmt: skip
     rows = [{name: getattr(metric, name) for name in schema.names} for row in catalog for metric in row.metrics]
     return pa.Table.from_pylist(rows, schema=schema)
 
@@ -385,7 +388,8 @@ def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
 def _gate_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     schema = pa.schema(
         [("profile", LARGE), ("gate", LARGE), ("metric", LARGE), ("stat", LARGE), ("op", LARGE),
-         ("limit", pa.float64()), ("level", LARGE), ("failure", LARGE), ("waived", pa.bool_())]
+         ("limit", pa.float64()), ("level", LARGE), ("failure", LARGE), ("waived", pa.bool_()),
+         ("coverage", pa.bool_())]
     )  # fmt: skip
     return pa.Table.from_pylist([vars(gate) for row in catalog for gate in row.gates], schema=schema)
 

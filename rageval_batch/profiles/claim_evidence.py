@@ -64,7 +64,8 @@ PARAMS = (
     Param("required_artifacts", 10, "how many artifacts there must be, or which: names with commas between them",
           low=0, high=1_000_000, or_names=True),
     Param("ndcg_k", 10, "ranks that count for ndcg_10", low=1, high=1_000_000),
-    Param("level", "initial", "the gates that a run is held to", choices=("initial", "target")),
+    Param("level", "initial", "the limits that a run is held to, where gate is not told another level",
+          choices=("initial", "target")),
 )  # fmt: skip
 
 RATES = {
@@ -131,11 +132,11 @@ COLUMNS = (
 METRICS = (
     Metric("score", "share of a row's gates that hold"),
     *(Metric(name, doc, higher, None, f"{name}_num", f"{name}_den") for name, (doc, higher) in RATES.items()),
-    *(Metric(name, doc, higher) for name, (doc, higher) in COUNTS.items()),
+    *(Metric(name, doc, higher, scale=None) for name, (doc, higher) in COUNTS.items()),
     Metric("citations_ok", "share of answers with enough citations"),
     Metric("ndcg_10", "gain of the ranking"),
     Metric("map", "average precision of the ranking"),
-    Metric("answered", "share of tasks with an answer that can be used"),
+    Metric("answered", "share of tasks with an answer that can be used", coverage=True),
 )
 
 

@@ -63,7 +63,7 @@ METRICS = (
            "include_hits", "include_total"),
     Metric("safe_ok", "share of answers without a forbidden phrase", null_counts_as=0.0),
     Metric("citation_ok", "share of answers with the citation they need", null_counts_as=0.0),
-    Metric("exclude_hits", "forbidden phrases in an answer", higher_is_better=False),
+    Metric("exclude_hits", "forbidden phrases in an answer", higher_is_better=False, scale=None),
     Metric("citation_penalty", "taken off for absent citations", higher_is_better=False),
 )  # fmt: skip
 

@@ -100,9 +100,11 @@ METRICS = (
     # A question has many judgements: its value is their mean, and micro is the mean of all judgements of a run.
     Metric("score", "cross-judging: valid, no duplicate", True, None, "cross_score", "cross_counted", "cross_score"),
     Metric("self_score", "self-judging: valid, no duplicate", True, None, "self_score", "self_counted"),
-    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight"),
-    Metric("answered", "share of the listed samples that judges have a record for", True, None, "answered", "due"),
-)
+    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight",
+           coverage=True),
+    Metric("answered", "share of the listed samples that judges have a record for", True, None, "answered", "due",
+           coverage=True),
+)  # fmt: skip
 
 GATES = (Gate("answered_share", "answered", "micro", ">=", 1.0),)
 

@@ -77,7 +77,7 @@ METRICS = (
     Metric("citation_provided", "share of answered evidence questions with a page"),
     Metric("correct_abstention", "share of answered gaps where it abstained as it should"),
     Metric("no_hallucination", "1 less the penalty of every invention"),
-    Metric("inventions", "inventions an answer", higher_is_better=False),
+    Metric("inventions", "inventions an answer", higher_is_better=False, scale=None),
     Metric("quote_included", "share of answered gaps with a quote of the record"),
 )
 
