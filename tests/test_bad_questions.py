@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inputs import put
 from jsonschema import Draft202012Validator
 
+from inputs import put
 from rageval_batch import api
 from rageval_batch.check import _schema_violations, check_file, file_schema
 from rageval_batch.cli import main
