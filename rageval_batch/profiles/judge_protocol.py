@@ -27,7 +27,7 @@ from rageval_batch.profiles.judge_record import (
     judge,
 )
 from rageval_batch.rubric import Rubric, rubric_of, rubric_problems
-from rageval_batch.strings import LARGE, Flags, Ints, from_arrow, from_list
+from rageval_batch.strings import LARGE, Flags, Ints, from_list
 from rageval_batch.tables import KEYS, EvalSet
 
 WORDS = pa.large_list(LARGE)
@@ -100,9 +100,11 @@ METRICS = (
     # A question has many judgements: its value is their mean, and micro is the mean of all judgements of a run.
     Metric("score", "cross-judging: valid, no duplicate", True, None, "cross_score", "cross_counted", "cross_score"),
     Metric("self_score", "self-judging: valid, no duplicate", True, None, "self_score", "self_counted"),
-    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight"),
-    Metric("answered", "share of the listed samples that judges have a record for", True, None, "answered", "due"),
-)
+    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight",
+           coverage=True),
+    Metric("answered", "share of the listed samples that judges have a record for", True, None, "answered", "due",
+           coverage=True),
+)  # fmt: skip
 
 GATES = (Gate("answered_share", "answered", "micro", ">=", 1.0),)
 
@@ -121,13 +123,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
 
 
 def read_list(samples: pa.Table) -> pa.Table:
-    """The sample list with target names for comparing; InputError for a sample without a name or listed twice."""
-    for name in SAMPLE:
-        column = from_arrow(samples.column(name))
-        starts, ends = kernels.strip(column.data, column.starts, column.ends)
-        if (blank := starts == ends).any():
-            where = samples.column("where")[int(blank.argmax())].as_py()
-            raise InputError(f"{where}: this sample has an empty {name}. All need {', '.join(SAMPLE)}.")
+    """The sample list with target names for comparing; InputError for a sample that is listed twice."""
     keys = folded(samples.column("target_model").combine_chunks().cast(LARGE))
     listed = samples.append_column("target_key", keys)
     frame = pl.from_arrow(listed)
@@ -207,7 +203,9 @@ _SAMPLE_KEY = ("question_id", "prompt_variant", "target_model", "output_id")
 SAMPLE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": list(_SAMPLE_KEY),
-    "properties": {name: {"type": "string", "minLength": 1} for name in _SAMPLE_KEY},
+    "properties": {
+        name: {"type": "string", "pattern": "\\S", "description": "a text that is not blank"} for name in _SAMPLE_KEY
+    },
 }
 
 PROFILE = Profile(
