@@ -50,7 +50,8 @@ _SIGN = re.compile(
     re.IGNORECASE,
 )
 _LIABILITY = re.compile("[^，。,;；、\n]{0,8}(?:责任|責任|债务|債務|义务|義務)")  # 被告负30%的责任
-_COPULAS = frozenset("为為是于於到至达達得约約近")
+_NOUNS_OF_VALUE = "计計额額值润潤损損差"  # 合计-5, 金额-5
+_COPULAS = frozenset(f"为為是于於到至达達得{_NOUNS_OF_VALUE}")
 _BEFORE_SIGN = frozenset("\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£")
 _UNIT_ENDS = frozenset("元块塊圆圓%‰‱个個人名次天日月年岁歲万萬亿億千百十")  # a hyphen behind these joins
 _LIST_ENTRY = re.compile(r"^[ \t]*-(?=[^\s-])", re.MULTILINE)
@@ -122,7 +123,7 @@ def _is_sign(head: str, sign: re.Match[str], text: str, figure: Figure, listed: 
     if previous in " \t":
         counted = hyphen and figure.unit in COUNTED_UNITS and _HAN.match(solid) is not None
         return not (solid.isdigit() or counted)
-    if previous in _BEFORE_SIGN or previous in _COPULAS:
+    if previous in _BEFORE_SIGN or previous in _COPULAS or _word_before(lead) is not None:
         return True
     if _HAN.match(previous) is None or previous in _UNIT_ENDS:
         return False
