@@ -69,6 +69,7 @@ _MORE = "[多余餘]"
 _MORE_BEHIND_UNIT = re.compile(f"{_MORE}(?![付给給收退算交扣花用拿出少次种種处處个個项項额額款下留])")
 _MORE_BEHIND_FIGURE = re.compile(f"{_MORE}(?![{HAN}])")
 _WITHIN = re.compile("[以之][内內]")
+_FIRST_AFTER = frozenset("多余餘以之及或有开開左上未+ \t") | {measure[0] for measure in MEASURES.split("|")}
 
 
 def is_list(text: str) -> bool:
@@ -120,10 +121,12 @@ def _is_sign(head: str, sign: re.Match[str], text: str, figure: Figure, listed: 
     hyphen = sign["minus"][0] == "-"
     if solid in ("", "\n", "\r"):
         return not (hyphen and listed)
+    if _word_before(lead) is not None:
+        return True
     if previous in " \t":
         counted = hyphen and figure.unit in COUNTED_UNITS and _HAN.match(solid) is not None
         return not (solid.isdigit() or counted)
-    if previous in _BEFORE_SIGN or previous in _COPULAS or _word_before(lead) is not None:
+    if previous in _BEFORE_SIGN or previous in _COPULAS:
         return True
     if _HAN.match(previous) is None or previous in _UNIT_ENDS:
         return False
@@ -148,6 +151,8 @@ def _word_before(head: str) -> tuple[int, Kind] | None:
 
 def after(text: str, end: int, unit: str) -> tuple[int, Kind]:
     """Where a number with what stands behind it ends, and the kind that makes it."""
+    if text[end : end + 1] not in _FIRST_AFTER:
+        return end, Kind.EXACT
     if m := _AFTER.match(text, end):
         return m.end(), Kind[str(m.lastgroup)]
     more = _MORE_BEHIND_FIGURE if unit == "" else _MORE_BEHIND_UNIT if unit in EXCEEDED_UNITS else None

@@ -119,6 +119,8 @@ def _counts(text: str, mark: str, lead: str, begin: int, end: int, unit: str, pr
     if solid == "" or solid in "\n\r":
         entries = [line for line in text.split("\n") if re.match(r"[ \t]*-[^\s-]", line)]
         return mark != "-" or len(entries) < 2
+    if _bound_word(lead) is not None:
+        return True
     if last in " \t":
         people = unit in ("人", "名", "次", "个", "套", "件", "台", "张", "笔", "岁") and re.match(f"[{HAN}]", solid)
         return not (solid.isdigit() or (mark == "-" and people))
@@ -126,8 +128,6 @@ def _counts(text: str, mark: str, lead: str, begin: int, end: int, unit: str, pr
         last in "\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£"
         or last in "为為是于於到至达達得计計额額值润潤损損差"
     ):
-        return True
-    if _bound_word(lead) is not None:
         return True
     if not re.match(f"[{HAN}]", last) or last in "元块塊圆圓个個人名次天日月年岁歲万萬亿億千百十":
         return False
