@@ -282,8 +282,9 @@ def _long(row: ProfileRow, metric: MetricRow) -> str:
         f"{name}::double" if name else "null::double" for name in (metric.numerator, metric.denominator)
     )
     return (
-        f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, '{metric.metric}' as metric, "
-        f"{metric.column or metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
+        f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, fail_reason, "
+        f"'{metric.metric}' as metric, {metric.column or metric.metric}::double as value, "
+        f"{numerator} as numerator, {denominator} as denominator "
         f"from stored_{row.profile}"
     )
 

@@ -196,7 +196,7 @@ class Records:
     carried: tuple[Column, ...]  # columns that scoring makes for `settle`, which takes them off
     settle: str  # table macro of sql/ over `rows` (all score rows of a job) and `listed`: the rows as they are stored
     log: str  # table macro of sql/ over `rows` and `stored`: run_id, question_count, answered_count, meta
-    listed: tuple[str, ...]  # columns of the list (-q) of what should be there
+    listed: Callable[[Params], tuple[str, ...]]  # columns of the list (-q) of what should be there
     read_list: Callable[[pa.Table], pa.Table]  # the list as `settle` wants it
     texts: tuple[str, str]  # columns of the texts (-c) that rows are about: key and text
     order: tuple[str, ...]  # how the rows of a commit are sorted

@@ -418,7 +418,8 @@ class _RecordSweep(_Sweep):
 
     def _eval_set(self) -> tuple[EvalSet, evalset.RunContexts | None]:
         texts = evalset.read_texts(self.job.contexts, self.records.texts)
-        self.listed = self.records.read_list(evalset.read_rows(self.job.questions, self.records.listed, "sample"))
+        names = self.records.listed(self.job.params)
+        self.listed = self.records.read_list(evalset.read_rows(self.job.questions, names, "sample"))
         return EvalSet((), (), (), (), texts), None
 
     def _ingest(self, eval_set: EvalSet) -> Ingest:

@@ -1,12 +1,16 @@
 -- judge_agreement. Grain: run x pair of judges (kappa), and one line for all judges of a run (alpha; judges null).
 -- Inputs: judge_counted, cross-judging. A unit is a sample and repeat; n: units that both, or at least two, have judged.
 -- kappa: Cohen's, unweighted, on the recomputed verdict. alpha: Krippendorff's, ordinal, on the recomputed sum, with the
--- weight of a unit's pairs 1 / (its values - 1). Null where undefined: no units, or no disagreement that chance could make.
+-- weight of a unit's pairs 1 / (its values - 1). Null where undefined: no units, no disagreement that chance could make,
+-- no verdicts. What a rubric does not ask for may be null in a unit.
 create view judge_agreement as
 with judged as (
     select
         run_id, eval_set, judge_model, verdict, overall_recomputed as value,
-        (question_id, prompt_variant, target_key, output_id, repeat) as unit
+        (
+            coalesce(question_id, ''), coalesce(prompt_variant, ''), coalesce(target_key, ''), coalesce(output_id, ''),
+            repeat
+        ) as unit
     from judge_counted
     where method = 'cross_judge'
 ),
@@ -20,7 +24,7 @@ judges as (select distinct run_id, eval_set, judge_model from judged),
 agreed as (
     select
         run_id, eval_set, judge_a, judge_b,
-        count(*)::hugeint as n, count(*) filter (va = vb) as same,
+        count(*)::hugeint as n, count(va) = count(*) as told, count(*) filter (va = vb) as same,
         count(*) filter (va = 'PASS') * count(*) filter (vb = 'PASS')::hugeint
             + count(*) filter (va = 'PARTIAL') * count(*) filter (vb = 'PARTIAL')::hugeint
             + count(*) filter (va = 'FAIL') * count(*) filter (vb = 'FAIL')::hugeint as chance
@@ -31,7 +35,7 @@ kappas as (
     select
         a.run_id, a.eval_set, a.judge_model as judge_a, b.judge_model as judge_b,
         coalesce(g.n, 0)::bigint as n,
-        (g.n * g.same - g.chance)::double / nullif(g.n * g.n - g.chance, 0)::double as kappa
+        case when g.told then (g.n * g.same - g.chance)::double / nullif(g.n * g.n - g.chance, 0)::double end as kappa
     from judges a
     join judges b on b.run_id = a.run_id and b.eval_set = a.eval_set and b.judge_model > a.judge_model
     left join agreed g

@@ -1,5 +1,6 @@
 -- judge_invalid. Grain: run x judge x flag, and flag any: how many of the judge's rows have it.
--- Inputs: judge_protocol. Missing rows and duplicates are rows of the judge too; a judge that is not known is null.
+-- Inputs: stored_judge_protocol, current_runs. Missing rows and duplicates are rows of the judge too; a judge is called
+-- as the run first writes it, and null where it is not known.
 create view judge_invalid as
 with known as (
     select unnest([
@@ -8,10 +9,11 @@ with known as (
     ]) as flag
 )
 select
-    j.run_id, j.eval_set, j.judge_model, k.flag,
+    r.run_id, r.eval_set, j.judge_name as judge_model, k.flag,
     count(*) filter (case k.flag when 'any' then not j.valid else list_contains(j.flags, k.flag) end) as n,
     count(*) as rows,
     count(*) filter (case k.flag when 'any' then not j.valid else list_contains(j.flags, k.flag) end) / count(*) as rate
-from judge_protocol j
+from stored_judge_protocol j
+join current_runs r on r.commit = j.commit and r.stored_id = j.run_id
 cross join known k
-group by j.run_id, j.eval_set, j.judge_model, k.flag;
+group by r.run_id, r.eval_set, j.judge_name, k.flag;

@@ -1,7 +1,7 @@
 -- judge_log(). Grain: run of a job: how many judgements were due and are there, and what the run's record says of them.
 -- Inputs: rows (score rows before they were settled), stored (as they are stored).
 -- question_count: judges x samples of the list, null without a list; answered_count: those with a record, or all records.
--- repeats: the rows of the question that has most; with more than one, a question counts as the mean of its rows.
+-- repeats: how many different ones the judgements have that the run's score is made of; at least 1.
 create macro judge_log() as table
 with timed as (
     select run_id, min(timestamp) as first_judged, max(timestamp) as last_judged
@@ -14,18 +14,15 @@ counted as (
         nullif(count(due), 0) as question_count,
         case when count(due) = 0 then count(input) else coalesce(sum(answered), 0)::bigint end as answered_count,
         count(input) as judgements,
-        count(distinct (question_id, prompt_variant, target_model, output_id)) as samples,
-        string_agg(distinct judge_model, ', ' order by judge_model) as judges
+        count(distinct (question_id, prompt_variant, target_key, output_id))
+            filter (coalesce(question_id, prompt_variant, target_key, output_id) is not null) as samples,
+        string_agg(distinct judge_name, ', ' order by judge_name) as judges,
+        greatest(count(distinct repeat) filter (cross_score is not null), 1) as repeats
     from stored
-    group by run_id
-),
-asked as (
-    select run_id, max(n) as repeats
-    from (select run_id, question_id, count(*) as n from stored group by run_id, question_id)
     group by run_id
 )
 select
-    c.run_id, c.question_count, c.answered_count, a.repeats,
+    c.run_id, c.question_count, c.answered_count, c.repeats,
     map_from_entries(list_filter(
         [
             {k: 'judges', v: c.judges},
@@ -37,5 +34,4 @@ select
         lambda entry: entry.v is not null
     )) as meta
 from counted c
-join timed t on t.run_id = c.run_id
-join asked a on a.run_id = c.run_id;
+join timed t on t.run_id = c.run_id;

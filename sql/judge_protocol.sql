@@ -6,7 +6,8 @@ select
     r.run_id, s.judge_model, s.question_id, s.prompt_variant, s.target_model, s.output_id, s.repeat,
     s.* exclude (
         run_id, judge_model, question_id, prompt_variant, target_model, output_id, repeat, commit, dataset, weight,
-        input, line, target_key, cross_score, cross_counted, self_score, self_counted, due, answered, base_variant
+        input, line, target_key, cross_score, cross_counted, self_score, self_counted, due, answered, base_variant,
+        judge_name, target_name
     ),
     r.eval_set
 from stored_judge_protocol s

@@ -2,15 +2,23 @@
 -- Inputs: rows (score rows of single judgements, with the columns that are for comparing), listed (the samples).
 -- What only all records together can tell: records of one judge for one sample (same run and repeat) with different
 -- scores are inconsistent, all of them; a later one of the same text, or valid after a valid one, is a duplicate.
+-- A part of the key that the rubric does not ask for may be null: it is '' in comparisons, which no name is.
+-- judge_name, target_name: how the run first writes a model's name, by file and line, for all spellings that fold alike.
 -- Only keys that occur twice are looked at, so that the wide rows pass once and the work on the side stays small.
 create macro judge_settled() as table
 with keyed as not materialized (
     select
-        input, line, run_id, judge_key, question_id, prompt_variant, target_key, output_id, repeat, points,
-        digest_a, digest_b, valid
+        input, line, run_id, coalesce(judge_key, '') as judge_key, coalesce(question_id, '') as question_id,
+        coalesce(prompt_variant, '') as prompt_variant, coalesce(target_key, '') as target_key,
+        coalesce(output_id, '') as output_id, repeat, points, digest_a, digest_b, valid
     from rows
-    where judge_key is not null and question_id is not null and prompt_variant is not null
-      and target_key is not null and output_id is not null
+    where key_known
+),
+samples as materialized (
+    select
+        coalesce(question_id, '') as question_id, coalesce(prompt_variant, '') as prompt_variant, target_model,
+        coalesce(target_key, '') as target_key, coalesce(output_id, '') as output_id
+    from listed
 ),
 several as (
     select run_id, judge_key, question_id, prompt_variant, target_key, output_id, repeat
@@ -54,29 +62,41 @@ answers as materialized (
     select run_id, judge_key, question_id, prompt_variant, target_key, output_id,
            min({input: input, line: line}) as first
     from keyed
-    semi join listed using (question_id, prompt_variant, target_key, output_id)
+    semi join samples using (question_id, prompt_variant, target_key, output_id)
     group by run_id, judge_key, question_id, prompt_variant, target_key, output_id
 ),
-judges as (
-    select run_id, judge_key, min(judge_model) as judge_model
+judges as materialized (
+    select run_id, coalesce(judge_key, '') as judge_key, arg_min(judge_model, {input: input, line: line}) as judge_name
     from rows
-    where judge_key is not null
-    group by run_id, judge_key
+    where judge_key is not null or key_known
+    group by all
+),
+targets as materialized (
+    select run_id, target_key, arg_min(target_model, {input: input, line: line}) as target_name
+    from rows
+    where target_key is not null
+    group by run_id, target_key
 ),
 -- A run whose judges are all unknown has judged nothing: its samples are missing once, without a judge.
 missing as (
-    select r.run_id, j.judge_model, l.question_id, l.prompt_variant, l.target_model, l.target_key, l.output_id
+    select
+        r.run_id, j.judge_name as judge_model, j.judge_name, nullif(l.question_id, '') as question_id,
+        nullif(l.prompt_variant, '') as prompt_variant, l.target_model, nullif(l.target_key, '') as target_key,
+        coalesce(t.target_name, l.target_model) as target_name, nullif(l.output_id, '') as output_id
     from (select distinct run_id from rows) r
     left join judges j on j.run_id = r.run_id
-    cross join listed l
+    cross join samples l
+    left join targets t on t.run_id = r.run_id and t.target_key = l.target_key
     anti join answers a
         on a.run_id = r.run_id and a.judge_key = j.judge_key and a.question_id = l.question_id
         and a.prompt_variant = l.prompt_variant and a.target_key = l.target_key and a.output_id = l.output_id
 ),
 judged as (
     select
-        r.* exclude (judge_key, points, digest_a, digest_b, timestamp)
+        r.* exclude (judge_key, key_known, points, digest_a, digest_b, timestamp)
             replace (
+                j.judge_name as judge_name,
+                t.target_name as target_name,
                 case when c.line is not null and not list_contains(r.flags, 'INTERNAL_INCONSISTENCY')
                     then list_append(r.flags, 'INTERNAL_INCONSISTENCY') else r.flags end as flags,
                 r.valid and c.line is null as valid,
@@ -90,6 +110,8 @@ judged as (
     left join conflicts c on c.input = r.input and c.line = r.line
     left join duplicates d on d.input = r.input and d.line = r.line
     left join answers a on a.first.input = r.input and a.first.line = r.line
+    left join judges j on j.run_id = r.run_id and j.judge_key = r.judge_key
+    left join targets t on t.run_id = r.run_id and t.target_key = r.target_key
 ),
 -- What enters means: cross-judging and self-judging apart, duplicates left out.
 counted as (

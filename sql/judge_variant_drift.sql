@@ -27,8 +27,9 @@ changes as (
     join cells c on c.run_id = b.run_id and c.eval_set = b.eval_set and c.prompt_variant <> b.base_variant
     join cells before
         on before.run_id = c.run_id and before.eval_set = c.eval_set and before.prompt_variant = b.base_variant
-        and before.judge_model = c.judge_model and before.target_model = c.target_model
-        and before.question_id = c.question_id
+        and before.judge_model is not distinct from c.judge_model
+        and before.target_model is not distinct from c.target_model
+        and before.question_id is not distinct from c.question_id
 ),
 means as (
     select

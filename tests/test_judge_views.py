@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from oracles import judge_protocol as oracle
@@ -24,6 +26,8 @@ from rageval_batch.api import score
 from rageval_batch.archive import Names
 from rageval_batch.catalog import open_store
 from rageval_batch.cli import main
+from rageval_batch.profiles import get_profile
+from rageval_batch.results import find_run, summarize
 from rageval_batch.samples import samples_folder
 from test_judge_protocol import Q, good, jsonl
 
@@ -272,8 +276,11 @@ def test_explain_picks_one(rageval: Call) -> None:
 # --- views ------------------------------------------------------------------------------------------------------------
 
 
+SPELLINGS = (str, str.upper, str.title, lambda name: f" {name}\u3000", lambda name: name.replace("j", "ｊ"))
+
+
 def random_runs(runs: int) -> list[Row]:
-    """Runs of random judgements with gaps, invalid ones, duplicates, repeats and self-judging."""
+    """Runs of random judgements with gaps, invalid ones, duplicates, repeats, self-judging and names spelled anyhow."""
     chosen = random.Random(7)
     records = []
     for number in range(runs):
@@ -284,8 +291,9 @@ def random_runs(runs: int) -> list[Row]:
             if chosen.random() < 0.6:
                 continue
             scores = [chosen.choice([0, 1, 2, 2]) for _ in Q] if number else [2] * 4
-            whole = good(judge_model=judge, target_model=target, question_id=question, prompt_variant=variant,
-                         output_id=output, method="self_judge" if judge == target else "cross_judge")  # fmt: skip
+            whole = good(judge_model=chosen.choice(SPELLINGS)(judge), target_model=target, question_id=question,
+                         prompt_variant=variant, output_id=output,
+                         method="self_judge" if judge == target else "cross_judge")  # fmt: skip
             whole["scores"] = {**dict(zip(Q, scores, strict=True)), "overall_score": sum(scores)}
             text = json.dumps(whole)[: -1 if chosen.random() < 0.05 else None]
             record = {"run_id": f"r{number}", "output": text, "repeat": repeat}
@@ -304,43 +312,104 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, d
         yield session, runs
 
 
-def close(value: float | None) -> Any:
+def close(value: Any) -> Any:
     """The same but for rounding."""
-    return None if value is None else pytest.approx(value, abs=1e-12)
+    return pytest.approx(value, abs=1e-12) if isinstance(value, float) else value
+
+
+def closely(line: Row) -> Row:
+    """A line with its numbers the same but for rounding."""
+    return {name: close(value) for name, value in line.items()}
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows by their texts and whole numbers."""
+    return sorted(rows, key=lambda row: [str(value) for value in row.values() if not isinstance(value, float)])
+
+
+def assert_views_are_the_oracles(
+    session: Session, run: str, rows: list[Row], rubric: Row | None = None, samples: list[Row] | None = None
+) -> None:
+    """Every view of a run: means, invalid rates, agreement, self-preference, drift, repeats, the log and the score."""
+    want, log = oracle.summary(rows, samples), oracle.run_log(rows)
+    dimensions = (rubric or oracle.DEFAULT_RUBRIC)["dimensions"]
+
+    def asked_for(columns: str, view: str) -> list[Row]:
+        return in_order(session.rows(f"select {columns} from {view} where run_id = $1", [run]))
+
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in dimensions)
+    means = (
+        f"judge_model, target_model, prompt_variant, n, score, overall, {quoted}, pass_share, partial_share, fail_share"
+    )
+    for view, method in (("judge_summary", "cross_judge"), ("judge_self_summary", "self_judge")):
+        lines = [{k: v for k, v in line.items() if k != "method"} for line in want["means"] if line["method"] == method]
+        assert asked_for(means, view) == [closely(line) for line in in_order(lines)]
+    rates = [row for row in asked_for("judge_model, flag, n, rows, rate", "judge_invalid") if row["judge_model"]]
+    assert rates == [closely(line) for line in in_order(want["invalid_rates"])]
+    agreed = asked_for("judge_a, judge_b, n, kappa, alpha", "judge_agreement")
+    pairs = [{k: v for k, v in row.items() if k != "alpha"} for row in agreed if row["judge_a"] is not None]
+    assert pairs == [closely(pair) for pair in in_order(want["kappa"])]
+    whole = [(row["n"], row["alpha"]) for row in agreed if row["judge_a"] is None]
+    assert whole == ([(want["alpha_units"], close(want["alpha"]))] if oracle.counted(rows, "cross_judge") else [])
+    preferences = asked_for("model, n_self, n_others, by_itself, by_others, self_preference", "judge_self_preference")
+    assert preferences == [closely({"model": model, **line}) for model, line in sorted(want["self_preference"].items())]
+    drift = asked_for("prompt_variant, n, mean_change, low, high", "judge_variant_drift")
+    assert {r["prompt_variant"]: {"mean": r["mean_change"], "n": r["n"]} for r in drift} == {
+        variant: closely(line) for variant, line in want["variant_drift"].items()
+    }
+    assert all(r["n"] == 0 or r["low"] - 1e-12 <= r["mean_change"] <= r["high"] + 1e-12 for r in drift)
+    repeats = {r["repeat"]: r["score"] for r in asked_for("repeat, score", "repeat_scores") if r["score"] is not None}
+    assert repeats == closely(oracle.repeat_scores(rows))
+    found = find_run(session, run)
+    assert found.record["repeats"] == log["repeats"]
+    told = dict(found.record["meta"])
+    assert (told.get("judges"), told["samples"], told["judgements"]) == (
+        log["judges"], str(log["samples"]), str(log["judgements"])
+    )  # fmt: skip
+    shown = summarize(session, found, get_profile("judge_protocol").summary).summary
+    assert shown["cross_score_avg"] == close(log["score"])
+    assert shown["answered_share"] == close(want["answered_share"])
+    several = log["repeats"] > 1
+    assert ("score_std_over_repeats" in shown) == several
+    assert not several or shown["score_std_over_repeats"] == close(log["score_std_over_repeats"])
 
 
 def test_views_are_the_oracles(views: tuple[Session, dict[str, list[Row]]]) -> None:
-    """Means, invalid rates, agreement, self-preference and drift of every run."""
+    """Means, invalid rates, agreement, self-preference, drift, repeats and the log of every run."""
     session, runs = views
     for run, rows in runs.items():
-        want = oracle.summary(rows)
-        for view, method in (("judge_summary", "cross_judge"), ("judge_self_summary", "self_judge")):
-            got = session.rows(
-                f"select * exclude (run_id, eval_set) from {view} where run_id = $1 "
-                "order by judge_model, target_model, prompt_variant", [run],
-            )  # fmt: skip
-            lines = [
-                {k: v for k, v in line.items() if k != "method"} for line in want["means"] if line["method"] == method
-            ]
-            assert got == [{k: close(v) if isinstance(v, float) else v for k, v in line.items()} for line in lines]
-        got = session.rows("select judge_model, flag, n, rows, rate from judge_invalid where run_id = $1", [run])
-        rates = [row for row in got if row["judge_model"] is not None]
-        key = lambda row: (row["judge_model"], row["flag"])  # noqa: E731
-        assert sorted(rates, key=key) == sorted(want["invalid_rates"], key=key)
-        got = session.rows("select * exclude (eval_set) from judge_agreement where run_id = $1 order by 2, 3", [run])
-        pairs = [{"judge_a": r["judge_a"], "judge_b": r["judge_b"], "n": r["n"], "kappa": r["kappa"]} for r in got[:-1]]
-        assert pairs == [{**pair, "kappa": close(pair["kappa"])} for pair in want["kappa"]]
-        assert (got[-1]["alpha"], got[-1]["n"]) == (close(want["alpha"]), want["alpha_units"])
-        got = session.rows(
-            "select model, self_preference from judge_self_preference where run_id = $1 order by 1", [run]
-        )
-        assert {r["model"]: r["self_preference"] for r in got} == {
-            k: close(v) for k, v in want["self_preference"].items()
-        }
-        got = session.rows("select * from judge_variant_drift where run_id = $1", [run])
-        drift = {r["prompt_variant"]: {"mean": r["mean_change"], "n": r["n"]} for r in got}
-        assert drift == {k: {"mean": close(v["mean"]), "n": v["n"]} for k, v in want["variant_drift"].items()}
-        assert all(r["low"] <= r["mean_change"] <= r["high"] for r in got)
+        assert_views_are_the_oracles(session, run, rows)
+
+
+@st.composite
+def judgements(draw: st.DrawFn) -> Row:
+    """A judgement among few names, so that judges, repeats, duplicates and self-judging meet on one sample."""
+    judge, target = draw(st.sampled_from("jkm")), draw(st.sampled_from("mk"))
+    spelled = [draw(st.sampled_from(SPELLINGS))(name) for name in (judge, target)]
+    whole = good(judge_model=spelled[0], target_model=spelled[1], question_id=draw(st.sampled_from(["Q1", "Q2"])),
+                 prompt_variant=draw(st.sampled_from("AB")), output_id=draw(st.sampled_from(["o1", "o1", "o2"])),
+                 method="self_judge" if judge == target else "cross_judge")  # fmt: skip
+    scores = [draw(st.sampled_from([0, 1, 2, 2])) for _ in Q]
+    broken = draw(st.sampled_from([0] * 8 + [1]))  # a sum that is not the sum
+    whole["scores"] = {**dict(zip(Q, scores, strict=True)), "overall_score": sum(scores) + broken}
+    cut = draw(st.sampled_from([None] * 9 + [-1]))
+    return {"run_id": "r", "output": json.dumps(whole)[:cut], "repeat": draw(st.sampled_from([0, 0, 1, 2]))}
+
+
+@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(st.lists(judgements(), min_size=1, max_size=25), st.booleans())
+def test_views_of_any_run(tmp_path_factory: pytest.TempPathFactory, records: list[Row], listed: bool) -> None:
+    """Unequal numbers of judges and repeats, self-judging, invalid ones and duplicates: every view is the oracle's."""
+    folder = tmp_path_factory.mktemp("any")
+    samples = [
+        dict(zip(oracle.SAMPLE, values, strict=True)) for values in itertools.product(["Q1", "Q2"], "A", "MK", ["o1"])
+    ]
+    path = jsonl(folder / "any.jsonl", records)
+    listing = jsonl(folder / "samples.jsonl", samples) if listed else None
+    score(path, listing, profile="judge_protocol", store=folder / "runs")
+    rows = oracle.score_run(records, samples if listed else None)
+    with open_store(folder / "runs") as session:
+        assert_views_are_the_oracles(session, "r", rows, samples=samples if listed else None)
 
 
 def test_agreement_is_that_of_other_packages(views: tuple[Session, dict[str, list[Row]]]) -> None:
@@ -371,17 +440,49 @@ def test_agreement_is_that_of_other_packages(views: tuple[Session, dict[str, lis
     assert tested > 10
 
 
+def test_one_name_one_judge(rageval: Call, tmp_path: Path) -> None:
+    """GPT-5 and gpt-5 are one judge, called as it was first written, by file and line; repeats are counted as such."""
+    rows = [
+        {"output": json.dumps(good(judge_model=judge, question_id=question, target_model=target)), "repeat": repeat}
+        for judge, target, question, repeat in [
+            ("GPT-5", "Mini", "Q1", 0),
+            ("gpt-5", "mini", "Q2", 0),
+            ("ｇｐｔ-5 ", "MINI", "Q1", 1),
+            ("other", "Mini", "Q1", 0),
+        ]
+    ]
+    own = good(judge_model="mini", target_model="Mini", method="self_judge")
+    rows += [{"output": json.dumps(own), "repeat": repeat} for repeat in range(4)]
+    jsonl(tmp_path / "a.jsonl", rows)
+    assert rageval("score", "a.jsonl", "-p", "judge_protocol")[0] == 0
+    assert asked(rageval, "select judge_model, target_model, n from judge_summary order by 1") == [
+        {"judge_model": "GPT-5", "target_model": "Mini", "n": 3},
+        {"judge_model": "other", "target_model": "Mini", "n": 1},
+    ]
+    assert asked(rageval, "select judge_a, judge_b, n from judge_agreement where judge_a is not null") == [
+        {"judge_a": "GPT-5", "judge_b": "other", "n": 1}
+    ]
+    assert asked(rageval, "select judge_model, rows from judge_invalid where flag = 'any' order by 1") == [
+        {"judge_model": "GPT-5", "rows": 3}, {"judge_model": "mini", "rows": 4}, {"judge_model": "other", "rows": 1},
+    ]  # fmt: skip
+    assert asked(rageval, "select model, n_self, n_others from judge_self_preference") == [
+        {"model": "Mini", "n_self": 4, "n_others": 4}
+    ]
+    # Two repeats of cross-judging; the four of self-judging and the rows of a question are none.
+    shown = json.loads(rageval("show", "a", "--format", "json")[1])
+    assert (shown["repeats"], shown["meta"]["judges"], shown["meta"]["samples"]) == (2, "GPT-5, mini, other", "2")
+    # The rows themselves stay as they were written.
+    assert {row["judge_model"] for row in asked(rageval, "from judge_protocol")} >= {"GPT-5", "gpt-5"}
+
+
 def test_main_numbers_are_of_cross_judging(views: tuple[Session, dict[str, list[Row]]]) -> None:
-    """The run's score has neither self-judging nor duplicates in it: over judgements, and over questions to rank."""
+    """The run's score has neither self-judging nor duplicates in it: the mean over judgements."""
     session, runs = views
+    assert get_profile("judge_protocol").run_stat == "micro"
     for run, rows in runs.items():
         counted = oracle.counted(rows, "cross_judge")
         pooled = session.rows("select micro from run_summary where run_id = $1 and metric = 'score'", [run])
         assert pooled == [{"micro": close(oracle.mean([row["score"] for row in counted]))}]
-        asked = {row["question_id"] for row in counted}
-        means = [oracle.mean([row["score"] for row in counted if row["question_id"] == name]) for name in asked]
-        want = oracle.mean([value for value in means if value is not None])
-        assert session.rows("select score from leaderboard where run_id = $1", [run]) == [{"score": close(want)}]
 
 
 # --- archive ----------------------------------------------------------------------------------------------------------

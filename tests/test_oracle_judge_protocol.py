@@ -105,7 +105,8 @@ def test_self_preference_by_hand() -> None:
         ]
     )
     # m by itself: (1 + 0.75) / 2; by others: (0.5 + 0.625) / 2. Nobody has heard k on k.
-    assert self_preference(rows) == {"k": None, "m": pytest.approx(0.875 - 0.5625)}
+    found = {model: line["self_preference"] for model, line in self_preference(rows).items()}
+    assert found == {"k": None, "m": pytest.approx(0.875 - 0.5625)}
 
 
 def test_variant_drift_by_hand() -> None:

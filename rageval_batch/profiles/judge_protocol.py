@@ -10,23 +10,15 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from rageval_batch import answers, kernels, text
+from rageval_batch import kernels, text
 from rageval_batch.answers import NO_REASON, REASONS
 from rageval_batch.errors import InputError
 from rageval_batch.packaged import packaged
 from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Records, Scored, Section
-from rageval_batch.profiles.judge_record import (
-    ASKED,
-    FLAGS,
-    OVERALL,
-    SAMPLE,
-    WARNINGS,
-    Prepared,
-    entries_of,
-    folded,
-    judge,
-)
-from rageval_batch.rubric import Rubric, rubric_of, rubric_problems
+from rageval_batch.profiles.judge_evidence import entries_of
+from rageval_batch.profiles.judge_record import FLAGS, WARNINGS, Prepared, folded, judge
+from rageval_batch.rubric import KEYS as RECORD_KEYS
+from rageval_batch.rubric import OVERALL, SAMPLE, Rubric, rubric_of, rubric_problems
 from rageval_batch.strings import LARGE, Flags, Ints, from_arrow, from_list
 from rageval_batch.tables import KEYS, EvalSet
 
@@ -35,7 +27,7 @@ DEFAULT_RUBRIC: dict[str, Any] = packaged("judge_protocol.toml")
 
 _BEFORE = (
     *(Column(name, LARGE, doc) for name, doc in (
-        ("judge_model", "who judged: the column, else the record's meta"),
+        ("judge_model", "who judged: the column, else what the record says"),
         ("prompt_variant", "of the sample"),
         ("target_model", "whose output was judged"),
         ("output_id", "which output was judged"),
@@ -62,11 +54,14 @@ _BEHIND = (
     Column("self_counted", pa.int8(), "1 where there is a self_score"),
     Column("due", pa.int8(), "1 on the row that stands for a judge and a sample of the list; null without a list"),
     Column("answered", pa.int8(), "on such a row, 1 if there is a record and 0 if it is missing"),
-    Column("target_key", LARGE, "target_model for comparing"),
+    Column("target_key", LARGE, "target_model for comparing: NFKC, strip, casefold"),
+    Column("judge_name", LARGE, "judge_model as the run first writes it: one name for all its spellings"),
+    Column("target_name", LARGE, "target_model as the run first writes it"),
     Column("base_variant", LARGE, "the variant that drift is measured from; null: the first by name"),
 )
 _CARRIED = (
     Column("judge_key", LARGE, "judge_model for comparing"),
+    Column("key_known", pa.bool_(), "judge and sample are known, as far as the rubric asks for them"),
     Column("points", pa.large_list(pa.int64()), "the dimensions' scores, then the overall one"),
     Column("digest_a", pa.int64(), "of the text"),
     Column("digest_b", pa.int64(), "of the text"),
@@ -80,7 +75,7 @@ _TAKEN = frozenset(
 
 def columns_of(rubric: Rubric) -> tuple[Column, ...]:
     """The columns of a score row: one a dimension between those that all rubrics have."""
-    scored = (Column(name, pa.int32(), f"0 to {rubric.top}") for name in rubric.dimensions)
+    scored = (Column(name, pa.int32(), f"{rubric.bottom} to {rubric.top}") for name in rubric.dimensions)
     return (*_BEFORE, *scored, *_BEHIND)
 
 
@@ -90,14 +85,14 @@ def columns_for(params: Params) -> tuple[Column, ...]:
 
 
 PARAMS = (
-    Param("rubric", DEFAULT_RUBRIC, "FILE.toml with dimensions, scale_top, evidence_required and [verdict]",
+    Param("rubric", DEFAULT_RUBRIC, "FILE.toml with dimensions, scale, evidence_required, [verdict] and [record]",
           problems=partial(rubric_problems, taken=_TAKEN)),
     Param("refusal_phrases", (), "phrases of a refusal beside the packaged ones: one, or a JSON list"),
     Param("base_variant", "", "the prompt variant that drift is measured from; empty: the first by name"),
 )  # fmt: skip
 
 METRICS = (
-    # A question has many judgements: its value is their mean, and micro is the mean of all judgements of a run.
+    # A question has many judgements: a run's score is the mean of them all (micro), not that of its questions' means.
     Metric("score", "cross-judging: valid, no duplicate", True, None, "cross_score", "cross_counted", "cross_score"),
     Metric("self_score", "self-judging: valid, no duplicate", True, None, "self_score", "self_counted"),
     Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight"),
@@ -120,14 +115,27 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     )
 
 
+def listed_columns(params: Params) -> tuple[str, ...]:
+    """What a sample of the list needs: the parts of a sample that the rubric asks for."""
+    record = rubric_of(params["rubric"]).record
+    return tuple(name for name in SAMPLE if record.asks(name))
+
+
 def read_list(samples: pa.Table) -> pa.Table:
-    """The sample list with target names for comparing; InputError for a sample without a name or listed twice."""
-    for name in SAMPLE:
+    """The sample list with target names for comparing; InputError for a sample without a name or listed twice.
+
+    What the rubric does not ask for is null.
+    """
+    named = [name for name in SAMPLE if name in samples.column_names]
+    for name in named:
         column = from_arrow(samples.column(name))
         starts, ends = kernels.strip(column.data, column.starts, column.ends)
         if (blank := starts == ends).any():
             where = samples.column("where")[int(blank.argmax())].as_py()
-            raise InputError(f"{where}: this sample has an empty {name}. All need {', '.join(SAMPLE)}.")
+            raise InputError(f"{where}: this sample has an empty {name}. All need {', '.join(named)}.")
+    for name in SAMPLE:
+        if name not in named:
+            samples = samples.append_column(name, pa.nulls(samples.num_rows, LARGE))
     keys = folded(samples.column("target_model").combine_chunks().cast(LARGE))
     listed = samples.append_column("target_key", keys)
     frame = pl.from_arrow(listed)
@@ -135,7 +143,8 @@ def read_list(samples: pa.Table) -> pa.Table:
     again = frame.filter(~pl.struct("question_id", "prompt_variant", "target_key", "output_id").is_first_distinct())
     if len(again):
         row = again.row(0, named=True)
-        raise InputError(f"{row['where']}: this sample of output '{row['output_id']}' is there twice. List each once.")
+        sample = ", ".join(f"{name} '{row[name]}'" for name in named)
+        raise InputError(f"{row['where']}: the sample of {sample} is there twice. List each once.")
     return listed
 
 
@@ -176,16 +185,15 @@ def _words(names: tuple[str, ...], mask: npt.NDArray[np.int64]) -> pa.Array:
 def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
     """Every rule that the one judgement of the batch breaks, its scores, and what it quotes."""
     judged, reason = judge(prepared, batch)
-    found = answers.read_objects(batch.column("output"), False)
+    tape = judged.fields.tape
     broken = [{"flag": FLAGS[flag], "rule": rule} for flag, rule, rows in judged.rules if rows[0]]
-    if reason[0] != NO_REASON and found.tape.status[0]:
-        broken[0]["rule"] += f": {REASONS[reason[0]]}, {found.tape.problem(0)}"
+    if reason[0] != NO_REASON and tape.status[0]:
+        broken[0]["rule"] += f": {REASONS[reason[0]]}, {tape.problem(0)}"
     sections = [Section("rules broken", tuple(sorted(broken, key=lambda line: FLAGS.index(line["flag"]))))]
     names = (*prepared.rubric.dimensions, OVERALL, "overall_recomputed")
     sections.append(Section("scores", tuple({"score": n, "value": judged.columns[n][0].as_py()} for n in names)))
-    root = np.where(found.usable, found.tape.root, -1).astype(np.int32)
-    node = found.tape.members(root, ["evidence"])[:, 0].copy()
-    entries, _ = entries_of(prepared, found.tape, node, judged.columns["output_id"], -1)
+    output_id = judged.columns["output_id"]
+    entries, _ = entries_of(judged.fields, prepared.target_ids, prepared.targets, output_id, -1)
     lines = [
         {
             "dimension": entries.dimension[k].as_py(),
@@ -203,11 +211,10 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     return {}
 
 
-_SAMPLE_KEY = ("question_id", "prompt_variant", "target_model", "output_id")
 SAMPLE_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "required": list(_SAMPLE_KEY),
-    "properties": {name: {"type": "string", "minLength": 1} for name in _SAMPLE_KEY},
+    "required": list(SAMPLE),
+    "properties": {name: {"type": "string", "minLength": 1} for name in SAMPLE},
 }
 
 PROFILE = Profile(
@@ -222,7 +229,7 @@ PROFILE = Profile(
     columns=columns_of(rubric_of(DEFAULT_RUBRIC)),
     metrics=METRICS,
     gates=GATES,
-    run_stat="mean",
+    run_stat="micro",
     score_top=1.0,
     prepare=prepare,
     score=score,
@@ -238,11 +245,11 @@ PROFILE = Profile(
     tallies={},
     columns_for=columns_for,
     records=Records(
-        keys=ASKED,
+        keys=RECORD_KEYS,
         carried=_CARRIED,
         settle="judge_settled",
         log="judge_log",
-        listed=SAMPLE,
+        listed=listed_columns,
         read_list=read_list,
         texts=("output_id", "text"),
         order=(
@@ -265,6 +272,6 @@ PROFILE = Profile(
         "judge_variant_drift": ("base_variant", "prompt_variant", "n", "mean_change", "low", "high"),
     },
     question_schema=SAMPLE_SCHEMA,
-    question_marks=_SAMPLE_KEY[1:],
-    question_key=_SAMPLE_KEY,
+    question_marks=SAMPLE[1:],
+    question_key=SAMPLE,
 )  # fmt: skip
