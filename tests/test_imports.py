@@ -16,8 +16,8 @@ PACKAGE = ROOT / "rageval_batch"
 LAYERS = (
     ("version",),
     ("errors",),
-    ("compiled", "strings", "config", "samples", "packaged", "sqlfiles", "rubric"),
-    ("characters",),
+    ("compiled", "strings", "config", "samples", "packaged", "sqlfiles"),
+    ("characters", "rubric"),
     ("kernels",),
     ("jsontape", "tables"),
     ("text", "contexts", "stats"),

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from oracles import judge_protocol as oracle
@@ -150,7 +150,11 @@ def record_of(draw: st.DrawFn) -> Row:
 @st.composite
 def outputs(draw: st.DrawFn) -> Any:
     """What a judge may have written: right, changed in places, or broken as text."""
-    whole = record_of(draw)
+    return written(draw, record_of(draw))
+
+
+def written(draw: st.DrawFn, whole: Row) -> Any:
+    """A record as a judge may have written it: as it is, changed in places, or broken as text."""
     for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2, 3]))):
         holder: Any = whole
         while True:
@@ -221,6 +225,93 @@ def test_against_the_oracle(
     targets = {"o1": "开头。第一\u3000段在此。", "o2": ""} if known else None
     got = scored(tmp_path_factory.mktemp("any"), rows, samples=samples, targets=targets)
     same(got, oracle.score_run(rows, samples, targets))
+
+
+# --- other forms of records -------------------------------------------------------------------------------------------
+
+PLACES = ("meta.{}", "{}", "run.who.{}")
+
+
+@st.composite
+def rubrics(draw: st.DrawFn) -> Row:
+    """A rubric with a table [record] of any kind."""
+    scores = draw(st.sampled_from(["scores", ".", "result.marks"]))
+    record: Row = {
+        name: draw(st.sampled_from(PLACES)).format(name) for name in oracle.TEXTS if draw(st.booleans())
+    }  # fmt: skip
+    if draw(st.booleans()):
+        record["prompt_variant"] = ["variant", draw(st.sampled_from(["run.trigger", "trigger"]))]
+    record["scores"] = scores
+    inside = [] if scores == "." else [f"{scores}.sum"]
+    record["overall_score"] = draw(st.sampled_from(["total", *inside]))
+    record["evidence"] = draw(st.sampled_from(["evidence", "result.because"]))
+    record["evidence_form"] = draw(st.sampled_from(oracle.FORMS))
+    record["quote"] = draw(st.sampled_from(["quote", "text"]))
+    wanted = ("method", "verdict", "flags", "evidence", "overall_score", "reason", "dimension", "notes", *oracle.SAMPLE)
+    record["not_asked"] = [name for name in (*wanted, "judge_model") if draw(st.integers(0, 3)) == 0]
+    rubric: Row = {"dimensions": ["a", "b"], "scale_bottom": draw(st.integers(0, 1)), "scale_top": 2, "record": record}
+    rubric["evidence_required"] = "evidence" not in record["not_asked"] and draw(st.booleans())
+    if "verdict" not in record["not_asked"] or draw(st.booleans()):
+        rubric["verdict"] = {"fail_max": 1, "pass_min": 3, "pass_nonzero": ["a"]}
+    return rubric
+
+
+def place(whole: Row, path: str, value: Any) -> None:
+    """Put a value where a path says."""
+    *holders, last = path.split(".")
+    for key in holders:
+        whole = whole.setdefault(key, {})
+    whole[last] = value
+
+
+def record_in_form(draw: st.DrawFn, rubric: Row) -> Row:
+    """A judgement that may be right, in the form of the rubric; of what is not asked for, some is there."""
+    form, given, whole = oracle.Form(rubric), record_of(draw), {}
+    scores = {name: draw(st.integers(rubric["scale_bottom"], 2)) for name in rubric["dimensions"]}
+    quote = given["evidence"][0]["quote"]
+    evidence: dict[str, Any] = {
+        "objects": [{"dimension": name, form.entry["quote"]: quote, "reason": "r"} for name in scores],
+        "map": {name: draw(st.sampled_from([quote, quote, [quote, "x"]])) for name in scores},
+        "texts": [quote],
+    }
+    values = {**given["meta"], **{name: given[name] for name in ("verdict", "flags")}}
+    values |= {"overall_score": sum(scores.values()), "evidence": evidence[form.evidence_form]}
+    for name, score in scores.items():
+        place(whole, form.score_path(name), score)
+    for name, value in values.items():
+        if form.asks(name) or draw(st.integers(0, 3)) == 0:
+            for path in form.paths[name]:
+                place(whole, path, value)
+    return whole
+
+
+@st.composite
+def formed_runs(draw: st.DrawFn) -> tuple[Row, list[Row]]:
+    """(a rubric, rows of records in its form)."""
+    rubric = draw(rubrics())
+    rows: list[Row] = []
+    for _ in range(draw(st.integers(1, 20))):
+        rows.append({"run_id": "r", "output": written(draw, record_in_form(draw, rubric))})
+        if draw(st.integers(0, 5)) == 0:
+            rows[-1][draw(st.sampled_from(["judge_model", "output_id", "method"]))] = draw(st.sampled_from(NAMES))
+        if draw(st.integers(0, 3)) == 0:
+            rows[-1]["repeat"] = draw(st.integers(0, 1))
+    return rubric, rows
+
+
+@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(formed_runs(), st.booleans())
+def test_any_form_against_the_oracle(
+    tmp_path_factory: pytest.TempPathFactory, given_run: tuple[Row, list[Row]], listed: bool
+) -> None:
+    """Fields at any path, asked for or not, evidence in every form: every column is the oracle's."""
+    rubric, rows = given_run
+    without = rubric["record"]["not_asked"]
+    samples = LISTED if listed and set(without).isdisjoint(oracle.SAMPLE[:3]) else None
+    targets = {"o1": "开头。第一\u3000段在此。", "o2": ""}
+    assert oracle.rubric_problems(rubric) == rubric_problems(rubric, frozenset()) == []
+    got = scored(tmp_path_factory.mktemp("any"), rows, rubric, samples=samples, targets=targets)
+    same(got, oracle.score_run(rows, samples, targets, rubric))
 
 
 def test_same_rows_for_any_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

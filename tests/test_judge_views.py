@@ -29,7 +29,7 @@ from rageval_batch.cli import main
 from rageval_batch.profiles import get_profile
 from rageval_batch.results import find_run, summarize
 from rageval_batch.samples import samples_folder
-from test_judge_protocol import Q, good, jsonl
+from test_judge_protocol import Q, formed_runs, good, jsonl
 
 Row = dict[str, Any]
 Call = Callable[..., tuple[int, str, str]]
@@ -359,7 +359,7 @@ def assert_views_are_the_oracles(
     }
     assert all(r["n"] == 0 or r["low"] - 1e-12 <= r["mean_change"] <= r["high"] + 1e-12 for r in drift)
     repeats = {r["repeat"]: r["score"] for r in asked_for("repeat, score", "repeat_scores") if r["score"] is not None}
-    assert repeats == closely(oracle.repeat_scores(rows))
+    assert repeats == {number: close(value) for number, value in oracle.repeat_scores(rows).items()}
     found = find_run(session, run)
     assert found.record["repeats"] == log["repeats"]
     told = dict(found.record["meta"])
@@ -410,6 +410,18 @@ def test_views_of_any_run(tmp_path_factory: pytest.TempPathFactory, records: lis
     rows = oracle.score_run(records, samples if listed else None)
     with open_store(folder / "runs") as session:
         assert_views_are_the_oracles(session, "r", rows, samples=samples if listed else None)
+
+
+@settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(formed_runs())
+def test_views_of_any_form(tmp_path_factory: pytest.TempPathFactory, formed: tuple[Row, list[Row]]) -> None:
+    """Where a rubric does not ask for a judge, a target, a question or a verdict, views do without."""
+    rubric, records = formed
+    folder = tmp_path_factory.mktemp("form")
+    path = jsonl(folder / "any.jsonl", records)
+    score(path, profile="judge_protocol", store=folder / "runs", params={"rubric": rubric})
+    with open_store(folder / "runs") as session:
+        assert_views_are_the_oracles(session, "r", oracle.score_run(records, rubric=rubric), rubric)
 
 
 def test_agreement_is_that_of_other_packages(views: tuple[Session, dict[str, list[Row]]]) -> None:

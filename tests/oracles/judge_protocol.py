@@ -630,7 +630,7 @@ def self_preference(rows: list[Row]) -> dict[str, dict[str, Any]]:
     rows = with_shown_names(rows)
     own, others = counted(rows, "self_judge"), counted(rows, "cross_judge")
     result: dict[str, dict[str, Any]] = {}
-    for model in sorted({row["target_model"] for row in own + others}):
+    for model in sorted({row["target_model"] for row in own + others}, key=str):
         by_itself = [row["score"] for row in own if row["target_model"] == model]
         by_others = [row["score"] for row in others if row["target_model"] == model]
         a, b = mean(by_itself), mean(by_others)
@@ -700,7 +700,7 @@ def summary(rows: list[Row], samples: list[Row] | None = None, base_variant: str
     due = len({fold(name) for name in judges} or {""}) * len(distinct_samples(samples))
     units = agreement_units(rows)
     pairs = []
-    for a, b in combinations(sorted({name for unit in units.values() for name in unit}), 2):
+    for a, b in combinations(sorted({name for unit in units.values() for name in unit if name is not None}), 2):
         both = [(unit[a]["verdict"], unit[b]["verdict"]) for unit in units.values() if a in unit and b in unit]
         told = all(None not in pair for pair in both)
         pairs.append({"judge_a": a, "judge_b": b, "n": len(both), "kappa": kappa(both) if told else None})
@@ -729,7 +729,7 @@ def _means(rows: list[Row]) -> list[dict[str, Any]]:
         groups: dict[tuple[str, str, str], list[Row]] = {}
         for row in counted(rows, method):
             groups.setdefault((row["judge_model"], row["target_model"], row["prompt_variant"]), []).append(row)
-        for (judge, target, variant), group in sorted(groups.items()):
+        for (judge, target, variant), group in sorted(groups.items(), key=str):
             line: dict[str, Any] = {
                 "method": method, "judge_model": judge, "target_model": target, "prompt_variant": variant,
                 "n": len(group), "score": mean([row["score"] for row in group]),
