@@ -266,7 +266,10 @@ def place(whole: Row, path: str, value: Any) -> None:
 
 def record_in_form(draw: st.DrawFn, rubric: Row) -> Row:
     """A judgement that may be right, in the form of the rubric; of what is not asked for, some is there."""
-    form, given, whole = oracle.Form(rubric), record_of(draw), {}
+    form, given = oracle.Form(rubric), record_of(draw)
+    whole: Row = {}
+    itself = oracle.fold(given["meta"]["judge_model"]) == oracle.fold(given["meta"]["target_model"])
+    given["meta"]["method"] = "self_judge" if itself else "cross_judge"
     scores = {name: draw(st.integers(rubric["scale_bottom"], 2)) for name in rubric["dimensions"]}
     quote = given["evidence"][0]["quote"]
     evidence: dict[str, Any] = {

@@ -186,6 +186,105 @@ def test_a_rubric_by_file_alone(rageval: Call, tmp_path: Path) -> None:
     ]
 
 
+FLAT = {
+    ("birch-8b", "ATLAS-70B", "plain_implicit"): 8.0,
+    ("birch-8b", "ATLAS-70B", "strict_explicit"): 7.0,
+    ("cedar-32b", "ATLAS-70B", "plain_implicit"): 8.5,
+    ("cedar-32b", "ATLAS-70B", "strict_explicit"): 7.5,
+    ("atlas-70b", "birch-8b", "plain_implicit"): 6.0,
+    ("atlas-70b", "birch-8b", "strict_explicit"): 6.0,
+    ("cedar-32b", "birch-8b", "plain_implicit"): 6.0,
+    ("cedar-32b", "birch-8b", "strict_explicit"): 6.0,
+    ("atlas-70b", "cedar-32b", "plain_implicit"): 7.0,
+    ("atlas-70b", "cedar-32b", "strict_explicit"): 6.0,
+    ("birch-8b", "cedar-32b", "plain_implicit"): 6.0,
+    ("birch-8b", "cedar-32b", "strict_explicit"): 5.0,
+}  # mean totals of the packaged flat archive, worked out by hand
+
+
+@pytest.mark.parametrize("kind", ["lines", "folder"])
+def test_a_flat_archive(kind: str, rageval: Call, tmp_path: Path) -> None:
+    """Records without meta, verdict, flags and output_id: all valid, with their means, as lines and as files."""
+    archive = SAMPLES / "flat_judgements.jsonl"
+    if kind == "folder":
+        (tmp_path / "bicycle-judging").mkdir()
+        for number, row in enumerate(rows_of(archive)):
+            (tmp_path / "bicycle-judging" / f"{number:02}.json").write_text(row["output"], encoding="utf-8")
+        archive = Path("bicycle-judging")
+    rubric = f"rubric={SAMPLES / 'rubric_flat.toml'}"
+    assert rageval("score", archive, "-p", "judge_protocol", "--param", rubric, "--archive", "out")[0] == 0
+    assert asked(rageval, "select valid, count(*)::int as n from judge_protocol group by valid") == [
+        {"valid": True, "n": 36}
+    ]
+    lines = asked(rageval, "from judge_summary")
+    assert {(r["judge_model"], r["target_model"], r["prompt_variant"]): r["overall"] for r in lines} == FLAT
+    assert {row["n"] for row in lines} == {2} and len(asked(rageval, "from judge_self_summary")) == 6
+    shown = json.loads(rageval("show", "bicycle-judging", "--format", "json")[1])
+    assert shown["cross_score_avg"] == pytest.approx(158 / 240, abs=1e-12) and shown["repeats"] == 1
+    key = [
+        "--key",
+        "judge_model=birch-8b",
+        "--key",
+        "prompt_variant=strict_explicit",
+        "--key",
+        "target_model=atlas-70b",
+    ]
+    code, out, err = rageval("explain", "bicycle-judging", "R1", *key)
+    assert code == 0 and "Wait for the beep" in out, err
+    # Without the table [record] it is the form of the page that is asked for.
+    plain = tmp_path / "plain.toml"
+    plain.write_text((SAMPLES / "rubric_flat.toml").read_text(encoding="utf-8").partition("[record]")[0])
+    assert rageval("rescore", "bicycle-judging", "--param", f"rubric={plain}")[0] == 0
+    assert asked(rageval, "select distinct flags[1] as flag from judge_protocol") == [{"flag": "UNPARSABLE_OUTPUT"}]
+
+
+GOOD = 'dimensions = ["a", "b"]\nscale_top = 2\n'
+LIMITS = "[verdict]\nfail_max = 1\npass_min = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("dimensions = 3\n", "'dimensions'"),
+        ('dimensions = ["a", 3]\n', "'dimensions'"),
+        (GOOD + "scale_bottom = 2\n" + LIMITS, "'scale_bottom'"),
+        (GOOD + "scale_bottom = 0.5\n" + LIMITS, "'scale_bottom'"),
+        (GOOD, "[verdict]"),
+        (GOOD + "verdict = 3\n", "'verdict'"),
+        (GOOD + '[verdict]\nfail_max = "1"\npass_min = 3\n', "'verdict.fail_max'"),
+        (GOOD + "record = 3\n" + LIMITS, "'record' must be a table"),
+        (GOOD + LIMITS + "[record]\njudge = 'x'\n", "unknown key 'record.judge'"),
+        (GOOD + LIMITS + "[record]\njudge_model = 3\n", "'record.judge_model'"),
+        (GOOD + LIMITS + "[record]\njudge_model = ''\n", "'record.judge_model'"),
+        (GOOD + LIMITS + "[record]\njudge_model = 'a..b'\n", "'record.judge_model'"),
+        (GOOD + LIMITS + "[record]\nprompt_variant = []\n", "'record.prompt_variant'"),
+        (GOOD + LIMITS + "[record]\nprompt_variant = ['a', 1]\n", "'record.prompt_variant'"),
+        (GOOD + LIMITS + "[record]\nscores = ['a', 'b']\n", "'record.scores'"),
+        (GOOD + LIMITS + "[record]\noverall_score = '.'\n", "'record.overall_score'"),
+        (GOOD + LIMITS + "[record]\noverall_score = 'scores.a'\n", "dimension 'a' stands where"),
+        (GOOD + LIMITS + "[record]\nquote = []\n", "'record.quote'"),
+        (GOOD + LIMITS + "[record]\nevidence_form = 'list'\n", "'record.evidence_form' must be one of objects, map"),
+        (GOOD + LIMITS + "[record]\nnot_asked = 'flags'\n", "'record.not_asked'"),
+        (GOOD + LIMITS + "[record]\nnot_asked = ['scores']\n", "'record.not_asked'"),
+        (GOOD + "evidence_required = true\n" + LIMITS + "[record]\nnot_asked = ['evidence']\n", "'evidence_required'"),
+        ("[record\n", "cannot be read"),
+    ],
+)
+def test_a_bad_rubric_is_one_sentence(content: str, said: str, rageval: Call, tmp_path: Path) -> None:
+    """What is wrong is named by its path in the file, and nothing is scored."""
+    (tmp_path / "bad.toml").write_text(content)
+    code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--param", "rubric=bad.toml")
+    assert code == 2 and said in err and "bad.toml" in err and len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_names_that_no_column_can_hold(rageval: Call, tmp_path: Path) -> None:
+    """A JSON file can spell half a character: a sentence, no traceback."""
+    (tmp_path / "bad.json").write_text(r'{"dimensions": ["\ud800"], "scale_top": 2}')
+    code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--param", "rubric=bad.json")
+    assert code == 2 and "'dimensions'" in err
+
+
 def test_questions_are_needed_elsewhere(rageval: Call) -> None:
     """Only a profile of records does without -q, and only it has an archive."""
     code, _, err = rageval("score", JUDGEMENTS, "-p", "eval_json_v2")
