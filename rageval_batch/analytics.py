@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.sqlfiles import definition
+from rageval_batch.sqltext import parquet_reader, quoted
 from rageval_batch.store import Commit, Store
 from rageval_batch.strings import LARGE
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
@@ -52,6 +53,7 @@ class MetricRow:
     numerator: str | None
     denominator: str | None
     column: str | None = None  # where its values are not in a column of its name
+    scale: float | None = 1.0  # from the worst value to the best; null: a count
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class GateRow:
     level: str
     failure: str
     waived: bool = False
+    coverage: bool = False  # about how much there is to judge, not about quality
 
 
 @dataclass(frozen=True)
@@ -142,9 +145,8 @@ class Session:
     def copy_to_parquet(self, query: str, target: Path) -> None:
         """Write the result of a query to a Parquet file without holding it."""
         self._define(query)
-        quoted = str(target).replace("'", "''")
         try:
-            self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to '{quoted}' (format parquet)")
+            self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to {quoted(target)} (format parquet)")
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
@@ -250,8 +252,7 @@ class Session:
             empty = pa.schema([*schema, ("commit", LARGE)]).empty_table()
             self._register(name, empty)
             return
-        listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        reading = f"read_parquet([{listed}], filename = true, union_by_name = true)"
+        reading = parquet_reader(files, filename=True, union_by_name=True)
         try:
             self._connection.execute(
                 f"create view {name} as select * exclude (filename), "
@@ -378,8 +379,9 @@ def _commit_table(commits: list[Commit]) -> pa.Table:
 
 def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     schema = pa.schema(
-        [("profile", LARGE), ("metric", LARGE), ("higher_is_better", pa.bool_()), ("null_counts_as", pa.float64())]
-    )
+        [("profile", LARGE), ("metric", LARGE), ("higher_is_better", pa.bool_()), ("null_counts_as", pa.float64()),
+         ("scale", pa.float64())]
+    )  # fmt: skip
     rows = [{name: getattr(metric, name) for name in schema.names} for row in catalog for metric in row.metrics]
     return pa.Table.from_pylist(rows, schema=schema)
 
@@ -387,7 +389,8 @@ def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
 def _gate_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     schema = pa.schema(
         [("profile", LARGE), ("gate", LARGE), ("metric", LARGE), ("stat", LARGE), ("op", LARGE),
-         ("limit", pa.float64()), ("level", LARGE), ("failure", LARGE), ("waived", pa.bool_())]
+         ("limit", pa.float64()), ("level", LARGE), ("failure", LARGE), ("waived", pa.bool_()),
+         ("coverage", pa.bool_())]
     )  # fmt: skip
     return pa.Table.from_pylist([vars(gate) for row in catalog for gate in row.gates], schema=schema)
 

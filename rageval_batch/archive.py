@@ -28,6 +28,7 @@ from rageval_batch.assemble import MEMORY
 from rageval_batch.errors import InputError
 from rageval_batch.profile import Profile
 from rageval_batch.sources import Source
+from rageval_batch.sqltext import parquet_reader
 from rageval_batch.store import Commit
 from rageval_batch.strings import LARGE
 from rageval_batch.tables import OUTPUT
@@ -151,8 +152,7 @@ class _Writer:
         with duckdb.connect(config=settings) as connection:
             listed = ", ".join('"' + name.replace('"', '""') + '"' for name in self.columns)
             rows = connection.sql(
-                f"select {listed} from read_parquet($files) order by input nulls last, line",
-                params={"files": [str(path) for path in self.scores]},
+                f"select {listed} from {parquet_reader(self.scores)} order by input nulls last, line"
             ).to_arrow_reader(_BATCH)
             schema = pa.schema([*_OWN, *rows.schema]).with_metadata({"commit": self.commit.id})
             with pq.ParquetWriter(self.folder / INDEX, schema, compression="zstd") as writer:

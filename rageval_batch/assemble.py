@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.sqlfiles import definition
+from rageval_batch.sqltext import parquet_reader, quoted
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
 MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
@@ -38,7 +39,7 @@ def _settings(folder: Path, memory: str) -> dict[str, Any]:
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
     options = f"format parquet, compression zstd, compression_level 1, row_group_size {ROW_GROUP}"
     try:
-        connection.execute(f"copy ({query}) to {_text(str(target))} ({options})")
+        connection.execute(f"copy ({query}) to {quoted(target)} ({options})")
     except duckdb.IOException as error:
         full = "No space left" in str(error)
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
@@ -55,14 +56,10 @@ def write_settled(
         connection.register("listed", listed)
         connection.execute(definition(settle))
         _copy(connection, f"from {settle}() order by {', '.join(order)}", target)
-        connection.execute(f"create view stored as from read_parquet({_text(str(target))})")
+        connection.execute(f"create view stored as from {parquet_reader([target])}")
         connection.execute(definition(log))
         rows: list[dict[str, Any]] = connection.sql(f"from {log}()").to_arrow_table().to_pylist()
         return rows
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def read_parts(paths: list[Path]) -> Iterator[pa.RecordBatch]:

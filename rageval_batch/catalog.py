@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rageval_batch.analytics import GateRow, MetricRow, ProfileRow, Session
 from rageval_batch.gatefile import GateFile, gates_of
-from rageval_batch.profile import Gate, Metric
+from rageval_batch.profile import Gate, Metric, Profile
 from rageval_batch.profiles import PROFILES
 from rageval_batch.store import Store
 from rageval_batch.tables import KEYS
@@ -23,8 +23,8 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
             pa.schema([*KEYS, *profile.schema]),
             profile.run_stat,
             profile.score_top,
-            tuple(_metric_row(profile.name, metric) for metric in profile.metrics),
-            tuple(_gate_row(profile.name, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
+            tuple(_metric_row(profile, metric) for metric in profile.metrics),
+            tuple(_gate_row(profile, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
             profile.provenance,
             profile.views,
             profile.groups,
@@ -33,15 +33,18 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
     ]
 
 
-def _metric_row(profile: str, metric: Metric) -> MetricRow:
+def _metric_row(profile: Profile, metric: Metric) -> MetricRow:
     return MetricRow(
-        profile, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator, metric.denominator,
-        metric.column,
+        profile.name, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator,
+        metric.denominator, metric.column, profile.scale(metric),
     )  # fmt: skip
 
 
-def _gate_row(profile: str, gate: Gate, waived: bool) -> GateRow:
-    return GateRow(profile, gate.name, gate.metric, gate.stat, gate.op, gate.limit, gate.level, gate.failure, waived)
+def _gate_row(profile: Profile, gate: Gate, waived: bool) -> GateRow:
+    return GateRow(
+        profile.name, gate.name, gate.metric, gate.stat, gate.op, gate.limit, gate.level, gate.failure, waived,
+        profile.is_coverage(gate),
+    )  # fmt: skip
 
 
 def open_store(

@@ -1,25 +1,25 @@
-"""Question files against the JSON Schemas of the profiles: every violation, where it is, what is allowed."""
+"""Questions against the JSON Schema and the rules of their profile: every violation, where it is, what is allowed.
+
+`check` lists the violations, `score` refuses questions that have any: both ask here.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from rageval_batch import jsontape, readers
 from rageval_batch.errors import InputError
-from rageval_batch.kernels.json import OK
+from rageval_batch.field_names import FieldNames, misspelt_fields
 from rageval_batch.profile import Profile
+from rageval_batch.questions import SHOWN, QuestionFile, question_id, read_question_file, shown_json
 from rageval_batch.sources import Source
 from rageval_batch.tables import QUESTION_ID
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_SHOWN = 80  # characters of a value that was found
 _LOOKED_AT = 200  # questions that decide what a file is
+_LISTED = 5  # violations that an error has in full
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Violation:
 
     file: str
     line: int | None
+    question: str | None  # its id
     path: str
     found: str
     allowed: str
@@ -43,41 +44,6 @@ class Checked:
     violations: tuple[Violation, ...]
 
 
-@dataclass(frozen=True)
-class _Document:
-    """A question file: its header, the questions that can be read, and where each stands."""
-
-    file: Source
-    header: dict[str, Any]
-    questions: list[Any]
-    lines: list[int]
-    places: list[int]  # the index of each in the file
-    whole: bool  # the questions stand under `questions` of an object
-    violations: list[Violation]  # of what cannot be read
-
-    @property
-    def count(self) -> int:
-        """How many questions there are, those that cannot be read too."""
-        return len(self.questions) + sum(one.path != "$" for one in self.violations)
-
-    def path(self, steps: Sequence[str | int]) -> tuple[str, int | None]:
-        """(JSON path, line) of a place in the document as it is validated."""
-        if len(steps) > 1 and steps[0] == "questions" and isinstance(steps[1], int):
-            index, rest = steps[1], steps[2:]
-            start = f"$.questions[{self.places[index]}]" if self.whole else f"$[{self.places[index]}]"
-            return start + _steps(rest), self.lines[index]
-        return "$" + _steps(steps), None
-
-
-def _steps(steps: Iterable[str | int]) -> str:
-    def one(step: str | int) -> str:
-        if isinstance(step, int):
-            return f"[{step}]"
-        return f".{step}" if step.replace("_", "a").isalnum() else f"[{json.dumps(step, ensure_ascii=False)}]"
-
-    return "".join(map(one, steps))
-
-
 # --- schemas --------------------------------------------------------------------------------------------------------
 
 
@@ -91,6 +57,7 @@ def file_schema(profile: Profile) -> dict[str, Any]:
                 "type": "number", "minimum": 0, "maximum": 1.7976931348623157e308,
                 "description": "a finite number from 0",
             },
+            "dataset": {},
         },
         "anyOf": [{"required": [name]} for name in QUESTION_ID],
         "description": f"an id: {', '.join(QUESTION_ID)}",
@@ -122,7 +89,7 @@ def _allowed(keyword: str, value: Any, schema: Mapping[str, Any]) -> str:
     if keyword == "type":
         return " or ".join(_TYPE_NAMES[name] for name in ([value] if isinstance(value, str) else value))
     if keyword in ("enum", "const"):
-        return ", ".join(_json(one) for one in (value if keyword == "enum" else [value]))
+        return ", ".join(json.dumps(one, ensure_ascii=False) for one in (value if keyword == "enum" else [value]))
     if "description" in schema:
         return str(schema["description"])
     words = {
@@ -136,111 +103,56 @@ def _allowed(keyword: str, value: Any, schema: Mapping[str, Any]) -> str:
     return words.get(keyword, f"{keyword} {{}}").format(value)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _found(value: Any) -> str:
-    text = _json(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
-
-
-def _read(file: Source) -> _Document:
-    """A file as far as it can be read; what cannot is a violation."""
-    document = _Document(file, {}, [], [], [], False, [])
-    if file.format == "json":
-        header, whole = _header(file, document.violations)
-        document = _Document(file, header, [], [], [], whole, document.violations)
-    if document.violations:
-        return document
-    place = 0
-    for block in readers.read_blocks(file):
-        bad = {trouble.row: trouble for trouble in block.troubles}
-        for row, line in enumerate(block.lines.tolist()):
-            value, problem = (None, bad[row].detail) if row in bad else _value(file, block.raw(row))
-            if problem is None:
-                document.questions.append(value)
-                document.lines.append(line)
-                document.places.append(place)
-            else:
-                path = f"$.questions[{place}]" if document.whole else f"$[{place}]"
-                found = f"{problem}: {block.raw(row)[:_SHOWN]}"
-                document.violations.append(Violation(file.name, line, path, found, "a JSON object"))
-            place += 1
-    return document
-
-
-def _value(file: Source, raw: str) -> tuple[Any, str | None]:
-    """(question, None), or (None, what is wrong with it)."""
-    try:
-        value = _without_nulls(json.loads(raw))
-    except (ValueError, RecursionError) as error:
-        return None, str(error)
-    return value if file.format in ("json", "jsonl") else {k: _cell(part) for k, part in value.items()}, None
-
-
-def _cell(value: Any) -> Any:
-    """A cell of a columnar file, which may hold an object or list as its JSON text."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        with suppress(ValueError, RecursionError):
-            return _without_nulls(json.loads(value))
-    return value
-
-
-def _without_nulls(value: Any) -> Any:
-    """Null members are absent: so the scorers read them, and so columnar files write what a row does not have."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(part) for name, part in value.items() if part is not None}
-    if isinstance(value, list):
-        return [_without_nulls(part) for part in value]
-    return value
-
-
-def _header(file: Source, violations: list[Violation]) -> tuple[dict[str, Any], bool]:
-    """(what stands around the questions, whether there is an object around them) of a JSON file."""
-    with file.open() as stream:
-        content = stream.read().removeprefix(b"\xef\xbb\xbf")
-    data = np.frombuffer(content, np.uint8)
-    bounds = np.array([0, len(content)], np.int64)
-    tape = jsontape.parse(data, bounds[:1], bounds[1:])
-    if tape.status[0] != OK:
-        line = 1 + content[: max(0, int(tape.error_at[0]))].count(b"\n")
-        violations.append(Violation(file.name, line, "$", tape.problem(0), "one JSON value"))
-        return {}, False
-    try:
-        return _without_nulls(readers.json_array(file)[2]), content.lstrip()[:1] == b"{"
-    except InputError:
-        allowed = "a list of questions, or an object with a list `questions`"
-        violations.append(Violation(file.name, 1, "$", _found(json.loads(content)), allowed))
-        return {}, False
-
-
 # --- checking -------------------------------------------------------------------------------------------------------
 
 
 def check_file(file: Source, profiles: Sequence[Profile]) -> Checked:
     """Every violation of a question file; of several profiles the one that the file's shape shows."""
-    document = _read(file)
-    profile = profiles[0] if len(profiles) == 1 else _profile_of(document, profiles)
-    found = dict.fromkeys([*document.violations, *_violations(document, profile), *_doubles(document, profile)])
-    ordered = sorted(found, key=lambda one: one.line or 0)
-    return Checked(file.name, profile.name if profile else "", document.count, tuple(ordered))
+    read = read_question_file(file)
+    profile = profiles[0] if len(profiles) == 1 else _profile_of(read, profiles)
+    count = len(read.questions) + sum(one.path != "$" for one in read.unreadable)
+    return Checked(file.name, profile.name if profile else "", count, violations(read, profile))
 
 
-def _profile_of(document: _Document, profiles: Sequence[Profile]) -> Profile | None:
+def checked_questions(files: Sequence[Source], profile: Profile) -> list[QuestionFile]:
+    """The questions of files that have no violation; InputError with the first violations where they have any."""
+    read = [read_question_file(file) for file in files]
+    found = [(file, one) for file in read for one in violations(file, profile)]
+    if found:
+        raise InputError(_refusal([one for _, one in found], found[0][0].source, profile))
+    return read
+
+
+def _refusal(found: list[Violation], first: Source, profile: Profile) -> str:
+    """What is wrong with questions that cannot be scored: one sentence, or a line for each of the first violations."""
+    said = [_sentence(one) for one in found[:_LISTED]]
+    if len(found) == 1:
+        return f"{said[0]}. Nothing was scored."
+    lines = [f"{len(found):,} violations in the questions of {profile.name}. Nothing was scored.", *said]
+    if len(found) > _LISTED:
+        lines.append(f"… and {len(found) - _LISTED:,} more.")
+    if first.table is None:
+        lines.append(f"`rageval check {first.name} -p {profile.name}` lists all of them.")
+    return "\n  ".join(lines)
+
+
+def _sentence(one: Violation) -> str:
+    line = "" if one.line is None else f", line {one.line}"
+    question = "" if one.question is None else f", question '{one.question}'"
+    return f"{one.file}{line}{question}: {one.path} is {one.found}; allowed: {one.allowed}"
+
+
+def _profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | None:
     """The profile whose marks occur most often; None where nothing can be read; InputError if it is not clear."""
-    if not document.questions:
+    if not read.questions:
         return None
-    rows = [{**document.header, **q} for q in document.questions[:_LOOKED_AT] if isinstance(q, dict)]
+    rows = [{**read.header, **q} for q in read.questions[:_LOOKED_AT]]
     counts = [(sum(_has(row, mark) for row in rows for mark in one.question_marks), one) for one in profiles]
     best = max(count for count, _ in counts)
     likely = [one for count, one in counts if count == best]
     if best == 0 or len(likely) > 1:
         names = ", ".join(one.name for one in profiles)
-        raise InputError(f"{document.file.name}: cannot tell which profile its questions are for. Give -p: {names}.")
+        raise InputError(f"{read.source.name}: cannot tell which profile its questions are for. Give -p: {names}.")
     return likely[0]
 
 
@@ -252,23 +164,63 @@ def _has(row: Any, mark: str) -> bool:
     return True
 
 
-def _violations(document: _Document, profile: Profile | None) -> Iterator[Violation]:
-    if profile is None or (document.violations and not document.questions):
-        return
-    from jsonschema import Draft202012Validator
+def violations(read: QuestionFile, profile: Profile | None) -> tuple[Violation, ...]:
+    """Every violation of a file that was read, in the order of its questions; without a profile what cannot be read."""
+    name = read.source.name
+    found = [Violation(name, bad.line, None, bad.path, bad.found, bad.allowed) for bad in read.unreadable]
+    if profile is not None and (read.questions or not read.unreadable):
+        for rules in (_schema_violations, _rule_violations, _misspelt, _doubles):
+            found += [_violation(read, steps, *said) for steps, *said in rules(read, profile)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
 
-    whole = {**document.header, "questions": document.questions}
-    for error in Draft202012Validator(file_schema(profile)).iter_errors(whole):
-        steps = list(error.absolute_path)
-        if error.validator == "required":
-            for name in error.validator_value:
-                if name not in error.instance:
-                    path, line = document.path([*steps, name])
-                    yield Violation(document.file.name, line, path, "nothing", _wanted(error.schema, name))
-            continue
-        path, line = document.path(steps)
-        allowed = _allowed(error.validator, error.validator_value, error.schema)
-        yield Violation(document.file.name, line, path, _found(error.instance), allowed)
+
+_Found = tuple[list[str | int], str, str]  # steps from the whole file, what was found, what is allowed
+
+
+def _violation(read: QuestionFile, steps: Sequence[str | int], found: str, allowed: str) -> Violation:
+    if len(steps) > 1 and steps[0] == "questions" and isinstance(steps[1], int):
+        index = steps[1]
+        path = read.path(read.places[index]) + _steps(steps[2:])
+        name = question_id(read.questions[index])
+        return Violation(read.source.name, read.lines[index], name, path, found, allowed)
+    return Violation(read.source.name, None, None, "$" + _steps(steps), found, allowed)
+
+
+def _steps(steps: Iterable[str | int]) -> str:
+    def one(step: str | int) -> str:
+        if isinstance(step, int):
+            return f"[{step}]"
+        return f".{step}" if step.replace("_", "a").isalnum() else f"[{json.dumps(step, ensure_ascii=False)}]"
+
+    return "".join(map(one, steps))
+
+
+def _schema_violations(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    from jsonschema_rs import Draft202012Validator, ValidationErrorKind
+
+    schema = file_schema(profile)
+    whole = {**read.header, "questions": read.questions}
+    for error in Draft202012Validator(schema, validate_formats=True).iter_errors(whole):
+        steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
+        if isinstance(error.kind, ValidationErrorKind.Required):
+            missing = error.kind.property
+            yield [*steps, missing], "nothing", _wanted(rules, missing)
+        else:
+            yield list(steps), _found(keyword, _at(whole, steps)), _allowed(keyword, rules[keyword], rules)
+
+
+def _at(value: Any, steps: Iterable[str | int]) -> Any:
+    """The part of a JSON value that some steps lead to."""
+    for step in steps:
+        value = value[step]
+    return value
+
+
+def _found(keyword: str, value: Any) -> str:
+    """A value that breaks a rule; where a rule about its members is broken, their names."""
+    if keyword in ("anyOf", "oneOf", "not") and isinstance(value, dict) and value:
+        return f"only {', '.join(value)}"
+    return shown_json(value)
 
 
 def _wanted(schema: Mapping[str, Any], name: str) -> str:
@@ -280,27 +232,43 @@ def _wanted(schema: Mapping[str, Any], name: str) -> str:
     return _allowed(keyword, rules[keyword], rules)
 
 
-def _doubles(document: _Document, profile: Profile | None) -> Iterator[Violation]:
-    """Ids, or keys of several fields, that are there twice: no schema can say that."""
+def _rule_violations(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    """What breaks the rules of the profile that no schema can say."""
+    if profile.question_problems is None:
+        return
+    for index, question in enumerate(read.questions):
+        for steps, allowed in profile.question_problems(question):
+            yield ["questions", index, *steps], shown_json(_at(question, steps)), allowed
+
+
+def _misspelt(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    """Names that nobody reads, one slip away from a name that is read and not there."""
+    names = FieldNames.of_schema(file_schema(profile)["properties"]["questions"]["items"])
+    for index, question in enumerate(read.questions):
+        for steps, meant in misspelt_fields(names, question):
+            yield ["questions", index, *steps], f"the field {steps[-1]}", f"did you mean {meant}?"
+    header = FieldNames.of_schema(profile.header_schema)
+    for steps, meant in misspelt_fields(header, {**read.header, "questions": []}):
+        yield list(steps), f"the field {steps[-1]}", f"did you mean {meant}?"
+
+
+def _doubles(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    """Ids, or keys of several fields, that are there twice."""
     seen: dict[str, int] = {}
-    for index, question in enumerate(document.questions):
-        name, found = _key(question, profile.question_key if profile else ())
-        if found is None:
+    for index, question in enumerate(read.questions):
+        steps, key = _key(question, profile.question_key)
+        if key is None:
             continue
-        if found in seen:
-            path, line = document.path(["questions", index, *name])
-            first = document.path(["questions", seen[found]])[0]
-            yield Violation(document.file.name, line, path, f"{found[:_SHOWN]}, as in {first}", "an id of its own")
-        seen.setdefault(found, index)
+        if key in seen:
+            first = read.path(read.places[seen[key]])
+            yield ["questions", index, *steps], f"{key[:SHOWN]}, as in {first}", "an id of its own"
+        seen.setdefault(key, index)
 
 
-def _key(question: Any, fields: tuple[str, ...]) -> tuple[list[str], str | None]:
-    """(where the key stands if in one field, the key as JSON text); None where there is none that can be compared."""
-    if not isinstance(question, dict):
-        return [], None
+def _key(question: dict[str, Any], fields: tuple[str, ...]) -> tuple[list[str], str | None]:
+    """(where the key stands if in one field, the key as text); None where there is none that can be compared."""
     if fields:
-        return [], _json([question.get(name) for name in fields])
+        return [], json.dumps([question.get(name) for name in fields], ensure_ascii=False)
     name = next((name for name in QUESTION_ID if name in question), None)
-    if name is None or isinstance(question[name], bool | dict | list):
-        return [], None
-    return [name], _json(question[name])
+    key = question_id(question)
+    return ([], None) if name is None or key is None else ([name], json.dumps(key, ensure_ascii=False))

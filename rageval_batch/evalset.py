@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,11 @@ import pyarrow.parquet as pq
 
 from rageval_batch import readers
 from rageval_batch.errors import InputError
-from rageval_batch.readers import LIST, NUMERIC, TEXT, Block
+from rageval_batch.questions import QuestionFile, question_id, read_question_file
+from rageval_batch.readers import NUMERIC, TEXT, Block
 from rageval_batch.sources import Source, content_hash
 from rageval_batch.strings import LARGE
-from rageval_batch.tables import CHUNK_TEXT, CHUNKS, QUESTION, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
+from rageval_batch.tables import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
 
 
 @dataclass(frozen=True)
@@ -46,26 +45,36 @@ def identity(files: list[Source]) -> Identity:
 
 
 def read_questions(files: list[Source]) -> EvalSet:
-    """All questions of the files; InputError naming the first that is bad or doubled."""
+    """All questions of the files, whatever profile they are for; InputError naming the first that is bad or doubled."""
+    return eval_set_of([read_question_file(file) for file in files])
+
+
+def eval_set_of(files: list[QuestionFile]) -> EvalSet:
+    """The questions of files that were read; InputError naming the first that is bad or doubled."""
     seen: dict[str, str] = {}
     objects: list[dict[str, Any]] = []
     headers: list[dict[str, Any]] = []
     weights: list[float] = []
     for file in files:
-        header = readers.json_array(file)[2] if file.format == "json" else {}
-        for where, question in _question_objects(file):
-            name = _question_id(where, question)
+        for bad in file.unreadable:
+            line = "" if bad.line is None else f", line {bad.line}"
+            raise InputError(f"{file.source.name}{line}: not a question: {bad.found}. Allowed is {bad.allowed}.")
+        for index, question in enumerate(file.questions):
+            where = file.where(index)
+            name = question_id(question)
+            if name is None:
+                known = ", ".join(QUESTION_ID)
+                raise InputError(f"{where}: this question has no id. Every question needs {known}, a text or number.")
             if name in seen:
                 raise InputError(
                     f"{where}: question '{name}' is there twice, first at {seen[name]}. Ids must be unique."
                 )
             weights.append(_weight(where, question))
-            _check_numbers(where, name, question)
             seen[name] = where
             objects.append(question)
-            headers.append(header)
+            headers.append(file.header)
     if not objects:
-        raise InputError(f"{', '.join(file.name for file in files)}: no question in it.")
+        raise InputError(f"{', '.join(file.source.name for file in files)}: no question in it.")
     return EvalSet(
         tuple(seen),
         tuple(objects),
@@ -73,51 +82,6 @@ def read_questions(files: list[Source]) -> EvalSet:
         tuple(weights),
         headers=tuple(headers) if any(headers) else (),
     )
-
-
-def _question_objects(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    for block in readers.read_blocks(file):
-        for trouble in block.troubles:
-            line = block.lines[trouble.row]
-            raise InputError(
-                f"{file.name}, line {line}: not a question: {trouble.reason}, {trouble.detail}. Mend the line."
-            )
-        for row, line in enumerate(block.lines.tolist()):
-            where = f"{file.name}, line {line}"
-            try:
-                question = json.loads(block.raw(row))
-                yield where, _from_cells(question) if file.format == "csv" else question
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{where}: this question cannot be read: {error}.") from error
-
-
-def _from_cells(cells: dict[str, str]) -> dict[str, Any]:
-    """A question of a CSV file, whose cells are texts: JSON where they are JSON, absent where they are empty."""
-    question: dict[str, Any] = {}
-    for name, cell in cells.items():
-        if cell == "":
-            continue
-        question[name] = cell
-        if name not in (*QUESTION_ID, *QUESTION):
-            with suppress(ValueError, RecursionError):
-                question[name] = json.loads(cell)
-    return question
-
-
-def _question_id(where: str, question: dict[str, Any]) -> str:
-    found = first_of(question, QUESTION_ID)
-    if isinstance(found, bool) or not isinstance(found, str | int | float) or found == "":
-        raise InputError(
-            f"{where}: this question has no id. Every question needs {', '.join(QUESTION_ID)}, a text or number."
-        )
-    return found if isinstance(found, str) else json.dumps(found)
-
-
-def _check_numbers(where: str, name: str, question: dict[str, Any]) -> None:
-    try:
-        json.dumps(question, allow_nan=False)
-    except ValueError as error:
-        raise InputError(f"{where}: question '{name}' has a number that is not finite.") from error
 
 
 def _weight(where: str, question: dict[str, Any]) -> float:
@@ -208,18 +172,18 @@ def _fragments(file: Source, block: Block) -> pl.DataFrame:
         line = block.lines[int(missing.argmax())]
         raise InputError(f"{file.name}, line {line}: a context without {' or '.join(QUESTION_ID)}.")
     run = block.field(RUN_ID).text
-    lists = block.field(CHUNKS)
+    lists = readers.read_chunks(block)
     path, text = block.field(SOURCE_PATH), block.field(CHUNK_TEXT)
-    listed, single = lists.kind == LIST, text.kind == TEXT
+    listed, single = lists.is_valid().to_numpy(zero_copy_only=False), text.kind == TEXT
     if not (listed | single).all():
         line = block.lines[int((~(listed | single)).argmax())]
         raise InputError(f"{file.name}, line {line}: a context needs `chunks`, a list, or `source_path` and `text`.")
     frame = pl.DataFrame(
         {
-            "run_id": pl.from_arrow(run),
+            "run_id": pl.from_arrow(pc.if_else(pc.equal(run, ""), pa.scalar(None, LARGE), run)),  # a blank cell
             "question_id": pl.from_arrow(question.text),
             "listed": pl.Series(listed),
-            "chunks": pl.from_arrow(lists.text),
+            "chunks": pl.from_arrow(lists),
             "source_path": pl.from_arrow(pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE))),
             "text": pl.from_arrow(text.text),
         }
@@ -267,7 +231,8 @@ class RunContexts:
         """The JSON array of each row's own chunks, null where the run has none for the question."""
         keys = pl.DataFrame({"run_id": pl.from_arrow(run), "question_id": pl.from_arrow(question_id)})
         names = keys["run_id"].unique()
-        rows = pl.scan_parquet(self.path).filter(pl.col("run_id").is_in(names.implode())).collect()
+        kept = pl.scan_parquet(self.path, hive_partitioning=False)
+        rows = kept.filter(pl.col("run_id").is_in(names.implode())).collect()
         found = _as_arrays(
             rows.join(keys, on=["run_id", "question_id"], how="semi", maintain_order="left"), keys.columns
         )

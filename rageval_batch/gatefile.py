@@ -63,9 +63,7 @@ def _given(where: str, table: dict[str, Any], profiles: Mapping[str, Profile]) -
             raise InputError(f"{where}: {name} is absent.")
     if of_run and table.get("metric"):
         raise InputError(f"{where}: {stat} is of a run and has no metric. Leave the metric out.")
-    limit = table["limit"]
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not math.isfinite(limit):
-        raise InputError(f"{where}: limit {limit!r} is not a number.")
+    limit = _limit(where, table["limit"])
     profile = table.get("profile")
     if profile is not None and profile not in profiles:
         raise InputError(f"{where}: {did_you_mean('profile', profile, list(profiles))}")
@@ -74,13 +72,22 @@ def _given(where: str, table: dict[str, Any], profiles: Mapping[str, Profile]) -
         "" if of_run else table["metric"],
         stat,
         _choice(where, {"op": "==" if table["op"] == "=" else table["op"]}, "op", OPS),
-        float(limit),
+        limit,
         table.get("failure", "QualityGateFailure"),
         _choice(where, {"level": ""} | table, "level", ("", *LEVELS)),
     )
     found = GivenGate(gate, profile)
     _check_metric(where, found, profiles)
     return found
+
+
+def _limit(where: str, given: Any) -> float:
+    try:
+        if not isinstance(given, bool) and isinstance(given, int | float) and math.isfinite(given):
+            return float(given)
+    except OverflowError:  # an integer that no float holds
+        raise InputError(f"{where}: limit is too large.") from None
+    raise InputError(f"{where}: limit {given!r} is not a number.")
 
 
 def _choice(where: str, table: dict[str, Any], name: str, allowed: tuple[str, ...]) -> str:

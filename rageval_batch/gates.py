@@ -12,12 +12,14 @@ from rageval_batch import recall
 from rageval_batch.analytics import Session
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.gatefile import GateFile, gates_of
+from rageval_batch.profile import LEVELS
 from rageval_batch.profiles import get_profile
 from rageval_batch.results import Run, find_run, matching_runs
 from rageval_batch.tables import PROVENANCE
 
 WAIVED_PROVENANCE = ("missing_provenance",)  # the statistics that --allow-missing-provenance lets go
-NOTHING_APPLIES = "No gate applies to this run."
+APPLICABLE_GATES = "applicable_gates"  # the statistic of a run that no gate applies to
+_OF_RECORD = ("missing_provenance", APPLICABLE_GATES)  # statistics that are no metric of the run
 _SHOWN = ("gate", "metric", "stat", "actual", "op", "limit", "level", "status", "failure", "n", "reason")
 _FAILING = ("name", "actual", "limit", "failure", "metric", "stat", "op", "n")
 
@@ -68,13 +70,13 @@ class GatedRun:
 
     @property
     def passed(self) -> bool:
-        """Some gate applies, and none failed."""
-        return bool(self.of_status("passed")) and not self.of_status("failed")
+        """No gate failed; that some gate applies is a gate too."""
+        return bool(self.gates) and not self.of_status("failed")
 
     @property
-    def reason(self) -> str | None:
-        """Why the run failed, where no single gate did."""
-        return NOTHING_APPLIES if not self.passed and not self.of_status("failed") else None
+    def has_levels(self) -> bool:
+        """Whether the run was held to the limits of a level."""
+        return any(gate.level for gate in self.gates)
 
     @property
     def provenance(self) -> dict[str, str | None]:
@@ -95,13 +97,12 @@ class GatedRun:
         return {
             "run_id": record["run_id"],
             "pass_fail": "pass" if self.passed else "fail",
-            "metrics": {gate.gate: gate.actual for gate in self.gates if gate.stat not in WAIVED_PROVENANCE},
+            "metrics": {gate.gate: gate.actual for gate in self.gates if gate.stat not in _OF_RECORD},
             "failing_gates": [{name: getattr(gate, name) for name in _FAILING} for gate in self.of_status("failed")],
             "skipped_gates": [{"name": gate.gate, "reason": gate.reason} for gate in self.of_status("skipped")],
             "failing_claims": list(self.failing_claims),
             "gates": [{name: getattr(gate, name) for name in _SHOWN} for gate in self.gates],
             "level": self.level,
-            "reason": self.reason,
             "note": self.note,
             "profile": record["profile"],
             "eval_set": record["eval_set"],
@@ -127,15 +128,25 @@ def wanted_runs(session: Session, names: Sequence[str], profile: str | None, eva
     return [newest.get(name) or find_run(session, name, profile, eval_set) for name in dict.fromkeys(names)]
 
 
-def check_gates(runs: Sequence[Run], file: GateFile | None, level: str) -> None:
-    """InputError where a profile of the runs has no gates, or a gate of the file is about none of the profiles."""
-    profiles = [get_profile(name) for name in dict.fromkeys(run.record["profile"] for run in runs)]
-    for profile in profiles:
-        gates = gates_of(profile, file)
-        if not gates:
-            raise InputError(f"Profile {profile.name} has no gates of its own. Give some with --gates FILE.toml.")
-        if not any(gate.level in ("", level) for gate in gates):
-            raise InputError(f"Profile {profile.name} has no gates of level {level}.")
+def wanted_levels(session: Session, runs: Sequence[Run], level: str | None) -> list[str]:
+    """The level of each run: the given one, else that of its parameter `level`, else the first."""
+    if level is not None:
+        return [level] * len(runs)
+    stored = {commit.id: commit.manifest["params"].get("level") for commit in session.commits}
+    found = [stored[run.record["commit"]] for run in runs]
+    return [one if one in LEVELS else LEVELS[0] for one in found]
+
+
+def check_gates(runs: Sequence[Run], levels: Sequence[str], file: GateFile | None) -> None:
+    """InputError where a profile has no gates of a run's level, or a gate of the file is about none of the profiles."""
+    pairs = dict.fromkeys(zip((run.record["profile"] for run in runs), levels, strict=True))
+    profiles = [get_profile(name) for name in dict.fromkeys(name for name, _ in pairs)]
+    gates = {profile.name: gates_of(profile, file) for profile in profiles}
+    for name, level in pairs:
+        if not gates[name]:
+            raise InputError(f"Profile {name} has no gates of its own. Give some with --gates FILE.toml.")
+        if not any(gate.level in ("", level) for gate in gates[name]):
+            raise InputError(f"Profile {name} has no gates of level {level}. Choose another with --level.")
     for given in file.gates if file else ():
         meant = [profile for profile in profiles if given.profile in (None, profile.name)]
         known = [metric.name for profile in meant for metric in profile.metrics]
@@ -144,11 +155,12 @@ def check_gates(runs: Sequence[Run], file: GateFile | None, level: str) -> None:
             raise InputError(f"Gate '{given.gate.name}': {unknown}")
 
 
-def gate_runs(session: Session, runs: Sequence[Run], level: str, every: bool = False) -> list[GatedRun]:
-    """All gates of the runs at a level, by one statement; the session knows the gates."""
+def gate_runs(session: Session, runs: Sequence[Run], levels: Sequence[str], every: bool = False) -> list[GatedRun]:
+    """All gates of the runs, each at its level, by one statement; the session knows the gates."""
     names = None if every else [run.record["run_id"] for run in runs]
     rows = session.rows(
-        "select * from gated($names::varchar[]) where level in ('', $level)", {"names": names, "level": level}
+        "select * from gated($names::varchar[]) where level = '' or list_contains($levels, level)",
+        {"names": names, "levels": sorted(set(levels))},
     )
     found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
@@ -156,9 +168,9 @@ def gate_runs(session: Session, runs: Sequence[Run], level: str, every: bool = F
         found.setdefault(key, []).append(row)
     places = session.gate_places()
     gated = []
-    for run in runs:
-        mine = found.get(tuple(run.key.values()), [])
-        mine.sort(key=lambda row: places[run.record["profile"], row["gate"], row["level"]])
+    for run, level in zip(runs, levels, strict=True):
+        mine = [row for row in found.get(tuple(run.key.values()), []) if row["level"] in ("", level)]
+        mine.sort(key=lambda row: places.get((run.record["profile"], row["gate"], row["level"]), len(places)))
         gated.append(GatedRun(run, level, tuple(GateResult(**row) for row in mine)))
     return gated
 

@@ -16,7 +16,7 @@ from rageval_batch import readers
 from rageval_batch.errors import InputError
 from rageval_batch.kernels.lines import mark_first
 from rageval_batch.kernels.spaces import strip
-from rageval_batch.readers import ABSENT, LIST, NOTHING, NUMERIC, TEXT, Block, Field
+from rageval_batch.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Field
 from rageval_batch.sources import Source
 from rageval_batch.strings import LARGE, Flags, Ints, from_arrow
 from rageval_batch.tables import (
@@ -157,7 +157,7 @@ class Ingest:
             [
                 run_id, pa.array(codes, pa.int32()), pa.array(repeat),
                 pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
-                output.text, _own_chunks(block.field(CHUNKS)),
+                output.text, readers.read_chunks(block),
             ],
             schema=BATCH,
         )  # fmt: skip
@@ -317,8 +317,3 @@ def _repeats(found: Field) -> tuple[Ints, Flags]:
     none = (found.kind <= NOTHING) | pc.equal(text, "").to_numpy(zero_copy_only=False)
     number = pc.if_else(pa.array(whole), text, pa.scalar("0", LARGE)).cast(pa.int32()).to_numpy()
     return number, ~(whole | none) | (found.kind > NUMERIC)
-
-
-def _own_chunks(found: Field) -> pa.Array:
-    """The chunks that stand in the row itself, as a JSON array; null where there is none."""
-    return pc.if_else(pa.array(found.kind == LIST), found.text, pa.scalar(None, LARGE))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -66,9 +67,15 @@ def ids(tape: Tape, nodes: Ints) -> pa.Array:
 
 
 def counts(tape: Tape, nodes: Ints) -> tuple[npt.NDArray[np.int64], Flags]:
-    """(value, is one) of whole numbers from 0 to MOST; 0 for anything else."""
-    texts = tape.texts(np.where(tape.kinds(nodes) == NUMBER, nodes, -1).astype(np.int32))
+    """(value, is one) of whole numbers from 0 to MOST, however they are written (3, 3.0); 0 for anything else."""
+    numbers = tape.kinds(nodes) == NUMBER
+    texts = tape.texts(np.where(numbers, nodes, -1).astype(np.int32))
     values, whole = whole_numbers(texts.data, texts.starts, texts.ends)
+    if (decimal := numbers & ~whole).any():
+        written = pl.Series(texts.to_arrow().filter(pa.array(decimal))).cast(pl.Float64, strict=False).to_numpy()
+        fits = (written >= 0) & (written <= MOST) & (written == np.floor(written))
+        values[decimal] = np.where(fits, written, 0)
+        whole[decimal] = fits
     good = whole & (values >= 0) & (values <= MOST)
     return np.where(good, values, 0), good
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from rageval_batch.tables import EvalSet, OutputField
 
 METRIC_STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95", "n")
 RUN_STATS = ("answered_share", "usable_share", "missing_provenance")  # of a run's record and rows, of no metric
+COVERAGE_STATS = (*RUN_STATS, "n")  # they say how much there is to judge, not how good it is
 STATS = (*METRIC_STATS, *RUN_STATS)
 OPS = (">=", "<=", "==", ">", "<")
 LEVELS = ("initial", "target")
@@ -137,6 +138,9 @@ class Metric:
     numerator: str | None = None
     denominator: str | None = None
     column: str | None = None  # the column that has its value, where that is not called like the metric
+    scale: float | None = 1.0  # from the worst value to the best, in its unit; None: a count, which has no best or
+    # worst. Of the metric `score` it is the profile's score_top
+    coverage: bool = False  # it says how much there is to judge, not how good that is
 
 
 @dataclass(frozen=True)
@@ -236,6 +240,8 @@ class Profile:
     groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
     question_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
     header_schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions
+    question_problems: Callable[[dict[str, Any]], Iterator[tuple[list[str | int], str]]] | None = None  # what no schema
+    # can say of a question that keeps its schema: (steps to a value that cannot be scored, what is allowed)
     question_key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
     question_marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
 
@@ -259,6 +265,14 @@ class Profile:
         if not {"score", "fail_reason"} <= known:
             raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
 
+    def scale(self, metric: Metric) -> float | None:
+        """From the worst value of a metric to the best; None for a count."""
+        return self.score_top if metric.name == "score" else metric.scale
+
+    def is_coverage(self, gate: Gate) -> bool:
+        """Whether a gate is about how much there is to judge, or about the run's record, and not about quality."""
+        return gate.stat in COVERAGE_STATS or any(m.coverage for m in self.metrics if m.name == gate.metric)
+
     @property
     def schema(self) -> pa.Schema:
         """The profile's own columns of a score row."""
@@ -269,6 +283,12 @@ class Profile:
         columns = self.columns if self.columns_for is None else self.columns_for(params)
         carried = self.records.carried if self.records else ()
         return pa.schema([(column.name, column.type) for column in (*columns, *carried)])
+
+    def with_question_fields(self, names: tuple[str, ...]) -> Profile:
+        """The profile for questions that need these fields alone, which together are unique."""
+        properties = {name: self.question_schema["properties"][name] for name in names}
+        schema = {**self.question_schema, "required": list(names), "properties": properties}
+        return replace(self, question_schema=schema, question_key=names)
 
     def read_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters, defaults filled in and checked; InputError for an unknown one."""

@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 from rageval_batch import jsontape
 from rageval_batch.errors import InputError
 from rageval_batch.jsontape import Tape
-from rageval_batch.kernels.json import ARRAY, EMPTY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
+from rageval_batch.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.kernels.lines import split_lines, valid_utf8
 from rageval_batch.kernels.spaces import cut
+from rageval_batch.nested import BLANK, held_kinds, json_of
 from rageval_batch.sources import Source, shown_name, unreadable
-from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow
-from rageval_batch.tables import FIELDS, FILE, OUTPUT, OutputField
+from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings
+from rageval_batch.tables import CHUNKS, FIELDS, FILE, OUTPUT, OutputField
 
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
 BLOCK_BYTES = 8 << 20
@@ -100,6 +101,15 @@ def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
         pa.scalar("{", LARGE), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE), nothing
     )
     return Field(pc.if_else(pa.array(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
+
+
+def read_chunks(block: Block) -> pa.Array:
+    """The chunks of each row: a list, or a text that holds a JSON list (a cell of CSV); null where there is none."""
+    found = block.field(CHUNKS)
+    listed = found.kind == LIST
+    if (texts := found.kind == TEXT).any():
+        listed |= texts & (held_kinds(found.text) == ARRAY)
+    return pc.if_else(pa.array(listed), found.text, pa.scalar(None, LARGE))
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------------
@@ -457,18 +467,8 @@ def as_text(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _kind_of(column.type) in (LIST, STRUCT):
-        return _json_of(column)
+        return json_of(column)
     return column if column.type == LARGE else column.cast(LARGE)
-
-
-def _json_of(column: pa.Array) -> pa.Array:
-    import duckdb
-
-    nested = pa.table({"value": column})
-    with duckdb.connect() as connection:
-        connection.register("nested", nested)
-        text = connection.sql("select case when value is not null then to_json(value)::varchar end from nested")
-        return text.to_arrow_table().column(0).combine_chunks().cast(LARGE)
 
 
 def _column_value(columns: dict[str, pa.Array], wanted: OutputField) -> pa.Array | None:
@@ -478,14 +478,13 @@ def _column_value(columns: dict[str, pa.Array], wanted: OutputField) -> pa.Array
     column = columns[wanted.name]
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    value = _json_of(column)
+    value = json_of(column)
     if wanted.is_text or _kind_of(column.type) != TEXT:
         return value
     text = as_text(column)
-    tape = jsontape.parse_strings(from_arrow(text))
-    held = tape.status == OK
-    held[held] = tape.kind[tape.root[held]] <= ARRAY
-    return pc.if_else(pa.array(held), text, pc.if_else(pa.array(tape.status == EMPTY), pa.scalar(None, LARGE), value))
+    held = held_kinds(text)
+    own = pc.if_else(pa.array(held == BLANK), pa.scalar(None, LARGE), value)
+    return pc.if_else(pa.array((held == OBJECT) | (held == ARRAY)), text, own)
 
 
 def _column_others(columns: dict[str, pa.Array], known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:

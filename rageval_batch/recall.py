@@ -12,27 +12,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch import evalset, readers
+from rageval_batch import check, evalset, readers
 from rageval_batch.errors import InputError
 from rageval_batch.ingest import Ingest, RecordIngest, records_schema
 from rageval_batch.profile import Explanation, Profile
 from rageval_batch.provenance import Given
-from rageval_batch.readers import LIST
-from rageval_batch.sources import Source, any_file, json_members, members_source, shown_name, source
+from rageval_batch.sources import Source, frame_source, json_members, members_source, recorded, shown_name, source
+from rageval_batch.sqltext import parquet_reader, quoted
 from rageval_batch.store import Commit
 from rageval_batch.strings import LARGE
 from rageval_batch.sweep import Job
-from rageval_batch.tables import BATCH, CHUNKS, PROVENANCE, EvalSet
+from rageval_batch.tables import BATCH, PROVENANCE, EvalSet
 
 
-def _unchanged(reference: dict[str, Any], opened: Callable[[str], Source] = source) -> Source:
+def _named_file(reference: dict[str, Any]) -> Source:
+    """The file of a reference under the name it was given by, from which its format and run come."""
+    return source(reference["name"], Path(reference["path"]))
+
+
+def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Source] = _named_file) -> Source:
     """The file of a reference; InputError if it is gone or says something else now."""
     name = reference["name"]
     if reference["path"] is None:
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
     if not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
-    file = opened(reference["path"]).measured()
+    file = opened(reference).measured()
     if file.sha256 != reference["sha256"]:
         raise InputError(f"{name} has changed since it was scored. Put the old file back, or score the new one.")
     return replace(file, name=name)
@@ -43,16 +48,17 @@ def _outputs(commit: Commit, number: int) -> Source:
     reference = commit.manifest["inputs"][number]
     if not reference.get("folder"):
         return _unchanged(reference)
-    query = "select distinct file from read_parquet($files) where input = $number and file is not null"
-    given = {"files": [str(path) for path in commit.files("scores")], "number": number}
+    rows = parquet_reader(commit.files("scores"))
+    query = f"select distinct file from {rows} where input = $number and file is not null"
     with duckdb.connect() as connection:
-        wanted = {name for (name,) in connection.execute(query, given).fetchall()}
+        wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
-    def members(path: str) -> Source:
-        found = [member for member in json_members(Path(path)) if shown_name(member) in wanted]
+    def members(folder: dict[str, Any]) -> Source:
+        path = Path(folder["path"])
+        found = [member for member in json_members(path) if shown_name(member) in wanted]
         if len(found) < len(wanted):
             raise InputError(f"{reference['name']} has lost {len(wanted) - len(found)} of its files. Put them back.")
-        return members_source(Path(path), found)
+        return members_source(path, found)
 
     return _unchanged(reference, members)
 
@@ -67,7 +73,7 @@ def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[
 def _copy(name: str, at: Path) -> Source:
     """A kept file under the name it had; a frame was kept as Parquet."""
     frame = at.name.endswith(f"-{name}.parquet")
-    return replace(source(at), name=name, stem=name) if frame else source(name, at)
+    return frame_source(pq.read_table(at, partitioning=None), name) if frame else source(name, at)
 
 
 def question_files(commit: Commit) -> list[Source]:
@@ -87,52 +93,55 @@ def output_files(commit: Commit, folder: Path) -> list[Source]:
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
     with duckdb.connect() as connection:
-        connection.execute(f"copy ({_returned(kept[0])}) to '{_quoted(target)}' (format parquet)")
+        connection.execute(f"copy ({_returned(kept[0])}) to {quoted(target)} (format parquet)")
     return [source(target)]
 
 
 def _returned(kept: Path) -> str:
     """Kept answers as rows again: records in the order in which they were read, without their places."""
     fields = [field.name for field in pq.read_schema(kept).field("given_by").type.value_type]
-    rows = f"(select unnest(given_by) as g, * exclude (given_by) from read_parquet('{_quoted(kept)}'))"
+    rows = f"(select unnest(given_by) as g, * exclude (given_by) from {parquet_reader([kept])})"
     if "line" not in fields:
         return f"select g.*, * exclude (g) from {rows}"
     names = ", ".join(f'g."{name}"' for name in fields if name not in ("input", "line"))
     return f"select output, {names} from {rows} order by g.input, g.line"
 
 
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
-
-
 def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
     """The job that scores runs of a commit again with other parameters."""
-    document = commit.manifest["source"]
     return Job(
         profile,
         params,
         output_files(commit, folder),
         question_files(commit),
         context_files(commit),
-        _unchanged(document, any_file) if document else None,
+        _document(commit),
         Given(run_meta=_run_metadata(commit)),
         bool(commit.files("kept_outputs")),
         runs,
     )
 
 
+def _document(commit: Commit) -> Source | None:
+    """The document of a commit, known by its hash alone: no rescoring reads it, so it need not be there any more."""
+    reference = commit.manifest["source"]
+    if reference is None:
+        return None
+    return recorded(reference["name"], Path(reference["path"]), reference["size"], reference["sha256"])
+
+
 def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
     """What the runs of a commit are known to be: their new results say the same of themselves."""
     out = {}
-    for row in pq.read_table(commit.files("runs")[0]).to_pylist():
+    for row in pq.read_table(commit.files("runs")[0], partitioning=None).to_pylist():
         named = {name: row[name] for name in PROVENANCE if row[name] is not None}
         out[row["run_id"]] = {**dict(row["meta"]), **named}
     return out
 
 
-def _eval_set(commit: Commit, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:
+def _eval_set(commit: Commit, profile: Profile, folder: Path) -> tuple[EvalSet, evalset.RunContexts | None]:
     """The questions of a commit with their contexts, and those of single runs."""
-    eval_set = evalset.read_questions(question_files(commit))
+    eval_set = evalset.eval_set_of(check.checked_questions(question_files(commit), profile))
     contexts = context_files(commit)
     return evalset.with_contexts(eval_set, contexts, folder) if contexts else (eval_set, None)
 
@@ -146,7 +155,7 @@ def failing_claims(
     """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
     if profile.failing is None:
         return {}
-    eval_set, own = _eval_set(commit, folder)
+    eval_set, own = _eval_set(commit, profile, folder)
     prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
     ids = pa.array(eval_set.ids, LARGE)
     found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
@@ -168,7 +177,7 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
     if profile.records is not None:
         return _explain_record(commit, profile, row)
-    eval_set, own = _eval_set(commit, folder)
+    eval_set, own = _eval_set(commit, profile, folder)
     question = eval_set.ids.index(row["question_id"])
     output, chunks = _answer(commit, profile, row)
     if chunks is None and own is not None:
@@ -194,11 +203,11 @@ def _record(commit: Commit, keys: tuple[str, ...], row: dict[str, Any]) -> pa.Re
     """The one record of a score row, as it was read."""
     if kept := commit.files("kept_outputs"):
         query = (
-            "select output, g.* from (select output, unnest(given_by) as g from read_parquet($path)) "
+            f"select output, g.* from (select output, unnest(given_by) as g from {parquet_reader(kept)}) "
             "where g.input = $input and g.line = $line"
         )
         with duckdb.connect() as connection:
-            given = {"path": str(kept[0]), "input": row["input"], "line": row["line"]}
+            given = {"input": row["input"], "line": row["line"]}
             found = connection.sql(query, params=given).to_arrow_table()
         return found.select(records_schema(keys).names).cast(records_schema(keys)).to_batches()[0]
     file = _outputs(commit, row["input"])
@@ -226,10 +235,9 @@ def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dic
         file = _outputs(commit, number)
         wanted = {row["line"]: row["question_id"] for row in answered if row["input"] == number}
         for block in readers.read_blocks(file, np.array(sorted(wanted))):
-            outputs, chunks = readers.read_output(block, profile.output_fields), block.field(CHUNKS)
+            outputs, chunks = readers.read_output(block, profile.output_fields), readers.read_chunks(block)
             for at in np.flatnonzero(np.isin(block.lines, list(wanted))).tolist():
-                own = chunks.text[at].as_py() if chunks.kind[at] == LIST else None
-                found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), own)
+                found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), chunks[at].as_py())
             if not wanted:
                 break
         if wanted:
@@ -238,11 +246,11 @@ def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dic
 
 
 def _kept_answer(path: Path, row: dict[str, Any]) -> tuple[str | None, str | None]:
-    query = """
-        select output, chunks from read_parquet($path)
-        where question_id = $question and list_contains(given_by, {run_id: $run, repeat: $repeat::integer})
+    query = f"""
+        select output, chunks from {parquet_reader([path])}
+        where question_id = $question and list_contains(given_by, {{run_id: $run, repeat: $repeat::integer}})
     """
-    given = {"path": str(path), "question": row["question_id"], "run": row["stored_id"], "repeat": row["repeat"]}
+    given = {"question": row["question_id"], "run": row["stored_id"], "repeat": row["repeat"]}
     with duckdb.connect() as connection:
         found = connection.execute(query, given).fetchone()
     if found is None:

@@ -102,7 +102,7 @@ def _text(value: Any) -> str | None:
 
 def _read_parquet(path: str, metric: str) -> RunFile:
     try:
-        lazy = pl.scan_parquet(path, glob=False)
+        lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         schema = lazy.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, error) from error

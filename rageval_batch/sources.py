@@ -56,7 +56,9 @@ class Source:
             raise unreadable(self.name, error) from error
 
     def measured(self) -> Source:
-        """The same source with its size and SHA-256; a frame is measured by its canonical JSON."""
+        """The same source with its size and SHA-256; a frame is measured by its canonical JSON, a source only once."""
+        if self.sha256:
+            return self
         if self.table is not None:
             content = _canonical(self.table)
             return replace(self, size=len(content), sha256=hashlib.sha256(content).hexdigest())
@@ -108,7 +110,7 @@ def _column(values: list[Any]) -> pa.Array:
     """Values as Arrow; of several shapes as JSON texts."""
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         texts = (
             v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False, default=str) for v in values
         )
@@ -153,6 +155,11 @@ def any_file(name: str) -> Source:
     if not path.is_file():
         raise InputError(f"There is no file {name}. Check the path.")
     return Source(name, path, "any", None, path.stem)
+
+
+def recorded(name: str, path: Path, size: int, sha256: str) -> Source:
+    """A file that was measured when it was there, for its hash only."""
+    return Source(name, path, "any", None, path.stem, size, sha256)
 
 
 def _endings() -> str:

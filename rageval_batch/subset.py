@@ -91,5 +91,5 @@ def _with_header(header: dict[str, Any], array: str) -> str:
 def _write_parquet(file: Source, chosen: set[int], target: Path) -> None:
     import pyarrow.parquet as pq
 
-    table = pq.read_table(file.path)
+    table = pq.read_table(file.path, partitioning=None)
     pq.write_table(table.take(sorted(chosen)), target)

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch import kernels
+from rageval_batch.stats import TOLERANCE
 from rageval_batch.strings import LARGE, Flags, Ints, Strings, from_arrow
-
-TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)

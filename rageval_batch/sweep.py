@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch import assemble, evalset
+from rageval_batch import assemble, check, evalset
 from rageval_batch.errors import InputError
 from rageval_batch.ingest import Ingest, Ingested, RecordIngest, records_schema
 from rageval_batch.profile import Profile, canonical_json, params_sha256
@@ -190,7 +190,7 @@ class _Sweep:
         return Outcome(commit, again is None, self.resumed, counts, self.timing)
 
     def _eval_set(self) -> tuple[EvalSet, evalset.RunContexts | None]:
-        eval_set = evalset.read_questions(self.job.questions)
+        eval_set = evalset.eval_set_of(check.checked_questions(self.job.questions, self.job.profile))
         if not self.job.contexts:
             return eval_set, None
         return evalset.with_contexts(eval_set, self.job.contexts, self.staging.path)
@@ -417,8 +417,9 @@ class _RecordSweep(_Sweep):
         self.log: dict[str, dict[str, Any]] = {}
 
     def _eval_set(self) -> tuple[EvalSet, evalset.RunContexts | None]:
-        texts = evalset.read_texts(self.job.contexts, self.records.texts)
         names = self.records.listed(self.job.params)
+        check.checked_questions(self.job.questions, self.job.profile.with_question_fields(names))
+        texts = evalset.read_texts(self.job.contexts, self.records.texts)
         self.listed = self.records.read_list(evalset.read_rows(self.job.questions, names, "sample"))
         return EvalSet((), (), (), (), texts), None
 

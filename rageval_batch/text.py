@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch import characters, kernels
+from rageval_batch.stats import TOLERANCE
 from rageval_batch.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
@@ -252,9 +253,9 @@ def soft_match(a: pa.Array, b: pa.Array, threshold: float = 0.72) -> pa.Array:
     """The soft match of each pair of strings; null where either is null."""
     rows = np.arange(len(a), dtype=np.int32)
     left, right = (kernels.squashed_points(from_arrow(column)) for column in (a, b))
-    one = np.int32(1)
-    pairs = kernels.match_pairs(left, kernels.grams_of(left), rows, rows + one, right, rows, rows + one, threshold)
-    return _where_both(a, b, pa.array(pairs.flags))
+    one, least = np.int32(1), threshold - TOLERANCE
+    pairs = kernels.match_pairs(left, kernels.grams_of(left), rows, rows + one, right, rows, rows + one, least)
+    return _where_both(a, b, pa.array(pairs.matched))
 
 
 def _valid(column: pa.Array) -> Any:

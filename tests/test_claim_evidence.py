@@ -154,7 +154,10 @@ CLAIMS = fields(claim_id=IDS, text=TEXTS, type=TYPES, evidence=lists(ITEMS), sup
 PAIRS = fields(a=IDS, b=IDS, contradiction=st.booleans())
 NAMES = st.sampled_from(["rank", "fetch", "", " ", "expected", "#1"])
 STAGES = (
-    fields(expected=st.integers(0, 5), completed=st.integers(0, 9))
+    fields(
+        expected=st.integers(0, 5) | st.sampled_from([3.0, 1e2, 2.5, 1e300]),
+        completed=st.integers(0, 9) | st.sampled_from([2.0, -0.0, -1.0]),
+    )
     | fields(expected=lists(NAMES), completed=lists(NAMES))
     | fields(expected=lists(NAMES), completed=st.integers(0, 5))
     | st.dictionaries(NAMES, WORDS | ODD, max_size=4)
@@ -184,7 +187,8 @@ PARAMS = st.fixed_dictionaries(
     optional={
         "support_threshold": st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0]),
         "required_artifacts": st.sampled_from([0, 2, ["report.md", "x"], ["report.md", "report.md", " "]]),
-        "ndcg_k": st.sampled_from([1, 2, 100]),
+        "ndcg_k": st.sampled_from([1, 2, 5, 100]),
+        "level": st.sampled_from(["initial", "target"]),
     },
 )
 ANSWERS = st.lists(st.tuples(TASKS, st.builds(json.dumps, OUTPUTS, ensure_ascii=st.booleans()) | RAW), max_size=6)
@@ -246,6 +250,9 @@ DEEP = 20_000
         '{"stages": {"expected": 3, "expected": "x", "completed": 1}}',
         '{"stages": {"expected": 2147483647, "completed": 2147483647}}',
         '{"stages": {"expected": 2147483648, "completed": 1}}',
+        '{"stages": {"expected": 2147483647.0, "completed": 2147483648.0}}',
+        '{"stages": {"expected": 4.0, "completed": 1e999}}',
+        '{"stages": {"expected": 0.4e1, "completed": 30E-1}}',
         '{"stages": {"expected": -0, "completed": 1}, "ranking": [-0, "0", 0]}',
         '{"\\u0061nswer": "CD73", "\\u0063laims": [{"t\\u0065xt": "IL-6"}]}',
         '{"answer": "a\\u0000b CD73\\u0000"}',

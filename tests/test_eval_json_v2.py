@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -214,10 +215,11 @@ PARAMS = st.fixed_dictionaries(
     optional={
         "json_mode": st.sampled_from(["strict", "lenient"]),
         "soft_threshold": st.sampled_from([0.0, 0.5, 0.6, 0.72, 1.0]),
+        "containment_min": st.integers(1, 4),
         "unicode_form": st.sampled_from(["none", "nfkc", "nfkc_casefold"]),
         "list_match": st.sampled_from(["one_to_one", "independent"]),
         "list_matcher": st.sampled_from(["bigram_jaccard", "indel"]),
-        "indel_threshold": st.sampled_from([0.0, 0.5, 0.8, 1.0]),
+        "indel_threshold": st.sampled_from([0.0, 0.4, 0.5, 0.68, 0.8, 1.0]),
         "keywords": st.sampled_from(["bigram", "bigram", "jieba"]),
         **{name: st.integers(0, 3) for name in ("description_cap", "questions_cap", "keyword_cap")},
         **{name: st.integers(0, 3) for name in ("entry_cap", "ref_cap", "anchor_cap")},
@@ -436,6 +438,7 @@ def test_an_example_is_found_in_every_form(way: str) -> None:
         ({"soft_threshold": "nan"}, "is not a number"),
         ({"full_hits": 0}, "at least 1"),
         ({"full_hits": 1.5}, "whole number"),
+        ({"containment_min": 0}, "at least 1"),
         ({"json_mode": "loose"}, "strict, lenient"),
         ({"entry_cap": True}, "whole number"),
     ],
@@ -443,3 +446,103 @@ def test_an_example_is_found_in_every_form(way: str) -> None:
 def test_bad_parameters_are_refused(given_: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         PROFILE.read_params(given_)
+
+
+# --- explanations ---------------------------------------------------------------------------------------------------
+
+
+def explained(made: Scorer, row: tuple[int, str | None, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The sections of the explanation of one answer."""
+    return {part.name: list(part.lines) for part in PROFILE.explain(made.prepared, batch_of([row])).sections}
+
+
+def shares(lines_: list[dict[str, Any]]) -> tuple[float, float]:
+    """(recall, precision) as the lines of a list say."""
+    found = []
+    for name in ("expected_item", "got_item"):
+        there = {line[name] for line in lines_ if line[name] is not None}
+        matched = {line[name] for line in lines_ if line["matched"]}
+        assert there == set(range(1, len(there) + 1))
+        found.append((len(matched), len(there)))
+    both_empty = float(not found[0][1] and not found[1][1])
+    recall, precision = (hits / count if count else both_empty for hits, count in found)
+    return recall, precision
+
+
+@settings(max_examples=150)
+@given(sweeps(), st.one_of(st.just({}), PARAMS))
+def test_explanations_show_what_the_score_used(
+    sweep: tuple[list[tuple[Any, Any]], list[tuple[int, str | None, Any]]], params: dict[str, Any]
+) -> None:
+    """Every item of both sides is shown, and the shown matches are those that were counted."""
+    questions, rows = sweep
+    made = ready(questions, params)
+    for scored, row in zip(rows_of(made, batch_of(rows)), rows, strict=True):
+        sections = explained(made, row)
+        assert ("classes" in sections) is scored["schema_ok"]
+        if not scored["schema_ok"]:
+            continue
+        for line in sections["classes"]:
+            assert float(line["matched"]) == scored[line["field"]]
+        for name in LISTS:
+            assert shares(sections[name]) == (scored[f"{name}_recall"], scored[f"{name}_precision"])
+            for line in sections[name]:
+                assert line["matched"] is (line["by"] is not None)
+        held = [line["held"] for line in sections["source_map"]]
+        assert (sum(held), len(held)) == (scored["grounding_ok_refs"], scored["grounding_total_refs"])
+        hits = [line["found"] for line in sections["original_evidence"]]
+        assert (sum(hits), len(hits)) == (scored["evidence_hits"], scored["evidence_keywords"])
+
+
+def lists_explained(expected: list[str], got: list[str], **params: Any) -> list[tuple[Any, ...]]:
+    """(expected item, got item, by) of the lines about two lists."""
+    made = ready([({**GOOD, "detailed_description": expected}, CITED)], params)
+    sections = explained(made, (0, json.dumps({**GOOD, "detailed_description": got}), None))
+    return [(line["expected_item"], line["got_item"], line["by"]) for line in sections["detailed_description"]]
+
+
+def test_lists_are_explained_item_by_item() -> None:
+    assert lists_explained([], ["甲乙丙"]) == [(None, 1, None)]
+    assert lists_explained([], []) == []
+    assert lists_explained(["甲乙丙"], ["甲乙丙", "甲乙丙", "子丑"]) == [
+        (1, 1, "equal"), (None, 2, None), (None, 3, None),
+    ]  # fmt: skip
+    assert lists_explained(["甲乙丙"], ["甲乙丙", "甲乙丙丁", "子丑"], list_match="independent") == [
+        (1, 1, "equal"), (1, 2, "containment"), (None, 3, None),
+    ]  # fmt: skip
+    assert lists_explained(["甲乙丙", "乙丙丁"], ["甲乙丙丁"], list_match="independent") == [
+        (1, 1, "containment"), (2, 1, "containment"),
+    ]  # fmt: skip
+
+
+def test_short_containment_is_marked() -> None:
+    assert lists_explained(["甲乙丙", "子丑寅", "天地玄"], ["甲", "子 丑", "天地玄黃"]) == [
+        (1, 1, "containment of 1 character"), (2, 2, "containment of 2 characters"), (3, 3, "containment"),
+    ]  # fmt: skip
+    assert lists_explained(["甲乙丙丁戊"], ["甲乙丙丁己"], soft_threshold=0.6) == [(1, 1, "bigram_jaccard")]
+    assert lists_explained(["甲乙丙丁戊"], ["甲乙丙丁己"], list_matcher="indel") == [(1, 1, "indel")]
+    answer = {**GOOD, "target_audience": "客", "main_topic": "門 禁", "sub_topic": "登記處"}
+    by = [line["by"] for line in explained(ready([(GOOD, CITED)]), (0, json.dumps(answer), None))["classes"]]
+    assert by == ["containment of 1 character", "equal", "containment of 2 characters"]
+
+
+def test_a_constant_answer_of_frequent_characters_does_not_pay_with_containment_min() -> None:
+    """With the seed's rule single characters are worth points on every question; from two characters on, nothing."""
+    path = Path(__file__).parent.parent / "data_samples" / "eval_json_v2" / "questions.json"
+    examples = [question["expected"]["answer_example"] for question in json.loads(path.read_bytes())]
+    frequent = [
+        Counter("".join(map(str, (example[name] for example in examples)))).most_common(1)[0][0] for name in FIELDS[:3]
+    ]
+    items = Counter(item for example in examples for text in example["detailed_description"] for item in set(text))
+    answer = {
+        **dict(zip(FIELDS[:3], frequent, strict=True)), "original_evidence": "", "source_map": [],
+        **{name: [character for character, _ in items.most_common(8)] for name in LISTS},
+    }  # fmt: skip
+    batch = batch_of([(q, json.dumps(answer), None) for q in range(len(examples))])
+    questions = [(example, None) for example in examples]
+    means = [
+        float(np.mean([row["score"] for row in rows_of(ready(questions, {"containment_min": least}), batch)]))
+        for least in (1, 2)
+    ]
+    assert means[0] > 15
+    assert means[1] == 0

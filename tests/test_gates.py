@@ -71,10 +71,11 @@ def run_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
     return rows
 
 
-def catalog(gates: list[Gate], waived: bool = False) -> list[ProfileRow]:
-    """A profile with these gates."""
+def catalog(gates: list[Gate], waived: bool = False, coverage: tuple[str, ...] = ()) -> list[ProfileRow]:
+    """A profile with these gates; those named are on coverage."""
     rows = tuple(
-        GateRow("eval_json_v2", g.name, g.metric, g.stat, g.op, g.limit, g.level, g.failure, waived) for g in gates
+        GateRow("eval_json_v2", g.name, g.metric, g.stat, g.op, g.limit, g.level, g.failure, waived, g.name in coverage)
+        for g in gates
     )
     return [ProfileRow("eval_json_v2", SCHEMA, "mean", 100.0, METRICS, rows, ("model_id", "judge", "tool"))]
 
@@ -111,6 +112,35 @@ def test_every_statistic_agrees_with_the_oracle(
                     continue
             assert row["status"] == oracle.status(actual, gate.op, gate.limit), (gate, row)
             assert row["failure"] == ("QualityGateFailure" if row["status"] == "failed" else None)
+
+
+APPLYING = {"applies": ("schema_ok", ">=", 0.0), "fails": ("schema_ok", ">=", 9.0), "skipped": ("grounding", ">=", 0.0)}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(APPLYING)), st.booleans(), st.sampled_from(["", "initial"])),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_a_run_that_no_gate_on_quality_applies_to_has_nothing_to_judge(kinds: list[tuple[str, bool, str]]) -> None:
+    gates = [
+        Gate(f"g{k}", *(APPLYING[kind][0], "mean", *APPLYING[kind][1:]), level=level)
+        for k, (kind, _, level) in enumerate(kinds)
+    ]
+    coverage = tuple(f"g{k}" for k, (_, on_coverage, _) in enumerate(kinds) if on_coverage)
+    with tempfile.TemporaryDirectory() as folder:
+        add_commit(Path(folder), {"a": [score_row("q", 1.0, schema_ok=True)]})
+        with Session(Store(folder), catalog(gates, coverage=coverage)) as session:
+            rows = session.rows("from gate_results")
+    for level in ("", "initial"):
+        mine = [(kind, on_coverage) for kind, on_coverage, its in kinds if its == level]
+        statuses = [({"applies": "passed", "fails": "failed"}.get(kind, kind), flag) for kind, flag in mine]
+        found = [row for row in rows if row["gate"] == "applicable_gates" and row["level"] == level]
+        assert len(found) == bool(mine and oracle.nothing_to_judge(statuses)), (level, kinds)
+        assert all((row["status"], row["failure"]) == ("failed", "nothing to judge") for row in found)
 
 
 def test_gates_agree_with_run_summary_to_the_last_bit(tmp_path: Path) -> None:
@@ -234,6 +264,7 @@ def test_levels_are_written_out(tmp_path: Path) -> None:
         (table(limit=True), "limit True is not a number"),
         ('[[gate]]\nname="g"\nmetric="score"\nop=">="\nlimit = nan\n', "limit nan is not a number"),
         (table(limit=None), "limit is absent"),
+        (table(limit=10**400), "gate 1: limit is too large"),
         (table(name=None), "name is absent"),
         (table(metric=None), "metric is absent"),
         (table(metric="scor"), "Did you mean 'score'?"),
@@ -355,10 +386,17 @@ def test_a_gate_with_nothing_to_apply_to_is_skipped_and_shown(call: Any, tmp_pat
     alone = gate_file(tmp_path, "defaults = false\n" + table(name="hollow", stat="micro"))
     code, out, _ = call("good", "--gates", alone, "--format", "json")
     found = json.loads(out)
-    assert (code, found["pass_fail"], found["failing_gates"]) == (1, "fail", [])
-    assert found["reason"] == "No gate applies to this run."
-    for form in ("table", "md", "junit"):
-        assert "No gate applies to this run." in call("good", "--gates", alone, "--format", form)[1]
+    assert (code, found["pass_fail"]) == (1, "fail")
+    assert found["failing_gates"] == [
+        {
+            "name": "applicable_gates", "actual": 0.0, "limit": 1.0, "failure": "nothing to judge", "metric": None,
+            "stat": "applicable_gates", "op": ">=", "n": 1,
+        }
+    ]  # fmt: skip
+    assert found["metrics"] == {"hollow": None}
+    for form in ("table", "md", "junit", "csv", "jsonl"):
+        code, out, _ = call("good", "--gates", alone, "--format", form)
+        assert code == 1 and "nothing to judge" in out
 
 
 def test_levels(call: Any, tmp_path: Path) -> None:
@@ -522,6 +560,93 @@ def test_same_bits_on_every_thread_count(tmp_path: Path) -> None:
             session.sql(f"set threads = {threads}")
             found.append(session.rows("from gate_results order by run_id, gate"))
     assert found[0] == found[1] == found[2]
+
+
+# --- levels and coverage of scored runs -------------------------------------------------------------------------------
+
+
+def claim_run(supported: int, of: int, **fields: Any) -> dict[str, Any]:
+    """An answer with so many claims that are supported, each with an evidence item that supports it."""
+    claims = [
+        {"text": "x", "supported": k < supported, "evidence": [{"evidence_id": f"e{k}", "supports": True}]}
+        for k in range(of)
+    ]
+    return {"claims": claims, **fields}
+
+
+@pytest.fixture
+def scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Score one answer a run by claim_evidence, then call `rageval`: (exit code, stdout)."""
+
+    def call(*words: str) -> tuple[Any, str]:
+        with pytest.raises(SystemExit) as left:
+            main([*words, "--store", str(tmp_path / "runs")])
+        return left.value.code, capsys.readouterr().out
+
+    def score(runs: dict[str, Any], *params: str) -> None:
+        questions, outputs = tmp_path / "gold.jsonl", tmp_path / f"{'-'.join(runs)}.jsonl"
+        questions.write_text('{"task_id": "t", "query": "x"}', encoding="utf-8")
+        lines = [json.dumps({"run_id": run, "task_id": "t", "output": output}) for run, output in runs.items()]
+        outputs.write_text("\n".join(lines), encoding="utf-8")
+        given = [word for param in params for word in ("--param", param)]
+        assert call("score", str(outputs), "-p", "claim_evidence", "-q", str(questions), *given)[0] == 0
+
+    call.score = score  # type: ignore[attr-defined]
+    return call
+
+
+def test_the_level_of_a_run_is_its_parameter(scored: Any) -> None:
+    """17 of 20 claims are 0.85: enough for the level initial (0.85), not for target (0.90)."""
+    scored.score({"loose": claim_run(17, 20)})
+    scored.score({"strict": claim_run(17, 20)}, "level=target")
+    assert scored("gate", "loose")[0] == 0
+    code, out = scored("gate", "loose", "strict", "--format", "json")
+    loose, strict = json.loads(out)
+    assert code == 1
+    assert (loose["level"], loose["pass_fail"]) == ("initial", "pass")
+    assert (strict["level"], strict["pass_fail"]) == ("target", "fail")
+    assert [(gate["name"], gate["actual"], gate["limit"]) for gate in strict["failing_gates"]] == [
+        ("claim_precision", 0.85, 0.9)
+    ]
+    assert {gate["level"] for gate in strict["gates"]} == {"target"}
+    code, out = scored("gate", "--all")
+    assert code == 1 and "PASS  loose  level initial" in out and "FAIL  strict  level target" in out
+    assert "level target" in scored("gate", "strict", "--format", "md")[1]
+    assert scored("gate", "--all", "--level", "initial")[0] == 0
+    both = json.loads(scored("gate", "--all", "--level", "target", "--format", "json")[1])
+    assert [(run["level"], run["pass_fail"]) for run in both] == [("target", "fail")] * 2
+
+
+def test_a_rescored_run_has_the_level_of_its_newest_result(scored: Any) -> None:
+    scored.score({"run": claim_run(17, 20)})
+    assert scored("gate", "run")[0] == 0
+    assert scored("rescore", "run", "--param", "level=target")[0] == 0
+    assert scored("gate", "run")[0] == 1
+
+
+def test_a_run_with_nothing_but_coverage_fails(scored: Any) -> None:
+    scored.score({"mute": {"answer": "I do not know."}, "speaking": claim_run(1, 1)})
+    for level in ((), ("--level", "initial"), ("--level", "target")):
+        code, out = scored("gate", "mute", *level, "--format", "json")
+        found = json.loads(out)
+        assert (code, found["pass_fail"]) == (1, "fail")
+        assert [(gate["name"], gate["failure"]) for gate in found["failing_gates"]] == [
+            ("applicable_gates", "nothing to judge")
+        ]
+        assert len(found["skipped_gates"]) == 7 and found["metrics"]["answered_share"] == 1.0
+    for form in ("table", "md", "junit", "csv"):
+        code, out = scored("gate", "--all", "--format", form)
+        assert code == 1 and out.count("nothing to judge") == 1
+    root = ET.fromstring(scored("gate", "mute", "--format", "junit")[1])
+    assert [root.get(name) for name in ("tests", "failures", "skipped")] == ["9", "1", "7"]
+    code, out = scored("sql", "select run_id from gate_results where gate = 'applicable_gates'", "--format", "json")
+    assert [row["run_id"] for row in json.loads(out)] == ["mute", "mute"]  # at either level
+
+
+def test_many_runs_say_that_there_is_nothing_to_judge(scored: Any) -> None:
+    scored.score({f"mute-{k:02d}": {"answer": "I do not know."} for k in range(14)})
+    assert scored("gate", "--all")[1].count("nothing to judge") == 14
+    assert scored("gate", "--all", "--format", "md")[1].count("nothing to judge") == 14
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_the_samples(rageval: Call) -> None:
 
 
 def test_the_gate_is_on_the_list(rageval: Call, tmp_path: Path) -> None:
-    """A run with a hole fails, a whole one passes, and without a list there is nothing to ask."""
+    """All of this profile's gates are on coverage, so a whole run passes by them; without a list nothing is judged."""
     whole = jsonl(tmp_path / "whole.jsonl", [{"output": json.dumps(good())}])
     hole = jsonl(tmp_path / "hole.jsonl", [{"output": json.dumps(good(output_id="o2"))}])
     samples = jsonl(tmp_path / "s.jsonl", [dict(zip(oracle.SAMPLE, ("Q1", "A", "m", "o1"), strict=True))])
@@ -133,8 +133,9 @@ def test_the_gate_is_on_the_list(rageval: Call, tmp_path: Path) -> None:
     assert rageval("gate", "whole")[0] == 0
     code, out, _ = rageval("gate", "hole", "--format", "json")
     assert code == 1 and [gate["name"] for gate in json.loads(out)["failing_gates"]] == ["answered_share"]
-    out = rageval("gate", "whole", "--store", "unlisted", "--format", "json")[1]
-    assert [gate["status"] for gate in json.loads(out)["gates"]] == ["skipped"]
+    code, out, _ = rageval("gate", "whole", "--store", "unlisted", "--format", "json")
+    assert code == 1 and [gate["name"] for gate in json.loads(out)["skipped_gates"]] == ["answered_share"]
+    assert [gate["failure"] for gate in json.loads(out)["failing_gates"]] == ["nothing to judge"]
 
 
 def test_runs_of_judges_are_compared_by_question(rageval: Call, tmp_path: Path) -> None:

@@ -217,30 +217,39 @@ def ranges(count: int) -> st.SearchStrategy[tuple[int, int]]:
 
 
 def matched(
-    columns_: tuple[list[str], list[str]], rows: list[tuple[Any, Any]], threshold: float, contained: bool
-) -> list[list[bool]]:
-    """The flags of every row as the kernel has them."""
+    columns_: tuple[list[str], list[str]],
+    rows: list[tuple[Any, Any]],
+    threshold: float,
+    contained: bool,
+    containment_min: int = 1,
+) -> list[list[int]]:
+    """How the pairs of every row match, as the kernel has it."""
     expected, got = (kernels.squashed_points(from_list(values)) for values in columns_)
     e_first, e_last, g_first, g_last = np.array([[*e, *g] for e, g in rows], np.int32).reshape(-1, 4).T.copy()
     grams = kernels.grams_of(expected)
-    flags, offsets = kernels.match_pairs(expected, grams, e_first, e_last, got, g_first, g_last, threshold, contained)
-    return [flags[offsets[r] : offsets[r + 1]].tolist() for r in range(len(rows))]
+    pairs = kernels.match_pairs(
+        expected, grams, e_first, e_last, got, g_first, g_last, threshold, containment_min, contained
+    )
+    return [pairs.how[pairs.bounds[r] : pairs.bounds[r + 1]].tolist() for r in range(len(rows))]
 
 
-def slowly_matched(e: str, g: str, threshold: float, contained: bool) -> bool:
-    """The soft match, or containment alone."""
-    if not contained:
-        return slow.soft_match(e, g, threshold)
+def slowly_matched(e: str, g: str, threshold: float, contained: bool, containment_min: int) -> int:
+    """How two texts match; perhaps by containment alone."""
     e, g = slow.squash(e), slow.squash(g)
-    return bool(e and g and (e in g or g in e))
+    if slow.contained(e, g, containment_min):
+        return kernels.EQUAL if e == g else kernels.CONTAINED
+    similar = bool(slow.bigrams(e) and slow.bigrams(g)) and slow.bigram_jaccard(e, g) >= threshold
+    return kernels.SIMILAR if similar and not contained else kernels.UNMATCHED
 
 
-@given(matched_columns(), THRESHOLDS, st.booleans(), st.data())
-def test_match_pairs(pair: tuple[list[str], list[str]], threshold: float, contained: bool, data: st.DataObject) -> None:
+@given(matched_columns(), THRESHOLDS, st.booleans(), st.integers(1, 4), st.data())
+def test_match_pairs(
+    pair: tuple[list[str], list[str]], threshold: float, contained: bool, least: int, data: st.DataObject
+) -> None:
     expected, got = pair
     rows = data.draw(st.lists(st.tuples(ranges(len(expected)), ranges(len(got))), max_size=3))
-    assert matched(pair, rows, threshold, contained) == [
-        [slowly_matched(e, g, threshold, contained) for e in expected[slice(*er)] for g in got[slice(*gr)]]
+    assert matched(pair, rows, threshold, contained, least) == [
+        [slowly_matched(e, g, threshold, contained, least) for e in expected[slice(*er)] for g in got[slice(*gr)]]
         for er, gr in rows
     ]
 
@@ -261,7 +270,7 @@ def test_match_pairs(pair: tuple[list[str], list[str]], threshold: float, contai
 )
 def test_match_at_the_limits(e: str, g: str, threshold: float, want: bool) -> None:
     for one, two in ((e, g), (g, e)):
-        assert matched(([one], [two]), [((0, 1), (0, 1))], threshold, False) == [[want]]
+        assert (matched(([one], [two]), [((0, 1), (0, 1))], threshold, False) != [[kernels.UNMATCHED]]) is want
 
 
 def test_thresholds_are_met_exactly() -> None:
@@ -271,8 +280,8 @@ def test_thresholds_are_met_exactly() -> None:
         other = base[:-changed] + "".join(chr(0x5E00 + k) for k in range(changed))
         share = slow.bigram_jaccard(base, other)
         above = float(np.nextafter(share, 2.0))
-        assert matched(([base], [other]), [((0, 1), (0, 1))], share, False) == [[True]]
-        assert matched(([base], [other]), [((0, 1), (0, 1))], above, False) == [[False]]
+        assert matched(([base], [other]), [((0, 1), (0, 1))], share, False) == [[kernels.SIMILAR]]
+        assert matched(([base], [other]), [((0, 1), (0, 1))], above, False) == [[kernels.UNMATCHED]]
 
 
 @given(st.lists(st.tuples(texts(), texts()).flatmap(lambda p: st.tuples(st.just(p[0]), related(p[0]))), max_size=4))
@@ -281,34 +290,44 @@ def test_bigram_jaccard(pairs: list[tuple[str, str]]) -> None:
     assert kernels.bigram_jaccard(left, right).tolist() == [slow.bigram_jaccard(a, b) for a, b in pairs]
 
 
-def slowly_assigned(matrix: list[list[bool]], one_to_one: bool) -> tuple[int, int]:
-    """(matched expected, matched got) of one row."""
+def slowly_assigned(matrix: list[list[int]], wide: int, one_to_one: bool) -> tuple[list[int], list[int]]:
+    """(partner of every expected item, partner of every got item) of one row, -1 where there is none."""
     if not one_to_one:
-        return sum(map(any, matrix)), sum(map(any, zip(*matrix, strict=True)))
-    used: set[int] = set()
-    for row in matrix:
-        free = [g for g, flag in enumerate(row) if flag and g not in used]
-        used.update(free[:1])
-    return len(used), len(used)
+        columns = [[row[g] for row in matrix] for g in range(wide)]
+        return [_first(row) for row in matrix], [_first(column) for column in columns]
+    partners: dict[int, int] = {}
+    for e, row in enumerate(matrix):
+        free = [g for g, how in enumerate(row) if how and g not in partners.values()]
+        if free:
+            partners[e] = free[0]
+    back = {g: e for e, g in partners.items()}
+    return [partners.get(e, -1) for e in range(len(matrix))], [back.get(g, -1) for g in range(wide)]
+
+
+def _first(line: list[int]) -> int:
+    return next((k for k, how in enumerate(line) if how), -1)
 
 
 @st.composite
-def matrices(draw: st.DrawFn) -> list[list[bool]]:
+def matrices(draw: st.DrawFn) -> list[list[int]]:
     """A matrix of matches, expected x got."""
     high, wide = draw(st.integers(0, 6)), draw(st.integers(0, 6))
-    return [draw(st.lists(st.booleans(), min_size=wide, max_size=wide)) for _ in range(high)]
+    how = st.sampled_from([kernels.UNMATCHED, kernels.UNMATCHED, kernels.EQUAL, kernels.CONTAINED, kernels.SIMILAR])
+    return [draw(st.lists(how, min_size=wide, max_size=wide)) for _ in range(high)]
 
 
 @given(st.lists(matrices(), max_size=4), st.booleans())
-def test_assign(rows: list[list[list[bool]]], one_to_one: bool) -> None:
-    flat = [flag for matrix in rows for row in matrix for flag in row]
-    e_counts = np.array([len(matrix) for matrix in rows], np.int32)
-    g_counts = np.array([len(matrix[0]) if matrix else 3 for matrix in rows], np.int32)
+def test_assign(rows: list[list[list[int]]], one_to_one: bool) -> None:
+    flat = [how for matrix in rows for row in matrix for how in row]
+    widths = [len(matrix[0]) if matrix else 3 for matrix in rows]
+    e_counts, g_counts = np.array([len(matrix) for matrix in rows], np.int32), np.array(widths, np.int32)
     bounds = np.cumsum([0, *(e_counts * g_counts)], dtype=np.int64)
-    got = kernels.assign(np.array(flat, np.bool_), bounds, e_counts, g_counts, one_to_one)
-    assert list(zip(*(column.tolist() for column in got), strict=True)) == [
-        slowly_assigned(matrix, one_to_one) for matrix in rows
-    ]
+    got = kernels.assign(kernels.Pairs(np.array(flat, np.uint8), bounds), e_counts, g_counts, one_to_one)
+    want = [slowly_assigned(matrix, wide, one_to_one) for matrix, wide in zip(rows, widths, strict=True)]
+    assert got.e_partner.tolist() == [partner for e, _ in want for partner in e]
+    assert got.g_partner.tolist() == [partner for _, g in want for partner in g]
+    assert got.e_matched.tolist() == [sum(partner >= 0 for partner in e) for e, _ in want]
+    assert got.g_matched.tolist() == [sum(partner >= 0 for partner in g) for _, g in want]
 
 
 # --- keywords -------------------------------------------------------------------------------------------------------

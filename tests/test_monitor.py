@@ -17,13 +17,21 @@ from oracles import drift as oracle
 from rageval_batch import drift
 from rageval_batch.catalog import open_store
 from rageval_batch.cli import main
+from rageval_batch.drift import Sample
 from rageval_batch.errors import InputError
 from rageval_batch.kernels.draws import drawn_means, normal_draws
 from rageval_batch.monitor import read_span, read_time, watch
 
 START = datetime(2026, 3, 9, 9, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
-SAMPLES = st.lists(st.floats(-10, 10), min_size=1, max_size=12)
+WEIGHTS = st.sampled_from([1.0, 1.0, 0.25, 3.0])
+SAMPLES = st.lists(st.tuples(st.floats(-10, 10), WEIGHTS), min_size=1, max_size=12)
+
+
+def sample(values: Any, weights: Any = None) -> Sample:
+    """Values with weights of 1, unless others are given."""
+    found = np.asarray(values, np.float64)
+    return Sample(found, np.ones(len(found)) if weights is None else np.asarray(weights, np.float64))
 
 
 # --- resampling -------------------------------------------------------------------------------------------------------
@@ -31,15 +39,16 @@ SAMPLES = st.lists(st.floats(-10, 10), min_size=1, max_size=12)
 
 @settings(deadline=None, max_examples=60)
 @given(SAMPLES, st.integers(0, 2**64 - 1))
-def test_resamples_are_those_of_the_oracle(values: list[float], seed: int) -> None:
-    found = drawn_means(np.array(values), 20, np.uint64(seed))
-    assert found.tolist() == oracle.drawn_means(values, 20, seed)
+def test_resamples_are_those_of_the_oracle(pairs: oracle.Weighted, seed: int) -> None:
+    values, weights = np.array(pairs).T.copy()
+    assert drawn_means(values, weights, 20, np.uint64(seed)).tolist() == oracle.drawn_means(pairs, 20, seed)
 
 
 @settings(deadline=None, max_examples=30)
 @given(SAMPLES, SAMPLES, st.integers(0, 99))
-def test_the_interval_is_that_of_the_oracle(a: list[float], b: list[float], seed: int) -> None:
-    found = drift.difference(np.array(a), np.array(b), resamples=50, seed=seed)
+def test_the_interval_is_that_of_the_oracle(a: oracle.Weighted, b: oracle.Weighted, seed: int) -> None:
+    first, second = (sample(*zip(*part, strict=True)) for part in (a, b))
+    found = drift.difference(first, second, resamples=50, seed=seed)
     wanted = oracle.difference(a, b, 50, seed)
     assert (found.value, found.low, found.high) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
@@ -47,7 +56,18 @@ def test_the_interval_is_that_of_the_oracle(a: list[float], b: list[float], seed
 def test_the_interval_depends_on_the_values_only() -> None:
     values = np.linspace(0, 1, 301) ** 2
     other = np.sqrt(values)
-    assert drift.difference(values, other) == drift.difference(values[::-1], np.roll(other, 7))
+    assert drift.difference(sample(values), sample(other)) == drift.difference(
+        sample(values[::-1]), sample(np.roll(other, 7))
+    )
+
+
+def test_weights_of_any_size_and_one_of_all_the_weight() -> None:
+    """The mean is the heavy value's; resamples without it have no weight and are left out."""
+    heavy = sample([1.0, 0.0, 0.0], [1e308, 1e-300, 1e-300])
+    assert heavy.mean == 1.0
+    assert drift.difference(heavy, sample([0.0])) == drift.Difference(1.0, 1.0, 1.0)
+    even = sample([1.0, 3.0], [1e308, 1e308])
+    assert even.mean == 2.0
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
@@ -55,14 +75,14 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     held = 0
     for seed in range(200):
         a, b = random.exponential(1.0, 80), random.exponential(1.0, 120)
-        found = drift.difference(a, b, resamples=400, seed=seed)
+        found = drift.difference(sample(a), sample(b), resamples=400, seed=seed)
         held += found.low <= 0 <= found.high
     assert 180 <= held <= 199
 
 
 def test_a_large_sample_has_the_interval_of_a_resampled_one(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(5)
-    a, b = random.beta(2, 1, 3_000), random.beta(2, 1, 5_000)
+    a, b = sample(random.beta(2, 1, 3_000), random.uniform(0.5, 4, 3_000)), sample(random.beta(2, 1, 5_000))
     resampled = drift.difference(a, b, resamples=2_000)
     monkeypatch.setattr(drift, "LARGE_SAMPLE", 100)
     drawn = drift.difference(a, b, resamples=2_000)
@@ -112,6 +132,9 @@ def test_windows_are_those_of_the_oracle(ages: list[int], window: int, baseline:
     for window_, tile in zip(found.windows, wanted, strict=True):
         inside, before = ([float(k) for k in tile[part] for _ in range(k + 1)] for part in ("inside", "before"))
         assert (window_.n, window_.baseline_n) == (len(inside), len(before))
+        if not inside:
+            assert (window_.status, window_.mean) == ("stale" if tile is wanted[-1] else "no runs", None)
+            continue
         assert window_.mean == pytest.approx(sum(inside) / len(inside))
         if before:
             assert window_.drop == pytest.approx(sum(before) / len(before) - sum(inside) / len(inside), abs=1e-9)
@@ -255,7 +278,7 @@ def test_without_a_timestamp_the_commit_dates_a_run(call: Any, tmp_path: Path) -
     code, out, err = call("--metric", "score", "--format", "json")
     windows = json.loads(out)["windows"]
     assert code == 0
-    assert [window["runs"] for window in windows] == [1, 2]
+    assert [window["runs"] for window in windows if window["runs"]] == [1, 2]
     assert "Run 'b': timestamp 'soon' is no ISO time" in err
 
 
@@ -290,8 +313,111 @@ def test_an_empty_store_is_exit_2(call: Any) -> None:
     assert "has no runs" in err
 
 
-def test_everything_after_now_is_no_window(call: Any, tmp_path: Path) -> None:
+def test_everything_after_now_is_stale(call: Any, tmp_path: Path) -> None:
     live(tmp_path / "runs", weeks(0.9))
     code, out, err = call("--metric", "score", "--now", "2020-01-01", "--format", "json")
-    assert (code, json.loads(out)["windows"]) == (0, [])
+    (window,) = json.loads(out)["windows"]
+    assert (code, window["status"], window["runs"], window["mean"]) == (1, "stale", 0, None)
     assert "1 runs after 2020-01-01" in err
+
+
+def test_windows_without_runs_are_shown_and_a_newest_one_alerts(call: Any, tmp_path: Path) -> None:
+    times = [START - 21 * DAY, START - 7 * DAY]
+    live(tmp_path / "runs", {f"r{k}": (time.isoformat(), [0.9] * 9) for k, time in enumerate(times)}, "grounding")
+    code, out, _ = call("--metric", "grounding", "--format", "json")
+    assert code == 0
+    assert [window["status"] for window in json.loads(out)["windows"]] == ["no baseline", "no runs", "ok"]
+    now = ("--now", START.isoformat())
+    code, out, err = call("--metric", "grounding", *now, "--format", "json")
+    windows = json.loads(out)["windows"]
+    assert (code, json.loads(out)["alerts"]) == (1, 1)
+    assert [(window["status"], window["runs"]) for window in windows] == [
+        ("no baseline", 1), ("no runs", 0), ("ok", 1), ("stale", 0),
+    ]  # fmt: skip
+    assert windows[-1]["end"] == START.isoformat() and windows[-1]["baseline_mean"] == pytest.approx(0.9)
+    assert "Alerts: 1 of 4 windows" in err
+    (alert,) = map(json.loads, call("--metric", "grounding", *now, "--format", "jsonl")[1].splitlines())
+    assert alert["status"] == "stale"
+    lines = call("--metric", "grounding", *now)[1].splitlines()
+    assert len(lines) == 5 and lines[2].endswith("no runs") and lines[4].endswith("stale")
+
+
+def test_a_long_stretch_without_runs_is_one_line_of_the_table(call: Any, tmp_path: Path) -> None:
+    live(tmp_path / "runs", {"a": ((START - 70 * DAY).isoformat(), [1.0]), "b": (START.isoformat(), [1.0])})
+    lines = call("--metric", "score")[1].splitlines()
+    assert len(lines) == 4
+    assert lines[2].startswith("2026-03-02") and lines[2].endswith("no runs (9 windows)")
+    assert len(json.loads(call("--metric", "score", "--format", "json")[1])["windows"]) == 11
+
+
+def test_windows_that_are_too_many_are_an_error(call: Any, tmp_path: Path) -> None:
+    live(tmp_path / "runs", {"a": ((START - 365 * DAY).isoformat(), [1.0]), "b": (START.isoformat(), [1.0])})
+    code, _, err = call("--metric", "score", "--window", "1m")
+    assert code == 2
+    assert "--window is too short" in err and "525,601 windows" in err
+
+
+@pytest.mark.parametrize(
+    ("column", "before", "after", "code", "limit"),
+    [
+        ("score", 90.0, 86.0, 0, 5.0),  # 4 of 100 is no 5 %
+        ("score", 90.0, 84.0, 1, 5.0),
+        ("grounding", 0.90, 0.86, 0, 0.05),
+        ("grounding", 0.90, 0.84, 1, 0.05),
+    ],
+)
+def test_the_default_is_five_percent_of_the_scale(
+    call: Any, tmp_path: Path, column: str, before: float, after: float, code: int, limit: float
+) -> None:
+    times = [(START - 7 * DAY).isoformat(), START.isoformat()]
+    live(tmp_path / "runs", {"a": (times[0], [before] * 20), "b": (times[1], [after] * 20)}, column)
+    found, out, _ = call("--metric", column, "--format", "json")
+    whole = json.loads(out)
+    assert (found, whole["max_drop"], whole["windows"][-1]["max_drop"]) == (code, limit, limit)
+    assert call("--metric", column, "--max-drop", str(before - after + 0.01))[0] == 0
+    assert call("--metric", column, "--max-drop", str(before - after - 0.01))[0] == 1
+
+
+def test_a_count_may_drop_by_five_percent_of_its_baseline(tmp_path: Path) -> None:
+    """citation_count of claim_evidence: 40 a row before, so up to 2 fewer are no alert."""
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text("".join(f'{{"task_id": "t{k}", "query": "x"}}\n' for k in range(9)), encoding="utf-8")
+    for run, count, time in (("a", 40, START - 14 * DAY), ("b", 38, START - 7 * DAY), ("c", 30, START)):
+        ids = [str(n) for n in range(count)]
+        lines = [
+            {"run_id": run, "task_id": f"t{k}", "output": {"sentences": [{"text": "x", "evidence_ids": ids}]}}
+            for k in range(9)
+        ]
+        path = tmp_path / f"{run}.jsonl"
+        path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        words = ["-p", "claim_evidence", "-q", str(gold), "--meta", f"timestamp={time.isoformat()}"]
+        with pytest.raises(SystemExit) as left:
+            main(["score", str(path), *words, "--store", str(tmp_path / "runs")])
+        assert left.value.code == 0
+    with open_store(tmp_path / "runs", functions=False) as session:
+        found = watch(session, "citation_count", 7 * DAY, 7 * DAY)
+        assert found.max_drop is None
+        assert [window.max_drop for window in found.windows] == [None, pytest.approx(2.0), pytest.approx(1.9)]
+        assert [window.status for window in found.windows] == ["no baseline", "ok", "alert"]
+        # There are no claims at all, so any change of a count of them is one too many.
+        assert watch(session, "support_lexical", 7 * DAY, 7 * DAY).windows[-1].max_drop == 0.0
+
+
+def test_rows_count_by_weight_where_the_score_of_a_run_does(tmp_path: Path) -> None:
+    """include_rate: a question of weight 3 answered well and one of weight 1 badly are (3 + 0) / 4, by hand."""
+    questions = [
+        {"id": "q1", "question": "?", "weight": 3, "must_include": ["yes"]},
+        {"id": "q2", "question": "?", "weight": 1, "must_include": ["yes"]},
+        {"id": "q3", "question": "?", "weight": 0, "must_include": ["yes"]},
+    ]
+    path, outputs = tmp_path / "q.json", tmp_path / "o.jsonl"
+    path.write_text(json.dumps({"questions": questions}), encoding="utf-8")
+    answers = {"q1": "yes", "q2": "no", "q3": "no"}
+    lines = [json.dumps({"run_id": "r", "question_id": q, "output": a}) for q, a in answers.items()]
+    outputs.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(SystemExit) as left:
+        main(["score", str(outputs), "-p", "include_rate", "-q", str(path), "--store", str(tmp_path / "runs")])
+    assert left.value.code == 0
+    with open_store(tmp_path / "runs", functions=False) as session:
+        (window,) = watch(session, "include_rate", 7 * DAY, 7 * DAY).windows
+    assert (window.mean, window.n) == (0.75, 2)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from oracles.claim_evidence import COLUMNS, failing_claims, gates, pass_fail, score
+from oracles.claim_evidence import COLUMNS, failing_claims, gates, nothing_to_judge, pass_fail, score
 
 CASES = [
     json.loads(line)
@@ -131,6 +131,14 @@ def test_a_missing_row_fails_completion_and_answered_share() -> None:
     rows = [row([(True, 1)], stages={"expected": 1, "completed": 1}), score({}, None, missing=True)]
     failed = {result["gate"]: result["actual"] for result in gates(rows) if result["status"] == "failed"}
     assert failed == {"pipeline_completion": 0.0, "answered_share": 0.5}
+
+
+def test_coverage_alone_is_nothing_to_judge() -> None:
+    results = gates([score({"task_id": "t"}, '{"answer": "I do not know."}')])
+    assert {result["gate"]: result["status"] for result in results if result["status"] != "skipped"} == {
+        "answered_share": "passed"
+    }
+    assert nothing_to_judge(results) and pass_fail(results) == "fail"
 
 
 def test_a_run_with_no_applicable_gate_fails() -> None:

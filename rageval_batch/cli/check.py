@@ -7,7 +7,7 @@ import click
 from rageval_batch.cli.options import emit, output_options, say
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
-_COLUMNS = ("file", "line", "path", "found", "allowed")
+_COLUMNS = ("file", "line", "question", "path", "found", "allowed")
 
 
 @click.command()

@@ -136,6 +136,7 @@ def rescore(
     """
     from rageval_batch import recall
     from rageval_batch.catalog import open_store
+    from rageval_batch.profile import params_sha256
     from rageval_batch.profiles import get_profile
     from rageval_batch.results import find_run, matching_runs
     from rageval_batch.store import Store
@@ -161,7 +162,7 @@ def rescore(
         commit = commits[commit_id]
         profile = get_profile(commit.manifest["profile"])
         params = profile.read_params({**commit.manifest["params"], **changed})
-        if params == commit.manifest["params"]:
+        if params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(already(commit))
             continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:

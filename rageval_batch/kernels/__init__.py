@@ -15,6 +15,12 @@ from rageval_batch.kernels.keywords import (
 from rageval_batch.kernels.numeric import blank, numbered, unify_numbers
 from rageval_batch.kernels.search import among, contains, group_hits
 from rageval_batch.kernels.softmatch import (
+    CONTAINED,
+    EQUAL,
+    SIMILAR,
+    UNMATCHED,
+    Assignment,
+    Codes,
     Grams,
     Pairs,
     Points32,
@@ -29,6 +35,12 @@ from rageval_batch.kernels.softmatch import (
 from rageval_batch.kernels.spaces import collapsed_length, cut, squash, strip
 
 __all__ = [
+    "CONTAINED",
+    "EQUAL",
+    "SIMILAR",
+    "UNMATCHED",
+    "Assignment",
+    "Codes",
     "Grams",
     "KeywordTables",
     "Keywords",

@@ -17,17 +17,20 @@ _NO_SEED = np.uint64(0)
 
 
 @compiled
-def drawn_means(values: Floats, count: int, seed: np.uint64) -> Floats:
-    """`count` means of as many values as there are, drawn with replacement; fewer than 2^32 values, not none."""
+def drawn_means(values: Floats, weights: Floats, count: int, seed: np.uint64) -> Floats:
+    """`count` weighted means of as many values as there are, drawn with replacement; NaN where the drawn weights sum to
+    0. Fewer than 2^32 values, not none."""
     size = np.uint64(len(values))
     means = np.empty(count)
     counter = seed
     for k in range(count):
-        total = 0.0
+        total = weight = 0.0
         for _ in range(len(values)):
-            total += values[np.int64(((word(_NO_SEED, counter) >> np.uint64(32)) * size) >> np.uint64(32))]
+            place = np.int64(((word(_NO_SEED, counter) >> np.uint64(32)) * size) >> np.uint64(32))
+            total += values[place] * weights[place]
+            weight += weights[place]
             counter += np.uint64(1)
-        means[k] = total / len(values)
+        means[k] = total / weight if weight != 0.0 else np.nan
     return means
 
 

@@ -16,6 +16,11 @@ Points = npt.NDArray[np.uint32]
 Words = npt.NDArray[np.uint64]
 
 
+Codes = npt.NDArray[np.uint8]
+
+# How two texts match.
+UNMATCHED, EQUAL, CONTAINED, SIMILAR = range(4)
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -227,14 +232,15 @@ def _match_pairs(
     g_first: Ints,
     g_last: Ints,
     threshold: float,
+    containment_min: int,
     contained_only: bool,
-) -> tuple[Flags, Offsets]:
+) -> tuple[Codes, Offsets]:
     rows = len(e_first)
     bounds = np.empty(rows + 1, np.int64)
     bounds[0] = 0
     for r in range(rows):
         bounds[r + 1] = bounds[r] + np.int64(e_last[r] - e_first[r]) * np.int64(g_last[r] - g_first[r])
-    flags = np.zeros(bounds[rows], np.bool_)
+    how = np.zeros(bounds[rows], np.uint8)
     g_grams = np.empty(_longest(go), np.uint64)
     for r in range(rows):
         wide = g_last[r] - g_first[r]
@@ -253,8 +259,11 @@ def _match_pairs(
                     inside = e_low | e_high == 0 and _within(gp, g0, g1, ep, e0, e1)
                 else:
                     inside = g_low | g_high == 0 and _within(ep, e0, e1, gp, g0, g1)
-                if inside:
-                    flags[to] = True
+                if inside and e1 - e0 == g1 - g0:
+                    how[to] = EQUAL
+                    continue
+                if inside and min(e1 - e0, g1 - g0) >= containment_min:
+                    how[to] = CONTAINED
                     continue
                 if contained_only or e1 - e0 < 2 or g1 - g0 < 2:
                     continue
@@ -272,15 +281,25 @@ def _match_pairs(
                     g_count = _sorted_bigrams(gp, g0, g1, g_grams)
                 shared = _shared(grams, first, last, g_grams, g_count)
                 e_count = last - first
-                flags[to] = shared / (e_count + g_count - shared) >= threshold
-    return flags, bounds
+                if shared / (e_count + g_count - shared) >= threshold:
+                    how[to] = SIMILAR
+    return how, bounds
 
 
 class Pairs(NamedTuple):
-    """Row by row the matrix expected x got, row-major, as one flat column with the offsets of each row's matrix."""
+    """Row by row the matrix expected x got, row-major, as one flat column with the offsets of each row's matrix.
 
-    flags: Flags
+    `how` is UNMATCHED, EQUAL, CONTAINED or SIMILAR.
+    """
+
+    how: Codes
     bounds: Offsets
+
+    @property
+    def matched(self) -> Flags:
+        """Which pairs match in any way."""
+        matched: Flags = self.how != UNMATCHED
+        return matched
 
 
 def match_pairs(
@@ -292,47 +311,66 @@ def match_pairs(
     g_first: Ints,
     g_last: Ints,
     threshold: float,
+    containment_min: int = 1,
     contained_only: bool = False,
 ) -> Pairs:
     """Soft match of every expected item with every got item of a row; an empty item matches nothing.
 
-    Items are ranges of the two columns. With `contained_only` only containment counts.
+    Items are ranges of the two columns. Containment counts from `containment_min` characters of the shorter item on;
+    with `contained_only` nothing but containment and equality does.
     """
-    given: list[Any] = [*expected, e_first, e_last, *grams, *got, g_first, g_last, threshold, contained_only]
+    ranges = [e_first, e_last, *grams, *got, g_first, g_last]
+    given: list[Any] = [*expected, *ranges, threshold, containment_min, contained_only]
     return Pairs(*_match_pairs(*given))
 
 
-@kernel
-def assign(flags: Flags, bounds: Offsets, e_counts: Ints, g_counts: Ints, one_to_one: bool) -> tuple[Ints, Ints]:
-    """Matched expected and got items of each row; empty sides give 0.
+class Assignment(NamedTuple):
+    """Which items of a row match: how many of each side, and for every item the place of its partner, else -1.
 
-    One to one: expected items in order, each takes the first unused got item that matches. Else every item that
-    has any match counts.
+    The items of all rows stand end to end; a place is that in the other side's items of the row.
     """
+
+    e_matched: Ints
+    g_matched: Ints
+    e_partner: Ints
+    g_partner: Ints
+
+
+@kernel
+def _assign(how: Codes, bounds: Offsets, e_counts: Ints, g_counts: Ints, one_to_one: bool) -> Any:
     rows = len(e_counts)
     e_matched = np.zeros(rows, np.int32)
     g_matched = np.zeros(rows, np.int32)
-    widest = 1
-    for r in range(rows):
-        widest = max(widest, g_counts[r])
-    used = np.zeros(widest, np.bool_)
+    e_partner = np.full(e_counts.sum(), -1, np.int32)
+    g_partner = np.full(g_counts.sum(), -1, np.int32)
+    e0 = g0 = 0
     for r in range(rows):
         wide = g_counts[r]
-        used[:wide] = False
         for e in range(e_counts[r]):
             base = bounds[r] + e * wide
-            hit = False
             for g in range(wide):
-                if not flags[base + g] or (one_to_one and used[g]):
+                if how[base + g] == UNMATCHED or (one_to_one and g_partner[g0 + g] >= 0):
                     continue
-                hit = True
-                used[g] = True
+                if e_partner[e0 + e] < 0:
+                    e_partner[e0 + e] = g
+                    e_matched[r] += 1
+                if g_partner[g0 + g] < 0:
+                    g_partner[g0 + g] = e
+                    g_matched[r] += 1
                 if one_to_one:
                     break
-            e_matched[r] += hit
-        for g in range(wide):
-            g_matched[r] += used[g]
-    return e_matched, g_matched
+        e0 += e_counts[r]
+        g0 += wide
+    return e_matched, g_matched, e_partner, g_partner
+
+
+def assign(pairs: Pairs, e_counts: Ints, g_counts: Ints, one_to_one: bool) -> Assignment:
+    """Partners among the items of each row; empty sides give 0 matched.
+
+    One to one: expected items in order, each takes the first unused got item that matches. Else every item that
+    has any match counts, with the first of its matches as its partner.
+    """
+    return Assignment(*_assign(*pairs, e_counts, g_counts, one_to_one))
 
 
 @kernel

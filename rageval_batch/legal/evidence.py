@@ -107,9 +107,9 @@ def point_pairs(entries: Entries, question: Ints, items: Items, share: float) ->
     entry, item = spread(entries.point_bounds, question[items.row])
     got = kernels.squashed_points(items.text)
     e, g, one = entry.astype(np.int32), item.astype(np.int32), np.int32(1)
-    flags = kernels.match_pairs(entries.points, entries.point_grams, e, e + one, got, g, g + one, SOFT_THRESHOLD).flags
-    open_ = np.flatnonzero(~flags & (entries.point_words.counts[entry] > 0))
-    ok = flags.copy()
+    least = SOFT_THRESHOLD - LIMIT
+    ok = kernels.match_pairs(entries.points, entries.point_grams, e, e + one, got, g, g + one, least).matched
+    open_ = np.flatnonzero(~ok & (entries.point_words.counts[entry] > 0))
     if len(open_):
         texts = kernels.cut(items.text.data, items.text.starts[item[open_]], items.text.ends[item[open_]])
         hits = entries.point_words.hits(e[open_], texts)

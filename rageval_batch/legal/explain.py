@@ -11,7 +11,7 @@ from rageval_batch.legal.outputs import FLAG, Coded, Items, Outputs, joined
 from rageval_batch.legal.questions import EVIDENCE, FACT, NAMES, Question
 from rageval_batch.profile import Explanation, Section
 from rageval_batch.strings import Ints
-from rageval_batch.values import Reading, holds_parts, squash
+from rageval_batch.values import Kind, Number, Reading, holds_parts, squash
 
 Line = dict[str, Any]
 
@@ -143,10 +143,14 @@ def _gap(asked: Question, outputs: Outputs, facts: Facts, reading: Reading) -> l
     ]
 
 
+def _kind(number: Number) -> str:
+    return "number" if number.kind is Kind.EXACT else f"number, {number.kind}"
+
+
 def _values(reading: Reading) -> Section:
     """Every value that was read in the answer's text, in its order."""
     found: list[tuple[int, int, str, str, str | None]] = [
-        (n.start, n.end, "number", f"{n.value:f}", n.unit or None) for n in reading.numbers
+        (n.start, n.end, _kind(n), f"{n.value:f}", n.unit or None) for n in reading.numbers
     ]
     found += [(d.start, d.end, "date", d.iso, None) for d in reading.dates]
     found += [(n.start, n.end, "name", n.text, None) for n in reading.names]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
-from rageval_batch.legal.fields import as_boolean, as_date, as_number, as_text
+from rageval_batch.legal.fields import Quantity, as_boolean, as_date, as_quantity, as_text
 from rageval_batch.legal.questions import NUMBERS, Question, breakdown, range_ends
-from rageval_batch.values import Number, Reader, Reading, fold
+from rageval_batch.values import Kind, Number, Reader, Reading, fold
 
 LIMIT = 1e-9  # the tolerance of every limit
 _SLACK = Decimal("1e-9")
@@ -50,7 +50,7 @@ class Facts:
         """Whether a field is right: `given` is the structured value, None where the answer's text is read."""
         expected = question.expected[field]
         if field in NUMBERS:
-            return self._number(question, as_number(self.reader, expected), given, answer)
+            return self._number(question, as_quantity(self.reader, expected), given, answer)
         if field == "amount_breakdown":
             return self._breakdown(question, breakdown(self.reader, expected), given, answer)
         if field in ("date", "date_range"):
@@ -61,40 +61,40 @@ class Facts:
 
     # --- numbers ----------------------------------------------------------------------------------------------------
 
-    def _share(self, question: Question) -> Decimal:
-        return Decimal(0) if question.numeric_exact else self.tolerances.share
+    def _rule(self, question: Question) -> Comparison:
+        return Comparison(question.numeric_exact, self.tolerances.share)
 
-    def _number(self, question: Question, want: Decimal | None, given: Any, answer: Reading) -> Match:
+    def _number(self, question: Question, want: Quantity | None, given: Any, answer: Reading) -> Match:
         if want is None:
             return Match(False, why="the expected value is no number")
-        share = self._share(question)
+        rule = self._rule(question)
         if given is None:
-            return _in_text(want, share, question.allowed, answer)
-        got = as_number(self.reader, given)
+            return _in_text(want, rule, question.allowed, answer)
+        got = as_quantity(self.reader, given)
         if got is None:
             return Match(False, as_text(given), why="not one number")
-        return Match(near(want, got, share), f"{got:f}", why="the field")
+        return Match(rule.same(want, got), got.shown, why="the field")
 
-    def _breakdown(self, question: Question, want: list[Decimal | None], given: Any, answer: Reading) -> Match:
+    def _breakdown(self, question: Question, want: list[Quantity | None], given: Any, answer: Reading) -> Match:
         wanted = [amount for amount in want if amount is not None]
         if len(wanted) < len(want):
             return Match(False, why="an expected amount is no number")
-        share = self._share(question)
+        rule = self._rule(question)
         if given is not None:
             got = breakdown(self.reader, given)
             amounts = [amount for amount in got if amount is not None]
             same = len(amounts) == len(got) == len(wanted) and all(
-                near(w, g, share) for w, g in zip(sorted(wanted), sorted(amounts), strict=True)
+                map(rule.same, sorted(wanted, key=rule.order), sorted(amounts, key=rule.order))
             )
             return Match(same, as_text(given), why="the field")
         for amount in wanted:
-            found = _in_text(amount, share, question.allowed, answer)
+            found = _in_text(amount, rule, question.allowed, answer)
             if not found.matched:
-                return Match(False, found.got, found.span, f"{amount:f}: {found.why}")
-        short = _short_of(sorted(wanted), sorted(number.value for number in answer.numbers), share)
+                return Match(False, found.got, found.span, f"{amount.shown}: {found.why}")
+        short = _short_of(sorted(wanted, key=rule.order), answer.numbers, rule)
         if short is not None:
-            return Match(False, why=f"{short:f} is not there often enough")
-        return Match(True, ", ".join(f"{amount:f}" for amount in wanted), why="every amount is in the text")
+            return Match(False, why=f"{short.shown} is not there often enough")
+        return Match(True, ", ".join(amount.shown for amount in wanted), why="every amount is in the text")
 
     # --- dates ------------------------------------------------------------------------------------------------------
 
@@ -186,39 +186,95 @@ def near(want: Decimal, got: Decimal, share: Decimal) -> bool:
         return abs(got - want) <= abs(want) * share + _SLACK
 
 
-def _in_text(want: Decimal, share: Decimal, allowed: frozenset[Decimal], answer: Reading) -> Match:
+@dataclass(frozen=True)
+class Comparison:
+    """How numbers are compared: value and kind exactly, or the value within a share of the expected one."""
+
+    exact: bool
+    tolerance: Decimal
+
+    def near(self, want: Decimal, got: Decimal) -> bool:
+        """Whether a value is the wanted one."""
+        return near(want, got, Decimal(0) if self.exact else self.tolerance)
+
+    def same(self, want: Quantity, got: Quantity) -> bool:
+        """Whether a field says what is wanted; of a range both ends."""
+        if self.exact and want.kind is not got.kind:
+            return False
+        return self.near(want.value, got.value) and self.near(want.values[-1], got.values[-1])
+
+    def found(self, want: Quantity, number: Number) -> bool:
+        """Whether a number of a text is the wanted one; a wanted range is found by its low end."""
+        if want.high is not None:
+            return self.same(want, Quantity(number.value, number.kind, number.high))
+        return self.near(want.value, number.value) and not (self.exact and want.kind is not number.kind)
+
+    def order(self, quantity: Quantity) -> tuple[Any, ...]:
+        """In which order amounts are compared one by one."""
+        return (*quantity.values[:1], quantity.values[-1], quantity.kind if self.exact else "")
+
+
+def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], answer: Reading) -> Match:
     """A number in a text counts if the first sentence that holds it does not also offer another of its unit."""
-    first = next((number for number in answer.numbers if near(want, number.value, share)), None)
+    first = next((number for number in answer.numbers if rule.found(want, number)), None)
     if first is None:
-        return Match(False, _shown(answer.numbers[:1]), _span(answer.numbers[:1]), "not among the numbers of the text")
+        return _not_in_text(want, rule, answer)
     start, end = next((a, b) for a, b in answer.sentences if a <= first.start < b)
     inside = [number for number in answer.numbers if start <= number.start < end]
-    hits = [number for number in inside if near(want, number.value, share)]
+    hits = [number for number in inside if rule.found(want, number)]
     for hit in hits:
         if _TOTAL_BEFORE.search(answer.raw[max(start, hit.start - _LOOK_BACK) : hit.start]):
             return Match(True, _shown([hit]), (hit.start, hit.end), "the total of its sentence")
     rival: Number | None = None
     for hit in hits:
-        others = (n for n in inside if n.unit == hit.unit and n.value not in allowed and n not in hits)
+        others = (n for n in inside if n.unit == hit.unit and not _is_excused(n, want, rule, allowed))
         rival = next(others, None)
         if rival is None:
             return Match(True, _shown([hit]), (hit.start, hit.end), "in the text")
     return Match(False, _shown([first]), (first.start, first.end), f"beside another value, {_shown([rival])}")
 
 
+def _is_excused(number: Number, want: Quantity, rule: Comparison, allowed: frozenset[Decimal]) -> bool:
+    """Whether a number may stand beside the wanted one: the same value, or one that the question expects or says."""
+    if number.value in allowed or any(rule.near(value, number.value) for value in want.values):
+        return True
+    return not rule.exact and any(rule.near(value, number.value) for value in allowed)
+
+
+def _not_in_text(want: Quantity, rule: Comparison, answer: Reading) -> Match:
+    other = next((number for number in answer.numbers if rule.near(want.value, number.value)), None)
+    if other is not None:
+        why = f"the value is there as {_ARTICLE[other.kind]}, {_ARTICLE[want.kind]} is expected"
+        return Match(False, _shown([other]), (other.start, other.end), why)
+    return Match(False, _shown(answer.numbers[:1]), _span(answer.numbers[:1]), "not among the numbers of the text")
+
+
+_ARTICLE = {
+    Kind.EXACT: "an exact number",
+    Kind.APPROXIMATE: "an approximation",
+    Kind.LOWER: "a lower bound",
+    Kind.UPPER: "an upper bound",
+    Kind.RANGE: "an end of a range",
+}
+
+
 def _shown(numbers: Iterable[Number | None]) -> str | None:
-    return next((f"{number.value:f}{number.unit}" for number in numbers if number is not None), None)
+    return next((_number_shown(number) for number in numbers if number is not None), None)
+
+
+def _number_shown(number: Number) -> str:
+    return f"{number.value:f}{number.unit}" + ("" if number.kind is Kind.EXACT else f" ({number.kind})")
 
 
 def _span(numbers: list[Number]) -> tuple[int, int] | None:
     return (numbers[0].start, numbers[0].end) if numbers else None
 
 
-def _short_of(wanted: list[Decimal], values: list[Decimal], share: Decimal) -> Decimal | None:
-    """The first wanted amount that no value is left for."""
-    left = list(values)
+def _short_of(wanted: list[Quantity], numbers: list[Number], rule: Comparison) -> Quantity | None:
+    """The first wanted amount that no number is left for."""
+    left = sorted(numbers, key=lambda number: number.value)
     for amount in wanted:
-        at = next((k for k, value in enumerate(left) if near(amount, value, share)), None)
+        at = next((k for k, number in enumerate(left) if rule.found(amount, number)), None)
         if at is None:
             return amount
         del left[at]

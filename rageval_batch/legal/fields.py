@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rageval_batch.kernels.json import FALSE, NULL, NUMBER, STRING, TRUE
-from rageval_batch.values import Reader, fold
+from rageval_batch.values import Kind, Number, Reader, fold
 
 _SANE_EXPONENT = 20_000
 _PAGE = re.compile("[0-9]{1,9}")
@@ -75,20 +75,55 @@ def as_list(value: Any) -> list[Any]:
     return [] if value is None else value if isinstance(value, list) else [value]
 
 
-def as_number(reader: Reader, value: Any) -> Decimal | None:
-    """A number, or the only one that a text has; None for anything else."""
+@dataclass(frozen=True)
+class Quantity:
+    """What a field says of a number: its value and kind; of a range the low end, and the other in `high`."""
+
+    value: Decimal
+    kind: Kind = Kind.EXACT
+    high: Decimal | None = None
+
+    @property
+    def values(self) -> tuple[Decimal, ...]:
+        """The value, or both ends."""
+        return (self.value,) if self.high is None else (self.value, self.high)
+
+    @property
+    def shown(self) -> str:
+        """As people read it."""
+        if self.high is not None:
+            return f"{self.value:f} to {self.high:f}"
+        return f"{self.value:f}" if self.kind is Kind.EXACT else f"{self.value:f} ({self.kind})"
+
+
+def as_quantity(reader: Reader, value: Any) -> Quantity | None:
+    """A number, or the only number or range that a text has; None for anything else."""
+    if isinstance(value, str):
+        return _only(reader.read(value).numbers)
+    number = _as_decimal(value)
+    return None if number is None else Quantity(number)
+
+
+def _only(numbers: list[Number]) -> Quantity | None:
+    """One value that is written several times is exact where one of its writings is."""
+    distinct = {number.value: None for number in numbers}
+    if len(distinct) == 1:
+        return Quantity(
+            next(iter(distinct)), min((number.kind for number in numbers), key=lambda kind: kind != "exact")
+        )
+    if len(numbers) == 2 and numbers[0].high is not None:
+        return Quantity(numbers[0].value, Kind.RANGE, numbers[0].high)
+    return None
+
+
+def _as_decimal(value: Any) -> Decimal | None:
     if isinstance(value, Decimal):
         return value
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return Decimal(value)
     if isinstance(value, float):
         number = Decimal(repr(value))
         return number if number.is_finite() else None
-    if isinstance(value, str):
-        distinct = {number.value for number in reader.read(value).numbers}
-        return distinct.pop() if len(distinct) == 1 else None
     return None
 
 
@@ -111,7 +146,7 @@ def as_page(reader: Reader, value: Any) -> str | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int | float | Decimal):
-        number = as_number(reader, value)
+        number = _as_decimal(value)
         if number is None:
             return None
         return f"{number.to_integral_value() if number == number.to_integral_value() else number:f}"

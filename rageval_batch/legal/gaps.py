@@ -117,7 +117,7 @@ def _range_texts(value: Any) -> list[str]:
 
 
 def _amount_texts(reader: Reader, value: Any) -> list[str]:
-    return [f"{amount:f}" for amount in breakdown(reader, value) if amount is not None]
+    return [f"{amount:f}" for entry in breakdown(reader, value) if entry is not None for amount in entry.values]
 
 
 def inventions(found: Stated, question: Ints, questions: Sequence[Question]) -> tuple[Codes, Codes]:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from rageval_batch.errors import InputError
-from rageval_batch.legal.fields import as_date, as_label, as_list, as_number, as_page, as_text
+from rageval_batch.legal.fields import Quantity, as_date, as_label, as_list, as_page, as_quantity, as_text
 from rageval_batch.tables import EXPECTED, QUESTION, EvalSet, first_of
 from rageval_batch.values import Reader, agrees, fold, holds_parts, quote_parts, squash
 
@@ -219,18 +219,20 @@ def _required(reader: Reader, evidence: list[dict[str, Any]]) -> tuple[Required,
     )
 
 
-def breakdown(reader: Reader, value: Any) -> list[Decimal | None]:
+def breakdown(reader: Reader, value: Any) -> list[Quantity | None]:
     """The amounts of a breakdown: of objects their `amount`, else the entries; None for what is no number."""
     entries = (entry.get("amount") if isinstance(entry, dict) else entry for entry in as_list(_structured(value)))
-    return [as_number(reader, entry) for entry in entries]
+    return [as_quantity(reader, entry) for entry in entries]
 
 
 def _allowed(reader: Reader, text: str, typed: dict[str, Any]) -> frozenset[Decimal]:
     """The question's own numbers and all expected ones."""
-    found: set[Decimal | None] = {number.value for number in reader.read(text).numbers}
-    found.update(breakdown(reader, typed.get("amount_breakdown")))
-    found.update(as_number(reader, typed.get(field)) for field in NUMBERS)
-    return frozenset(value for value in found if value is not None)
+    expected = [
+        *breakdown(reader, typed.get("amount_breakdown")),
+        *(as_quantity(reader, typed.get(f)) for f in NUMBERS),
+    ]
+    found = {value for quantity in expected if quantity is not None for value in quantity.values}
+    return frozenset(found.union(number.value for number in reader.read(text).numbers))
 
 
 def _evidence_texts(evidence: list[dict[str, Any]]) -> list[str]:

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
-from rageval_batch.legal.questions import NAMES, PENALTIES, TYPES
+from rageval_batch.field_names import MISTAKEN_NAMES
+from rageval_batch.legal.fields import as_number
+from rageval_batch.legal.questions import NAMES, NUMBERS, PENALTIES, TYPES
 from rageval_batch.tables import QUESTION
+from rageval_batch.values import Reader, lexicon
 
 Schema = dict[str, Any]
 
 _ISO_DATE: Schema = {
     "type": "string",
     "pattern": "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$",
+    "format": "date",
     "description": "a date YYYY-MM-DD",
 }
 _TEXT: Schema = {"type": "string", "pattern": "[^\\s]", "description": "a text that is not blank"}
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _FLAG: Schema = {"type": "boolean"}
+_TYPE: Schema = {"enum": list(TYPES)}
 _PAGE: Schema = {"type": ["integer", "string"]}
+_AMOUNT: Schema = {"type": ["number", "string"]}  # a text must be one that the reader of answers finds one number in
 
 _EXPECTED_TYPES: dict[str, Schema] = {
-    "amount_total": {"type": "number"},
+    "amount_total": _AMOUNT,
     "amount_breakdown": {
         "type": "array",
         "items": {
-            "type": ["number", "object"],
-            "properties": {"amount": {"type": "number"}},
+            "type": ["number", "string", "object"],
+            "properties": {"amount": _AMOUNT},
             "required": ["amount"],
         },
+        "minItems": 1,
     },
     "date": _ISO_DATE,
     "date_range": {
         "type": "object",
         "properties": {"start": _ISO_DATE, "end": _ISO_DATE},
-        "anyOf": [{"required": ["start"]}, {"required": ["end"]}],
-        "description": "an object with start, end or both",
+        "required": ["start", "end"],
     },
     "count": {"type": "integer"},
     "text_answer": _TEXT,
@@ -42,6 +50,10 @@ _EXPECTED_TYPES: dict[str, Schema] = {
     "entity": _TEXT,
 }
 assert set(_EXPECTED_TYPES) == set(NAMES)
+# An output calls them otherwise; in `expected` those names are read by nobody.
+_EXPECTED_FIELDS: dict[str, Schema] = {
+    name: {**_EXPECTED_TYPES[name], MISTAKEN_NAMES: [other for other in NAMES[name] if other != name]} for name in NAMES
+}
 
 # What may stand in the question, in `expected` or in `scoring`.
 _SETTINGS: dict[str, Schema] = {
@@ -58,6 +70,8 @@ _SETTINGS: dict[str, Schema] = {
     "evidence_precision_min": _SHARE,
     "weight": {"type": "number", "minimum": 0},
 }
+_SOME_EVIDENCE: Schema = {"required": ["required_evidence"], "properties": {"required_evidence": {"minItems": 1}}}
+_SOME_POINTS: Schema = {"required": ["key_points"], "properties": {"key_points": {"minItems": 1}}}
 
 _REQUIRED_EVIDENCE: Schema = {
     "type": "array",
@@ -86,9 +100,9 @@ _OF_TYPE: dict[str, Schema] = {
     },
     "evidence_set": {
         "anyOf": [
-            {"required": ["required_evidence"]},
-            {"required": ["key_points"]},
-            {"required": ["expected"], "properties": {"expected": {"required": ["key_points"]}}},
+            _SOME_EVIDENCE,
+            _SOME_POINTS,
+            *({"required": [place], "properties": {place: _SOME_POINTS}} for place in ("expected", "scoring")),
         ],
         "description": "required_evidence or expected.key_points",
     },
@@ -100,9 +114,9 @@ QUESTION_SCHEMA: Schema = {
     "anyOf": [{"required": [name]} for name in QUESTION],
     "description": f"the question's text: {', '.join(QUESTION)}",
     "properties": {
-        "type": {"enum": list(TYPES)},
+        "type": _TYPE,
         **dict.fromkeys(QUESTION, _TEXT),
-        "expected": {"type": "object", "properties": {**_EXPECTED_TYPES, **_SETTINGS}},
+        "expected": {"type": "object", "properties": {**_EXPECTED_FIELDS, **_SETTINGS}},
         "required_evidence": _REQUIRED_EVIDENCE,
         "scoring": {"type": "object", "properties": _SETTINGS},
         **_SETTINGS,
@@ -132,13 +146,13 @@ QUESTION_SCHEMA: Schema = {
 HEADER: Schema = {
     "type": "object",
     "properties": {
-        "benchmark_type": {"enum": list(TYPES)},
+        "benchmark_type": _TYPE,
         "description": {"type": "string"},
         "document": {"type": "string"},
         "evaluation_criteria": {"type": "object"},
     },
     "if": {"not": {"required": ["benchmark_type"]}},
-    "then": {"properties": {"questions": {"items": {"required": ["type"]}}}},
+    "then": {"properties": {"questions": {"items": {"required": ["type"], "properties": {"type": _TYPE}}}}},
     "allOf": [
         {
             "if": {"required": ["benchmark_type"], "properties": {"benchmark_type": {"const": name}}},
@@ -156,3 +170,23 @@ MARKS = (
     "benchmark_type", "required_evidence", "should_abstain", "required_quote", "hallucination_penalty",
     "expected.key_points", *(f"expected.{name}" for name in NAMES),
 )  # fmt: skip
+
+
+@cache
+def _reader() -> Reader:
+    return Reader(lexicon())
+
+
+def unreadable_amounts(question: dict[str, Any]) -> Iterator[tuple[list[str | int], str]]:
+    """Expected amounts that are texts without one number: no answer could equal them."""
+    expected = question.get("expected")
+    if not isinstance(expected, dict):
+        return
+    texts: list[tuple[list[str | int], Any]] = [(["expected", name], expected.get(name)) for name in NUMBERS]
+    parts = expected.get("amount_breakdown")
+    for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        steps: list[str | int] = ["expected", "amount_breakdown", index]
+        texts.append(([*steps, "amount"], part.get("amount")) if isinstance(part, dict) else (steps, part))
+    for steps, text in texts:
+        if isinstance(text, str) and as_number(_reader(), text) is None:
+            yield steps, "a number, or a text with one number in it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -39,8 +40,8 @@ from rageval_batch.profile import (
 )
 from rageval_batch.rankings import GoldPairs, GradedIds
 from rageval_batch.stages import Stages, read_stages
+from rageval_batch.stats import TOLERANCE
 from rageval_batch.strings import LARGE, Flags, Ints, Offsets
-from rageval_batch.support import TOLERANCE
 from rageval_batch.tables import BATCH, EvalSet, OutputField
 
 Numbers = npt.NDArray[Any]
@@ -63,7 +64,8 @@ PARAMS = (
     Param("required_artifacts", 10, "how many artifacts there must be, or which: names with commas between them",
           low=0, high=1_000_000, or_names=True),
     Param("ndcg_k", 10, "ranks that count for ndcg_10", low=1, high=1_000_000),
-    Param("level", "initial", "the gates that a run is held to", choices=("initial", "target")),
+    Param("level", "initial", "the limits that a run is held to, where gate is not told another level",
+          choices=("initial", "target")),
 )  # fmt: skip
 
 RATES = {
@@ -130,11 +132,11 @@ COLUMNS = (
 METRICS = (
     Metric("score", "share of a row's gates that hold"),
     *(Metric(name, doc, higher, None, f"{name}_num", f"{name}_den") for name, (doc, higher) in RATES.items()),
-    *(Metric(name, doc, higher) for name, (doc, higher) in COUNTS.items()),
+    *(Metric(name, doc, higher, scale=None) for name, (doc, higher) in COUNTS.items()),
     Metric("citations_ok", "share of answers with enough citations"),
     Metric("ndcg_10", "gain of the ranking"),
     Metric("map", "average precision of the ranking"),
-    Metric("answered", "share of tasks with an answer that can be used"),
+    Metric("answered", "share of tasks with an answer that can be used", coverage=True),
 )
 
 
@@ -176,18 +178,18 @@ class Prepared:
 
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
-    """Entities, grades and pairs of all tasks; a value of another type is as if absent."""
+    """Entities, grades and pairs of all tasks."""
     given = eval_set.objects
-    graded = [tasks.grades(tasks.listed(task, "gold_ranking")) for task in given]
+    graded = [tasks.grades(task.get("gold_ranking", [])) for task in given]
     categories = [task.get("category") for task in given]
     return Prepared(
         params,
-        pa.array([name if isinstance(name, str) and name else None for name in categories], LARGE),
-        EntityIndex([tasks.texts(tasks.listed(task, "expected_entities")) for task in given]),
-        np.array([tasks.number(tasks.value(task, "min_citations"), math.nan) for task in given], np.float64),
+        pa.array([(name if isinstance(name, str | None) else json.dumps(name)) or None for name in categories], LARGE),
+        EntityIndex([task.get("expected_entities", []) for task in given]),
+        np.array([task.get("min_citations", math.nan) for task in given], np.float64),
         GradedIds(graded, params["ndcg_k"]),
         graded,
-        GoldPairs([tasks.contradicting(tasks.listed(task, "gold_contradictions")) for task in given]),
+        GoldPairs([tasks.contradicting(task.get("gold_contradictions", [])) for task in given]),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +15,15 @@ import pyarrow.compute as pc
 from rageval_batch import answers, kernels, text
 from rageval_batch.answers import MISSING_FIELD, WRONG_TYPE, Answers
 from rageval_batch.contexts import Contexts, read_contexts
-from rageval_batch.errors import InputError
+from rageval_batch.field_names import schema_of_first
 from rageval_batch.grounding import UNGROUNDED, Refs, find_refs
 from rageval_batch.jsontape import Tape
-from rageval_batch.kernels import Grams, Pairs, Points32
+from rageval_batch.kernels import Assignment, Codes, Grams, Pairs, Points32
 from rageval_batch.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
+from rageval_batch.stats import TOLERANCE
 from rageval_batch.strings import LARGE, Flags, Ints, Strings, from_arrow, from_list
-from rageval_batch.tables import EXPECTED, QUESTION_ID, EvalSet, first_of
+from rageval_batch.tables import EXPECTED, QUESTION, EvalSet, first_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,6 +50,7 @@ PARAMS = (
     Param("json_mode", "strict", "lenient also scores JSON inside a code fence or amid other text",
           choices=("strict", "lenient")),
     Param("soft_threshold", 0.72, "bigram Jaccard from which two texts match", low=0, high=1),
+    Param("containment_min", 1, "characters of the shorter text from which containment is a match", low=1),
     Param("unicode_form", "none", "normal form before the soft match", choices=text.UNICODE_FORMS),
     Param("list_match", "one_to_one", "independent: an item matches if any item of the other side does",
           choices=("one_to_one", "independent")),
@@ -117,26 +118,30 @@ GATES = (
 )
 
 
+_TEXT = {"type": "string", "pattern": "\\S", "description": "a text that is not blank"}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
-_EXAMPLE = {
-    **{name: {"type": "string"} for name in (*CLASSES, "original_evidence")},
-    **dict.fromkeys(LISTS, _TEXTS),
-}
-_EXPECTED = {
+_EXAMPLE_FIELDS = {**dict.fromkeys((*CLASSES, "original_evidence"), _TEXT), **dict.fromkeys(LISTS, _TEXTS)}
+_EXAMPLE: dict[str, Any] = {
     "type": "object",
-    "properties": {
-        "answer_example": {"type": "object", "properties": _EXAMPLE},
-        "source_map": {"type": "array"},
-        **_EXAMPLE,
+    "required": list(_EXAMPLE_FIELDS),
+    "properties": _EXAMPLE_FIELDS,
+    "description": f"an object with {', '.join(_EXAMPLE_FIELDS)}",
+}
+_EXPECTED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"source_map": {"type": "array"}},
+    # The fields may stand in `expected` itself, without the level between.
+    "if": {
+        "not": {"required": ["answer_example"]},
+        "anyOf": [{"required": [name]} for name in _EXAMPLE_FIELDS],
     },
-    "anyOf": [{"required": [name]} for name in ("answer_example", *FIELDS)],
-    "description": "answer_example, an object with the expected fields",
+    "then": _EXAMPLE,
+    "else": {"required": ["answer_example"], "properties": {"answer_example": _EXAMPLE}},
 }
 QUESTION_SCHEMA = {
     "type": "object",
-    "properties": {**dict.fromkeys(EXPECTED, _EXPECTED), "question": {"type": "string"}},
-    "anyOf": [{"required": [name]} for name in EXPECTED],
-    "description": "expected.answer_example",
+    "properties": {name: {"type": "string"} for name in QUESTION},
+    **schema_of_first(EXPECTED, _EXPECTED, "expected.answer_example"),
 }
 
 
@@ -190,18 +195,10 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
 
 
 def _example(question: dict[str, Any]) -> dict[str, Any]:
-    expected = first_of(question, EXPECTED)
-    if isinstance(expected, str):  # a column of JSON texts
-        with suppress(ValueError):
-            expected = json.loads(expected)
-    if isinstance(expected, dict):
-        example = expected.get("answer_example")
-        if isinstance(example, dict):
-            return example
-        if not expected.keys().isdisjoint(FIELDS):  # the fields themselves, without the level between
-            return expected
-    name = first_of(question, QUESTION_ID)
-    raise InputError(f"Question '{name}' has no expected.answer_example, an object with {', '.join(FIELDS[:3])}, ….")
+    """The expected answer: under `answer_example`, or in `expected` itself."""
+    expected: dict[str, Any] = first_of(question, EXPECTED)
+    example: dict[str, Any] = expected.get("answer_example", expected)
+    return example
 
 
 def as_text(value: Any) -> str:
@@ -245,7 +242,8 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     nodes = np.where(ok[:, None], nodes, -1).astype(np.int32)
     field = {name: nodes[:, k].copy() for k, name in enumerate(FIELDS)}
 
-    values: dict[str, Any] = dict(zip(CLASSES, class_scores(prepared, tape, question, nodes), strict=True))
+    classes = (class_matches(prepared, tape, question, nodes) != kernels.UNMATCHED).astype(np.float64)
+    values: dict[str, Any] = dict(zip(CLASSES, classes, strict=True))
     for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True):
         got = got_items(tape, field[name], params[cap], params["unicode_form"])
         values.update(_list_scores(prepared, name, question, got))
@@ -262,8 +260,8 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     columns["fail_reason"] = answers.reason_names(reason)
     columns["fail_detail"] = detail
     columns["context_missing"] = pa.array(~contexts.present[which])
-    classes = {name: field[name][ok & (values[name] == 0.0)] for name in CLASSES}
-    return Scored(columns, _tallies(prepared, tape, question, classes, reasons))
+    wrong = {name: field[name][ok & (values[name] == 0.0)] for name in CLASSES}
+    return Scored(columns, _tallies(prepared, tape, question, wrong, reasons))
 
 
 _TYPE_OF = {column.name: column.type for column in COLUMNS}
@@ -299,21 +297,22 @@ def _named(mask: int) -> str | None:
 # --- classes and lists ----------------------------------------------------------------------------------------------
 
 
-def class_scores(prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32]) -> Floats:
-    """1 on a soft match of each class field with the expected one, else 0: one row a field."""
+def class_matches(prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32]) -> Codes:
+    """How each class field matches the expected one: one row a field."""
+    params = prepared.params
     width = len(CLASSES)
-    got = _points(tape, nodes[:, :width].ravel(), prepared.params["unicode_form"])
+    got = squashed_values(tape, nodes[:, :width].ravel(), params["unicode_form"])
     rows = np.arange(len(question) * width, dtype=np.int32)
     expected = (question[:, None] * width + np.arange(width, dtype=np.int32)).ravel().astype(np.int32)
     pairs = kernels.match_pairs(
         prepared.classes, prepared.class_grams, expected, expected + np.int32(1),
         got, rows, rows + np.int32(1),
-        prepared.params["soft_threshold"],
+        params["soft_threshold"] - TOLERANCE, params["containment_min"],
     )  # fmt: skip
-    return pairs.flags.reshape(-1, width).T.astype(np.float64)
+    return pairs.how.reshape(-1, width).T
 
 
-def _points(tape: Tape, nodes: Ints, form: str) -> Points32:
+def squashed_values(tape: Tape, nodes: Ints, form: str) -> Points32:
     """What the soft match sees of values in an answer."""
     if form == "none":
         return tape.points(nodes)
@@ -330,7 +329,7 @@ def got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
         nodes, owners = nodes[order], owners[order]
     odd = np.flatnonzero(tape.kind[nodes] != STRING)
     if not len(odd):
-        return _items(_points(tape, nodes, form), owners, len(lists))
+        return _items(squashed_values(tape, nodes, form), owners, len(lists))
     values = tape.texts(nodes).to_arrow().to_numpy(zero_copy_only=False).copy()
     values[odd] = [_canonical(raw) for raw in values[odd]]
     texts = text.unicode_form(from_arrow(pa.array(values, LARGE)), form)
@@ -360,16 +359,35 @@ def _canonical(raw: str) -> str:
     return written
 
 
-def match_lists(prepared: Prepared, name: str, question: Ints, got: Items) -> Pairs:
+@dataclass(frozen=True)
+class ListMatch:
+    """The items of each answer's list against the expected ones: sizes, how every pair matches, and who has whom."""
+
+    e_count: Ints
+    g_count: Ints
+    pairs: Pairs
+    assignment: Assignment
+
+
+def match_lists(prepared: Prepared, name: str, question: Ints, got: Items) -> ListMatch:
+    """The match of a list that its recall and precision come from."""
+    expected = prepared.lists[name]
+    e_count, g_count = (expected.last - expected.first)[question], got.last - got.first
+    pairs = _matching_pairs(prepared, name, question, got)
+    one_to_one = prepared.params["list_match"] == "one_to_one"
+    return ListMatch(e_count, g_count, pairs, kernels.assign(pairs, e_count, g_count, one_to_one))
+
+
+def _matching_pairs(prepared: Prepared, name: str, question: Ints, got: Items) -> Pairs:
     params, expected = prepared.params, prepared.lists[name]
     first, last = expected.first[question], expected.last[question]
     by_distance = params["list_matcher"] == "indel"
     pairs = kernels.match_pairs(
         expected.points, prepared.list_grams[name], first, last,
         got.points, got.first, got.last,
-        params["soft_threshold"], by_distance,
+        params["soft_threshold"] - TOLERANCE, params["containment_min"], by_distance,
     )  # fmt: skip
-    return _add_indel(pairs, expected, first, got, params["indel_threshold"]) if by_distance else pairs
+    return _add_indel(pairs, expected, first, got, params["indel_threshold"] - TOLERANCE) if by_distance else pairs
 
 
 def _add_indel(pairs: Pairs, expected: Items, first: Ints, got: Items, threshold: float) -> Pairs:
@@ -381,15 +399,15 @@ def _add_indel(pairs: Pairs, expected: Items, first: Ints, got: Items, threshold
     row = np.repeat(np.arange(len(sizes)), sizes)
     at = np.arange(len(row)) - pairs.bounds[row]
     wide = (got.last - got.first)[row]
-    undecided = np.flatnonzero(~pairs.flags)
+    undecided = np.flatnonzero(~pairs.matched)
     e = (first[row] + at // np.maximum(wide, 1))[undecided]
     g = (got.first[row] + at % np.maximum(wide, 1))[undecided]
     similar = cpdist(
         item_texts(expected.points, e), item_texts(got.points, g), scorer=Indel.normalized_similarity, dtype=np.float64
     )
-    flags = pairs.flags.copy()
-    flags[undecided] = similar >= threshold
-    return Pairs(flags, pairs.bounds)
+    how = pairs.how.copy()
+    how[undecided[similar >= threshold]] = kernels.SIMILAR
+    return Pairs(how, pairs.bounds)
 
 
 def item_texts(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
@@ -400,14 +418,11 @@ def item_texts(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
 
 
 def _list_scores(prepared: Prepared, name: str, question: Ints, got: Items) -> dict[str, Floats]:
-    expected, one_to_one = prepared.lists[name], prepared.params["list_match"] == "one_to_one"
-    pairs = match_lists(prepared, name, question, got)
-    e_count = (expected.last - expected.first)[question]
-    g_count = got.last - got.first
-    e_matched, g_matched = kernels.assign(*pairs, e_count, g_count, one_to_one)
+    found = match_lists(prepared, name, question, got)
+    e_count, g_count = found.e_count, found.g_count
     both_empty = ((e_count == 0) & (g_count == 0)).astype(np.float64)
-    recall = np.where(e_count > 0, e_matched / np.maximum(e_count, 1), both_empty)
-    precision = np.where(g_count > 0, g_matched / np.maximum(g_count, 1), both_empty)
+    recall = np.where(e_count > 0, found.assignment.e_matched / np.maximum(e_count, 1), both_empty)
+    precision = np.where(g_count > 0, found.assignment.g_matched / np.maximum(g_count, 1), both_empty)
     total = recall + precision
     f1 = np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1.0), 0.0)
     return {f"{name}_recall": recall, f"{name}_precision": precision, f"{name}_f1": f1}

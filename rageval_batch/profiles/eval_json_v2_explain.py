@@ -12,6 +12,7 @@ from rageval_batch import answers
 from rageval_batch.contexts import Contexts
 from rageval_batch.grounding import UNGROUNDED, find_refs
 from rageval_batch.jsontape import Tape
+from rageval_batch.kernels import CONTAINED, EQUAL, SIMILAR, UNMATCHED
 from rageval_batch.profile import Explanation, Params, Section
 from rageval_batch.profiles.eval_json_v2 import (
     CLASSES,
@@ -21,12 +22,15 @@ from rageval_batch.profiles.eval_json_v2 import (
     Prepared,
     as_text,
     check_schema,
-    class_scores,
+    class_matches,
     got_items,
     item_texts,
     match_lists,
+    squashed_values,
 )
 from rageval_batch.strings import Ints
+
+SHORT = 2  # characters up to which a match by containment is doubtful
 
 
 def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
@@ -59,31 +63,55 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
 def _explain_classes(
     prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32], example: dict[str, Any]
 ) -> Section:
-    scores = class_scores(prepared, tape, question, nodes)[:, 0]
-    got = tape.texts(nodes[0, : len(CLASSES)].copy()).to_arrow().to_pylist()
+    matches = class_matches(prepared, tape, question, nodes)[:, 0].tolist()
+    classes = nodes[0, : len(CLASSES)].copy()
+    texts = tape.texts(classes).to_arrow().to_pylist()
+    got = squashed_values(tape, classes, prepared.params["unicode_form"])
+    first = int(question[0]) * len(CLASSES)
+    wanted = np.diff(prepared.classes.offsets[first : first + len(CLASSES) + 1])
+    shorter = np.minimum(wanted, np.diff(got.offsets)).tolist()
     lines = [
-        {"field": name, "expected": as_text(example.get(name)), "got": text_, "matched": bool(score_)}
-        for name, text_, score_ in zip(CLASSES, got, scores, strict=True)
+        {
+            "field": name,
+            "expected": as_text(example.get(name)),
+            "got": text_,
+            "matched": how != UNMATCHED,
+            "by": _matched_by(how, width, "bigram_jaccard"),
+        }
+        for name, text_, how, width in zip(CLASSES, texts, matches, shorter, strict=True)
     ]
     return Section("classes", tuple(lines))
 
 
+def _matched_by(how: int, shorter: int, matcher: str) -> str | None:
+    """What made two texts match; containment of one or two characters, which proves little, says so."""
+    contained = f"containment of {shorter} character{'s'[: shorter - 1]}" if shorter <= SHORT else "containment"
+    return {UNMATCHED: None, EQUAL: "equal", CONTAINED: contained, SIMILAR: matcher}[how]
+
+
 def _explain_list(prepared: Prepared, name: str, question: Ints, got: Items) -> Section:
-    expected = prepared.lists[name]
-    first, last = int(expected.first[question[0]]), int(expected.last[question[0]])
-    flags = match_lists(prepared, name, question, got).flags.reshape(last - first, -1)
-    wanted = item_texts(expected.points, np.arange(first, last))
-    given = item_texts(got.points, np.arange(int(got.last[0])))
-    used: set[int] = set()
+    """Every item of both sides with its partner; where items match independently, one may be the partner of several."""
+    expected, found = prepared.lists[name], match_lists(prepared, name, question, got)
+    e_count, g_count = int(found.e_count[0]), int(found.g_count[0])
+    how = found.pairs.how.reshape(e_count, g_count)
+    wanted = item_texts(expected.points, int(expected.first[question[0]]) + np.arange(e_count))
+    given = item_texts(got.points, np.arange(g_count))
+    partners = list(enumerate(found.assignment.e_partner.tolist()))
+    shown = {g for _, g in partners}
+    partners += [(e, g) for g, e in enumerate(found.assignment.g_partner.tolist()) if g not in shown]
+    matcher = prepared.params["list_matcher"]
     lines = []
-    for e, item in enumerate(wanted):
-        hits = [g for g in np.flatnonzero(flags[e]).tolist() if g not in used]
-        taken = hits[0] if hits else None
-        if taken is not None and prepared.params["list_match"] == "one_to_one":
-            used.add(taken)
-        lines.append({"expected": item, "got": given[taken] if taken is not None else None, "matched": bool(hits)})
-    matched = {line["got"] for line in lines}
-    lines += [{"expected": None, "got": item, "matched": False} for item in given if item not in matched]
+    for e, g in partners:
+        both = e >= 0 and g >= 0
+        line = {
+            "expected_item": e + 1 if e >= 0 else None,
+            "expected": wanted[e] if e >= 0 else None,
+            "got_item": g + 1 if g >= 0 else None,
+            "got": given[g] if g >= 0 else None,
+            "matched": both,
+            "by": _matched_by(int(how[e, g]), min(len(wanted[e]), len(given[g])), matcher) if both else None,
+        }
+        lines.append(line)
     return Section(name, tuple(lines))
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch import answers, kernels, text
-from rageval_batch.errors import InputError
+from rageval_batch.field_names import schema_of_first
 from rageval_batch.profile import Column, Explanation, Metric, Param, Params, Profile, Scored, Section
-from rageval_batch.strings import LARGE, Flags, Ints, Offsets, Strings, from_arrow, from_list, is_text
-from rageval_batch.tables import QUESTION, EvalSet, first_of
+from rageval_batch.strings import LARGE, Flags, Ints, Offsets, Strings, from_arrow, from_list
+from rageval_batch.tables import QUESTION, EvalSet
 
 MISSING_OUTPUT, EMPTY_OUTPUT = answers.REASONS[answers.MISSING_OUTPUT], answers.REASONS[answers.EMPTY_OUTPUT]
 PAGE = r"(?i)(?:\(\s*)?стр\.?\s*\d+"
@@ -65,7 +63,7 @@ METRICS = (
            "include_hits", "include_total"),
     Metric("safe_ok", "share of answers without a forbidden phrase", null_counts_as=0.0),
     Metric("citation_ok", "share of answers with the citation they need", null_counts_as=0.0),
-    Metric("exclude_hits", "forbidden phrases in an answer", higher_is_better=False),
+    Metric("exclude_hits", "forbidden phrases in an answer", higher_is_better=False, scale=None),
     Metric("citation_penalty", "taken off for absent citations", higher_is_better=False),
 )  # fmt: skip
 
@@ -99,15 +97,13 @@ class Prepared:
 
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
-    """The phrases of all questions, each normalised once; InputError naming a question that cannot be used."""
+    """The phrases of all questions, each normalised once."""
     required, forbidden, wants = [], [], []
-    for name, question in zip(eval_set.ids, eval_set.objects, strict=True):
-        if not isinstance(first_of(question, QUESTION), str):
-            raise InputError(f"Question '{name}' has no text. Every question needs `question`, a text.")
-        groups = [[phrase] for phrase in _phrases(name, question, "must_include")]
-        required.append(groups + _alternatives(name, question))
-        forbidden.append([[phrase] for phrase in _phrases(name, question, "must_not_include")])
-        wants.append(_flag(name, question, "require_citation"))
+    for question in eval_set.objects:
+        groups = [*question.get("must_include", []), *question.get("must_include_any", [])]
+        required.append([_group(entry) for entry in groups])
+        forbidden.append([_group(entry) for entry in question.get("must_not_include", [])])
+        wants.append(question.get("require_citation", False))
     normalizer = params["normalizer"]
     return Prepared(
         params,
@@ -128,50 +124,10 @@ def _prepared(written: list[list[list[str]]], normalizer: str) -> Phrases:
     )
 
 
-def _list(name: str, question: dict[str, Any], field: str) -> list[Any]:
-    value = question.get(field)
-    if isinstance(value, str):  # a column of JSON texts
-        with suppress(ValueError, RecursionError):
-            value = json.loads(value)
-    if value is not None and not isinstance(value, list):
-        raise InputError(f"Question '{name}': {field} is {_shown(value)}. It must be a list.")
-    return value or []
-
-
-def _phrases(name: str, question: dict[str, Any], field: str) -> list[str]:
-    return [_phrase(name, field, entry) for entry in _list(name, question, field)]
-
-
-def _alternatives(name: str, question: dict[str, Any]) -> list[list[str]]:
-    field = "must_include_any"
-    return [
-        [_phrase(name, field, phrase) for phrase in (entry if isinstance(entry, list) else [entry])]
-        for entry in _list(name, question, field)
-    ]
-
-
-def _phrase(name: str, field: str, entry: Any) -> str:
-    """A phrase as text; a number is its JSON text."""
-    if is_text(entry):
-        return entry
-    if isinstance(entry, bool) or not isinstance(entry, int | float) or not -math.inf < entry < math.inf:
-        raise InputError(f"Question '{name}': {field} has {_shown(entry)} in it. A phrase is a text or a number.")
-    return json.dumps(entry)
-
-
-def _flag(name: str, question: dict[str, Any], field: str) -> bool:
-    value = question.get(field)
-    if value is not None and not isinstance(value, bool):
-        raise InputError(f"Question '{name}': {field} is {_shown(value)}. It must be true or false.")
-    return value is True
-
-
-def _shown(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
-    return shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "…"
-
-
-_SHOWN_CHARACTERS = 60
+def _group(entry: Any) -> list[str]:
+    """The phrases of a group, which may be one phrase by itself; a number is its JSON text."""
+    phrases = entry if isinstance(entry, list) else [entry]
+    return [phrase if isinstance(phrase, str) else json.dumps(phrase) for phrase in phrases]
 
 
 # --- the answers --------------------------------------------------------------------------------------------------
@@ -305,16 +261,30 @@ def _groups(phrases: Phrases, question: int) -> list[tuple[list[str], list[str]]
 
 _PHRASE: dict[str, Any] = {"type": ["string", "number"]}  # a number counts as its JSON text
 _PHRASES: dict[str, Any] = {"type": "array", "items": _PHRASE}
+_GROUPS: dict[str, Any] = {"type": "array", "items": {"type": ["array", "string", "number"], "items": _PHRASE}}
+_FIELDS = {
+    "must_include": _PHRASES,
+    "must_include_any": _GROUPS,
+    "must_not_include": _PHRASES,
+    "require_citation": {"type": "boolean"},
+}
+# What a field must hold for the question to test something; a blank phrase is never found, so it forbids nothing.
+_TESTS = {
+    "must_include": {"minItems": 1},
+    "must_include_any": {"minItems": 1},
+    "must_not_include": {"contains": {"anyOf": [{"type": "number"}, {"pattern": "\\S"}]}},
+    "require_citation": {"const": True},
+}
 QUESTION_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "required": ["question"],
-    "properties": {
-        "question": {"type": "string"},
-        "must_include": _PHRASES,
-        "must_include_any": {"type": "array", "items": {"type": ["array", "string", "number"], "items": _PHRASE}},
-        "must_not_include": _PHRASES,
-        "require_citation": {"type": "boolean"},
-    },
+    "properties": _FIELDS,
+    "allOf": [
+        schema_of_first(QUESTION, {"type": "string"}, f"the question's text: {', '.join(QUESTION)}"),
+        {
+            "anyOf": [{"required": [name], "properties": {name: rules}} for name, rules in _TESTS.items()],
+            "description": f"something to test: one or more of {', '.join(_FIELDS)}",
+        },
+    ],
 }
 
 PROFILE = Profile(
@@ -345,5 +315,5 @@ PROFILE = Profile(
     headline=("weighted_score", "include_rate_avg", "safe_rate"),
     tallies={},
     question_schema=QUESTION_SCHEMA,
-    question_marks=("must_include", "must_include_any", "must_not_include", "require_citation"),
+    question_marks=tuple(_FIELDS),
 )

@@ -19,7 +19,7 @@ from rageval_batch.profiles.judge_evidence import entries_of
 from rageval_batch.profiles.judge_record import FLAGS, WARNINGS, Prepared, folded, judge
 from rageval_batch.rubric import KEYS as RECORD_KEYS
 from rageval_batch.rubric import OVERALL, SAMPLE, Rubric, rubric_of, rubric_problems
-from rageval_batch.strings import LARGE, Flags, Ints, from_arrow, from_list
+from rageval_batch.strings import LARGE, Flags, Ints, from_list
 from rageval_batch.tables import KEYS, EvalSet
 
 WORDS = pa.large_list(LARGE)
@@ -95,9 +95,11 @@ METRICS = (
     # A question has many judgements: a run's score is the mean of them all (micro), not that of its questions' means.
     Metric("score", "cross-judging: valid, no duplicate", True, None, "cross_score", "cross_counted", "cross_score"),
     Metric("self_score", "self-judging: valid, no duplicate", True, None, "self_score", "self_counted"),
-    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight"),
-    Metric("answered", "share of the listed samples that judges have a record for", True, None, "answered", "due"),
-)
+    Metric("valid", "share of usable judgements, missing ones among the others", True, 0.0, "valid", "weight",
+           coverage=True),
+    Metric("answered", "share of the listed samples that judges have a record for", True, None, "answered", "due",
+           coverage=True),
+)  # fmt: skip
 
 GATES = (Gate("answered_share", "answered", "micro", ">=", 1.0),)
 
@@ -122,17 +124,11 @@ def listed_columns(params: Params) -> tuple[str, ...]:
 
 
 def read_list(samples: pa.Table) -> pa.Table:
-    """The sample list with target names for comparing; InputError for a sample without a name or listed twice.
+    """The sample list with target names for comparing; InputError for a sample that is listed twice.
 
     What the rubric does not ask for is null.
     """
     named = [name for name in SAMPLE if name in samples.column_names]
-    for name in named:
-        column = from_arrow(samples.column(name))
-        starts, ends = kernels.strip(column.data, column.starts, column.ends)
-        if (blank := starts == ends).any():
-            where = samples.column("where")[int(blank.argmax())].as_py()
-            raise InputError(f"{where}: this sample has an empty {name}. All need {', '.join(named)}.")
     for name in SAMPLE:
         if name not in named:
             samples = samples.append_column(name, pa.nulls(samples.num_rows, LARGE))
@@ -214,7 +210,9 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
 SAMPLE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": list(SAMPLE),
-    "properties": {name: {"type": "string", "minLength": 1} for name in SAMPLE},
+    "properties": {
+        name: {"type": "string", "pattern": "\\S", "description": "a text that is not blank"} for name in SAMPLE
+    },
 }
 
 PROFILE = Profile(

@@ -17,7 +17,7 @@ from rageval_batch.legal.explain import explain_row
 from rageval_batch.legal.facts import LIMIT, Facts, Match, Tolerances
 from rageval_batch.legal.outputs import Outputs, joined
 from rageval_batch.legal.questions import EVIDENCE, FACT, GAP, NAMES, TYPES, Question, read_questions, weights
-from rageval_batch.legal.schema import HEADER, MARKS, QUESTION_SCHEMA
+from rageval_batch.legal.schema import HEADER, MARKS, QUESTION_SCHEMA, unreadable_amounts
 from rageval_batch.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
 from rageval_batch.strings import LARGE, Flags, Ints
 from rageval_batch.tables import EvalSet
@@ -77,7 +77,7 @@ METRICS = (
     Metric("citation_provided", "share of answered evidence questions with a page"),
     Metric("correct_abstention", "share of answered gaps where it abstained as it should"),
     Metric("no_hallucination", "1 less the penalty of every invention"),
-    Metric("inventions", "inventions an answer", higher_is_better=False),
+    Metric("inventions", "inventions an answer", higher_is_better=False, scale=None),
     Metric("quote_included", "share of answered gaps with a quote of the record"),
 )
 
@@ -379,5 +379,6 @@ PROFILE = Profile(
     groups=("question_type", "difficulty", "category", "tags"),
     question_schema=QUESTION_SCHEMA,
     header_schema=HEADER,
+    question_problems=unreadable_amounts,
     question_marks=MARKS,
 )

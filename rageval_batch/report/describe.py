@@ -31,7 +31,12 @@ def as_dict(profile: Profile) -> dict[str, Any]:
         ],
         "columns": [{"column": c.name, "type": _type(str(c.type)), "what": c.doc} for c in profile.columns],
         "metrics": [
-            {"metric": m.name, "better": "higher" if m.higher_is_better else "lower", "null": _null(m.null_counts_as)}
+            {
+                "metric": m.name,
+                "better": "higher" if m.higher_is_better else "lower",
+                "null": _null(m.null_counts_as),
+                "scale": _scale(profile.scale(m)),
+            }
             for m in profile.metrics
         ],
         "gates": [
@@ -61,6 +66,10 @@ def _brief(value: Any) -> str:
 
 def _null(counts_as: float | None) -> str:
     return "left out" if counts_as is None else f"counts as {counts_as:g}"
+
+
+def _scale(scale: float | None) -> str:
+    return "count" if scale is None else f"of {scale:g}"
 
 
 def _wrapped(text: str) -> str:

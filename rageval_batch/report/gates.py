@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.gates import GatedRun, GateResult
+from rageval_batch.gates import APPLICABLE_GATES, GatedRun, GateResult
 from rageval_batch.report.cells import fitted, json_line, shown
 from rageval_batch.report.formats import csv_text, md_text, render, table
 from rageval_batch.report.junit import Case, Suite, junit
@@ -54,6 +54,10 @@ def _verdict(result: GatedRun) -> str:
     return "PASS" if result.passed else "FAIL"
 
 
+def _level(result: GatedRun, form: str) -> str:
+    return form.format(result.level) if result.has_levels else ""
+
+
 def _rule(gate: GateResult) -> str:
     return f"{gate.stat} of {gate.metric}" if gate.metric else gate.stat.replace("_", " ")
 
@@ -77,6 +81,13 @@ def _line(gate: GateResult) -> dict[str, Any]:
     return {"gate": gate.gate, "status": gate.status, "actual": actual, "limit": limit, "n": gate.n, "why": why}
 
 
+def _brief(gate: GateResult, limit: bool = False) -> str:
+    """A gate in a few words, for a line that has several; `limit`: with what it is not."""
+    if gate.stat == APPLICABLE_GATES:
+        return str(gate.failure)
+    return f"{gate.gate} {' not '.join(_against(gate)[: 1 + limit])}"
+
+
 def _details(result: GatedRun) -> list[str]:
     """What a failure says beside its name: too long for a column."""
     return [f"{gate.gate}: {shown(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
@@ -98,9 +109,9 @@ def _tables(results: Sequence[GatedRun]) -> str:
         return _overview(results)
     parts = []
     for result in results:
-        parts.append(f"{_verdict(result)}  {shown(result.run.record['run_id'])}")
+        parts.append(f"{_verdict(result)}  {shown(result.run.record['run_id'])}" + _level(result, "  level {}"))
         parts.append(table([_line(gate) for gate in result.gates], _COLUMNS))
-        notes = [*_details(result), *(text for text in (result.reason, result.note) if text), *_claims(result)]
+        notes = [*_details(result), *([result.note] if result.note else []), *_claims(result)]
         parts.append("\n".join([*notes, ""]))
     return "\n".join(parts).rstrip("\n")
 
@@ -112,12 +123,11 @@ def _overview(results: Sequence[GatedRun]) -> str:
         {
             "run_id": result.run.record["run_id"],
             "result": _verdict(result),
-            "failed": ", ".join(f"{gate.gate} {_against(gate)[0]}" for gate in result.of_status("failed"))
-            or result.reason or "",
+            "failed": ", ".join(map(_brief, result.of_status("failed"))),
             "skipped": ", ".join(gate.gate for gate in result.of_status("skipped")),
         }
         for result in ordered
-    ]  # fmt: skip
+    ]
     return table(rows, ("run_id", "result", "failed", "skipped"))
 
 
@@ -166,10 +176,7 @@ def _all(count: int) -> str:
 def _failed_run(result: GatedRun) -> list[str]:
     lines = [f"**FAIL** {_md_run(result)}", ""]
     rows = [_line(gate) for gate in result.of_status("failed")]
-    if rows:
-        lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
-    else:
-        lines.append(str(result.reason))
+    lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
     if details := _details(result):
         lines += ["", *map(md_text, details)]
     if skipped := result.of_status("skipped"):
@@ -181,20 +188,21 @@ def _failed_run(result: GatedRun) -> list[str]:
 
 def _failed_line(result: GatedRun) -> str:
     return f"- **FAIL** {_md_run(result)}: " + md_text(
-        "; ".join(f"{gate.gate} {' not '.join(_against(gate))}" for gate in result.of_status("failed"))
-        or str(result.reason)
+        "; ".join(_brief(gate, limit=True) for gate in result.of_status("failed"))
     )
 
 
 def _passed_line(result: GatedRun) -> str:
-    parts = [f"{gate.gate} {_against(gate)[0]}" for gate in result.of_status("passed")]
+    parts = list(map(_brief, result.of_status("passed")))
     parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
     return f"- **PASS** {_md_run(result)}: " + md_text(", ".join(parts))
 
 
 def _md_run(result: GatedRun) -> str:
     record = result.run.record
-    return md_text(f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']})")
+    return md_text(
+        f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']}{_level(result, ', level {}')})"
+    )
 
 
 # --- JUnit ----------------------------------------------------------------------------------------------------------
@@ -202,6 +210,4 @@ def _md_run(result: GatedRun) -> str:
 
 def _suite(result: GatedRun) -> Suite:
     cases = [Case(gate.gate, gate.status, "" if gate.status == "passed" else _said(gate)) for gate in result.gates]
-    if result.reason:
-        cases.append(Case("applicable gates", "failed", result.reason))
     return Suite(result.run.record["run_id"], tuple(cases))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from itertools import groupby
 from typing import Any
 
 from rageval_batch.monitor import Watch, Window
 from rageval_batch.report.cells import json_line
 from rageval_batch.report.formats import table
 
+MOST_EMPTY = 3  # windows without runs, one after the other, that a table shows one by one
 _COLUMNS = ("until", "n", "mean", "base", "drop", "low", "high", "status")
 
 
@@ -19,7 +22,19 @@ def watch_text(watch: Watch, form: str) -> str:
         return json_line(watch.as_dict())
     if form == "jsonl":
         return "\n".join(json_line({"profile": watch.profile, **asdict(window)}) for window in watch.alerts)
-    return table([_row(window) for window in watch.windows], _COLUMNS)
+    return table(_rows(watch.windows), _COLUMNS)
+
+
+def _rows(windows: Sequence[Window]) -> list[dict[str, Any]]:
+    """A row a window; many in a row that have no runs are one, at the end of the last."""
+    rows = []
+    for empty, found in groupby(windows, key=lambda window: window.status == "no runs"):
+        part = list(found)
+        if empty and len(part) > MOST_EMPTY:
+            rows.append(_row(part[-1]) | {"base": None, "status": f"no runs ({len(part)} windows)"})
+        else:
+            rows += map(_row, part)
+    return rows
 
 
 def _row(window: Window) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rageval_batch.values.dates import Date, Dates, agrees, find_dates
 from rageval_batch.values.lexicon import Lexicon, lexicon
 from rageval_batch.values.normal import Normal, fold, normal, sentences, squash
 from rageval_batch.values.numbers import Number, NumberReader
+from rageval_batch.values.qualifiers import Kind
 from rageval_batch.values.references import Citation, cited_pages, without_markers, without_references
 from rageval_batch.values.words import (
     Boolean,
@@ -28,6 +29,7 @@ __all__ = [
     "Boolean",
     "Citation",
     "Date",
+    "Kind",
     "Lexicon",
     "Name",
     "Number",

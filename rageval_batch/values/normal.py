@@ -13,7 +13,15 @@ HAN = "\u4e00-\u9fff\u3400-\u4dbf"
 # Unicode's White_Space property; Python's own classes also have U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SPACES = re.compile(f"[{WHITE_SPACE}]+")
-_WIDE_THOUSANDS = re.compile("(?<=[０-９])，(?=[０-９])")
+_WIDE_COMMA = re.compile("(?<=[０-９])，(?=[０-９])")
+# 1，000 and 42，500; 100，200，300 is a list, and so is what follows 分别, a page, a day or a letter.
+_WIDE_THOUSANDS = re.compile(
+    r"(?:(?<![0-9A-Za-z第０-９.．,，:：/])(?<![0-9][-~])(?<!第 )(?<!p\. )(?<!page )(?<!pages )(?<!No\. )"
+    r"|(?<=RMB)|(?<=CNY)|(?<=USD))"
+    r"(?:[1-9][0-9]{0,2}(?=(?:，[0-9]{3})*，0)|[1-9][0-9]?)(?:，[0-9]{3})+(?![0-9])(?!，[0-9])"
+)
+_EACH = re.compile("(?:分别|分別)[^，。；\n]{0,4}\\Z")
+_EACH_REACH = 6  # characters in which 分别 and what may follow it have room
 _SENTENCE = re.compile("[^。！？!?；;\n\r]+")
 
 
@@ -46,13 +54,24 @@ class Normal:
     @cached_property
     def _origins(self) -> list[int]:
         """For every character of the normal text the index of the raw one it came from."""
-        narrow = _WIDE_THOUSANDS.sub(",", self.raw)
-        return [at for at, character in enumerate(narrow) for _ in _FORMS[ord(character)]]
+        return [at for at, character in enumerate(_narrow_commas(self.raw)) for _ in _FORMS[ord(character)]]
+
+
+def _narrow_commas(raw: str) -> str:
+    """The text with the full-width commas that separate thousands narrow."""
+    if "，" not in raw:
+        return raw
+
+    def narrow(m: re.Match[str]) -> str:
+        listed = _EACH.search(raw, max(0, m.start() - _EACH_REACH), m.start())
+        return m[0] if listed else m[0].replace("，", ",")
+
+    return _WIDE_THOUSANDS.sub(narrow, _WIDE_COMMA.sub(",", raw))
 
 
 def normal(raw: str) -> Normal:
     """A text made ready for reading."""
-    return Normal(raw, raw if raw.isascii() else _WIDE_THOUSANDS.sub(",", raw).translate(_FORMS))
+    return Normal(raw, raw if raw.isascii() else _narrow_commas(raw).translate(_FORMS))
 
 
 def squash(text: str) -> str:

@@ -15,15 +15,22 @@ ZEROS = "零〇○"
 _DIGIT_ROWS = (ZEROS, "一壹", "二两兩贰貳", "三叁參叄", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖")
 DIGITS = {character: value for value, row in enumerate(_DIGIT_ROWS) for character in row}
 POWERS = {"十": 1, "拾": 1, "百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
-CHINESE = "".join(DIGITS) + "".join(POWERS)
+TENS = {"廿": "二十", "卅": "三十"}
+CHINESE = "".join(DIGITS) + "".join(POWERS) + "".join(TENS)
 
-ARABIC = r"(?>(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?)"
+# .5 is a figure at the beginning of a text and behind what cannot end a sentence; 1e5 one where no letters follow.
+ARABIC = (
+    r"(?>(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9]))?"
+    r"|(?:(?<![^ \t\n\r(\[{<>=≤≥≈~:,;、，+*/|\"'“‘「『¥￥$€£−-])|(?<=[为為是约約近于於达達到至负負]))"
+    r"\.[0-9]+(?:[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9]))?)"
+)
 _DIGIT = f"[{''.join(DIGITS)}]"
 _POWER = "(?:[十拾百佰万萬亿億]|[千仟](?!克))"  # 千克 is a unit
+_TENS = f"[{''.join(TENS)}]"
 # An Arabic figure stands first, behind a zero or behind a magnitude; a Chinese digit never directly behind one.
 RUN = re.compile(
-    rf"(?:{ARABIC}|{_DIGIT}|{_POWER})"
-    rf"(?:(?<=[{ZEROS}{''.join(POWERS)}]){ARABIC}|(?<![0-9]){_DIGIT}|(?<=[0-9])[ \t]+{_POWER}|{_POWER})*"
+    rf"(?:{ARABIC}|{_DIGIT}|{_POWER}|{_TENS})"
+    rf"(?:(?<=[{ZEROS}{''.join(POWERS)}]){ARABIC}|(?<![0-9])(?:{_DIGIT}|{_TENS})|(?<=[0-9])[ \t]+{_POWER}|{_POWER})*"
 )
 TOKEN = re.compile(rf"[ \t]*(?:{ARABIC}|[{CHINESE}])")
 HAS_ARABIC = re.compile("[0-9]")
@@ -62,6 +69,8 @@ def with_fraction(whole: Decimal, digits: str) -> Decimal:
 def run_value(run: str, before_unit: bool) -> Decimal | None:
     """The number that a run writes; None where it is none, as 一 without a unit, 七八 or 百元."""
     run = run.replace(" ", "").replace("\t", "")
+    for mark, written in TENS.items():
+        run = run.replace(mark, written)
     if run[-1] in "0123456789" and re.fullmatch(ARABIC, run):
         return arabic(run)
     if _DIGITS_ONLY.fullmatch(run):

@@ -6,20 +6,44 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from rageval_batch.values.lexicon import FALSE_WORDS, NEUTRAL_WORDS, NO_SURNAMES, TRUE_WORDS, longest_first
+from rageval_batch.values.lexicon import (
+    CONDITIONS,
+    CONNECTIVES,
+    FALSE_WORDS,
+    NEGATIONS,
+    NEUTRAL_WORDS,
+    NO_SURNAMES,
+    NOT_OF_THE_STATE,
+    TRUE_WORDS,
+    longest_first,
+)
 from rageval_batch.values.normal import HAN, Normal, plain, squash
 
 _ELLIPSIS = re.compile(r"…+|\.{3,}")
 
 
+_KANA = "ぁ-んァ-ヶー"
+
+
 def _boolean_word(word: str) -> str:
-    if not word.isascii():
+    if word in {"国有", "國有"}:
+        return f"(?<![{NOT_OF_THE_STATE}]){word}"
+    if word == "はい":
+        return f"(?<![{_KANA}{HAN}])はい(?=です|でし|そう|[^{_KANA}{HAN}]|\\Z)"
+    if not _SPELLED.match(word):
         return word
-    number = r"(?!\.[ \t]*[0-9])" if word == "no" else ""  # No. 5
-    return rf"(?<![a-z0-9_]){word}(?![a-z0-9_]){number}"
+    other = r"(?!\.[ \t]*[0-9])(?![ \t]+(?:more|less|fewer|later|earlier|greater)[ \t]+than)" if word == "no" else ""
+    return rf"(?<![a-zа-яё0-9_]){word}(?![a-zа-яё0-9_]){other}"  # No. 5, no later than
 
 
-_BOOLEAN = re.compile("|".join(map(_boolean_word, longest_first((*TRUE_WORDS, *FALSE_WORDS, *NEUTRAL_WORDS)))))
+_SPELLED = re.compile("[a-zа-яё]")
+_BOOLEAN = re.compile(
+    rf"(?P<either>(?P<verb>[{HAN}])[不没沒](?P=verb))"  # 是不是, 能不能
+    rf"|{'|'.join(f'{word}(?!否)' for word in CONNECTIVES)}"
+    rf"|{'|'.join(map(_boolean_word, longest_first((*TRUE_WORDS, *FALSE_WORDS, *NEUTRAL_WORDS))))}"
+    rf"|(?P<negation>{''.join(f'(?<!{word})' for word in CONDITIONS)}[{NEGATIONS}])"
+)
+_TRUE, _FALSE = frozenset(TRUE_WORDS), frozenset(FALSE_WORDS)
 
 
 class Boolean(NamedTuple):
@@ -33,9 +57,9 @@ class Boolean(NamedTuple):
 def first_boolean(given: Normal) -> Boolean | None:
     """The first boolean word of a text, the longest where several begin; None without any."""
     for m in _BOOLEAN.finditer(given.text.lower()):
-        if m[0] not in NEUTRAL_WORDS:
+        if m[0] in _TRUE or m[0] in _FALSE or m["negation"]:
             end = min(m.end(), len(given.text))  # lower case may be longer, as of İ
-            return Boolean(m[0] in TRUE_WORDS, *given.span(min(m.start(), end - 1), end))
+            return Boolean(m[0] in _TRUE, *given.span(min(m.start(), end - 1), end))
     return None
 
 
