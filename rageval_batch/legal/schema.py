@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from rageval_batch.field_names import MISTAKEN_NAMES
-from rageval_batch.legal.fields import as_number
+from rageval_batch.legal.fields import as_quantity
 from rageval_batch.legal.questions import NAMES, NUMBERS, PENALTIES, TYPES
 from rageval_batch.tables import QUESTION
 from rageval_batch.values import Reader, lexicon
@@ -188,5 +188,5 @@ def unreadable_amounts(question: dict[str, Any]) -> Iterator[tuple[list[str | in
         steps: list[str | int] = ["expected", "amount_breakdown", index]
         texts.append(([*steps, "amount"], part.get("amount")) if isinstance(part, dict) else (steps, part))
     for steps, text in texts:
-        if isinstance(text, str) and as_number(_reader(), text) is None:
+        if isinstance(text, str) and as_quantity(_reader(), text) is None:
             yield steps, "a number, or a text with one number in it"
