@@ -44,7 +44,7 @@ _EXPECTED_TYPES: dict[str, Schema] = {
         "properties": {"start": _ISO_DATE, "end": _ISO_DATE},
         "required": ["start", "end"],
     },
-    "count": {"type": "integer"},
+    "count": {"type": ["integer", "string"]},
     "text_answer": _TEXT,
     "boolean_answer": _FLAG,
     "entity": _TEXT,
@@ -189,4 +189,4 @@ def unreadable_amounts(question: dict[str, Any]) -> Iterator[tuple[list[str | in
         texts.append(([*steps, "amount"], part.get("amount")) if isinstance(part, dict) else (steps, part))
     for steps, text in texts:
         if isinstance(text, str) and as_quantity(_reader(), text) is None:
-            yield steps, "a number, or a text with one number in it"
+            yield steps, "a number, or a text with one number or range in it"
