@@ -415,10 +415,10 @@ def test_hostile_dimension_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("samples", "said"),
     [
-        ([{"question_id": "Q1", "prompt_variant": "A", "target_model": "m"}], "no output_id"),
+        ([{"question_id": "Q1", "prompt_variant": "A", "target_model": "m"}], r"\$\[0\].output_id"),
         ([LISTED[0], {**LISTED[0], "target_model": " M"}], "twice"),
-        ([{**LISTED[0], "prompt_variant": " "}], "empty prompt_variant"),
-        ([{**LISTED[0], "output_id": ["o1"]}], "no output_id"),
+        ([{**LISTED[0], "prompt_variant": " "}], r"\$\[0\].prompt_variant"),
+        ([{**LISTED[0], "output_id": ["o1"]}], r"\$\[0\].output_id"),
     ],
 )
 def test_a_bad_sample_is_an_error(samples: list[Row], said: str, tmp_path: Path) -> None:
