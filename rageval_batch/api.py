@@ -10,16 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from rageval_batch.catalog import open_store
-from rageval_batch.comparison import RULES, Comparison, Rules
-from rageval_batch.comparison import compare as compare_sides
+from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.compared_runs import find_sides, pins
+from rageval_batch.analysis.comparison import RULES, Comparison, Rules
+from rageval_batch.analysis.comparison import compare as compare_sides
 from rageval_batch.errors import InputError
-from rageval_batch.profiles import get_profile
-from rageval_batch.sides import find_sides, pins
-from rageval_batch.sources import Source, frame_source, sources
-from rageval_batch.store import Store
-from rageval_batch.sweep import Counts, Job
-from rageval_batch.sweep import run as run_sweep
+from rageval_batch.inputs.sources import Source, frame_source, sources
+from rageval_batch.profiles.registry import get_profile
+from rageval_batch.runs.store import Store
+from rageval_batch.runs.sweep import Counts, Job
+from rageval_batch.runs.sweep import run as run_sweep
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def bench(rows: int, seed: int, form: str, target: str | None) -> None:
     Example:
       rageval bench --rows 100000
     """
-    from rageval_batch.bench import run
+    from rageval_batch.bench.measure import run
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.formats import render
 

@@ -43,9 +43,9 @@ def benchmark(
     Example:
       rageval benchmark benchmark.json -o result.json --baseline old-result.json --max-drop-vs-baseline 0.01
     """
-    from rageval_batch.benchmark import Gates, read_benchmark, run_benchmark
+    from rageval_batch.analysis.benchmark import Gates, read_benchmark, run_benchmark
     from rageval_batch.report.benchmark import benchmark_table, benchmark_text
-    from rageval_batch.store import Store
+    from rageval_batch.runs.store import Store
 
     form = form or ("parquet" if target and target.lower().endswith(".parquet") else "json")
     if form == "parquet":

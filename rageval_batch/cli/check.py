@@ -24,9 +24,9 @@ def check(files: tuple[str, ...], profile_name: str | None, schema: bool, form: 
     Example:
       rageval check fact_exact.json -p legal_rag
     """
-    from rageval_batch import sources
-    from rageval_batch.check import check_file, file_schema
-    from rageval_batch.profiles import PROFILES, get_profile
+    from rageval_batch.inputs import sources
+    from rageval_batch.inputs.check import check_file, file_schema
+    from rageval_batch.profiles.registry import PROFILES, get_profile
     from rageval_batch.report import formats
 
     if schema:

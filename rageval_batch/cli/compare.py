@@ -61,12 +61,12 @@ def compare(
     Example:
       rageval compare adapter-good adapter-weak --max-regressions 2 --format md
     """
-    from rageval_batch import stats
-    from rageval_batch.catalog import open_store
-    from rageval_batch.comparison import Rules
-    from rageval_batch.comparison import compare as compare_sides
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.compared_runs import find_sides, pins
+    from rageval_batch.analysis.comparison import Rules
+    from rageval_batch.analysis.comparison import compare as compare_sides
+    from rageval_batch.columnar import statistics
     from rageval_batch.report.compare import COLUMNS, compare_rows, compare_text, mismatch_text
-    from rageval_batch.sides import find_sides, pins
 
     first, cands = _named(runs, base, more, every)
     if form == "parquet":
@@ -82,7 +82,7 @@ def compare(
             if (text := mismatch_text(error, form)) is not None:
                 emit(text, target)
             raise
-        results = compare_sides(session, sides, rules, seed=stats.SEED if seed is None else seed)
+        results = compare_sides(session, sides, rules, seed=statistics.SEED if seed is None else seed)
     if sides.left_out:
         names = ", ".join(sides.left_out[:_SHOWN]) + (", …" if len(sides.left_out) > _SHOWN else "")
         say(f"{len(sides.left_out)} runs were left out, scored with another source or other parameters: {names}")
@@ -119,8 +119,8 @@ def leaderboard(
     Example:
       rageval leaderboard --store runs -n 10 --format md
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.results import ranked_runs
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import ranked_runs
 
     with open_store(store, functions=False) as session:
         rows = ranked_runs(session, profile_name, eval_set, limit)

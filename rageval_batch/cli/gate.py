@@ -55,10 +55,17 @@ def gate(
     Example:
       rageval gate adapter-good --level target --format md -o gate.md
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.gatefile import read_gates
-    from rageval_batch.gates import WAIVED_PROVENANCE, check_gates, gate_runs, wanted_levels, wanted_runs, with_claims
-    from rageval_batch.profiles import PROFILES
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.gate_file import read_gates
+    from rageval_batch.analysis.gates import (
+        WAIVED_PROVENANCE,
+        check_gates,
+        gate_runs,
+        wanted_levels,
+        wanted_runs,
+        with_claims,
+    )
+    from rageval_batch.profiles.registry import PROFILES
     from rageval_batch.report import gates as report
 
     if bool(runs) == every:

@@ -44,8 +44,8 @@ def monitor(
     Example:
       rageval monitor --metric claim_precision --window 7d --baseline 28d --format jsonl
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.monitor import read_span, read_time, watch
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.monitor import read_span, read_time, watch
     from rageval_batch.report.monitor import watch_text
 
     spans = read_span(window, "--window"), read_span(baseline, "--baseline")

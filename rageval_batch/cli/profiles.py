@@ -17,7 +17,7 @@ def profiles(name: str | None, form: str, target: str | None) -> None:
     Example:
       rageval profiles eval_json_v2
     """
-    from rageval_batch.profiles import PROFILES, get_profile
+    from rageval_batch.profiles.registry import PROFILES, get_profile
     from rageval_batch.report.describe import as_dict, describe
 
     if name is None:

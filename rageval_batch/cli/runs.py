@@ -21,8 +21,8 @@ def runs(store: str, profile_name: str | None, eval_set: str | None, form: str, 
     Example:
       rageval runs --store runs
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.results import scored_runs
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import scored_runs
 
     with open_store(store, functions=False) as session:
         rows = scored_runs(session, profile_name, eval_set)
@@ -44,11 +44,11 @@ def show(run: str, store: str, profile_name: str | None, eval_set: str | None, f
     Example:
       rageval show adapter-good --format json
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profiles import get_profile
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import find_run, summarize
+    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.show import show_text
-    from rageval_batch.results import find_run, summarize
 
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)

@@ -13,8 +13,8 @@ from rageval_batch.cli.progress import Progress
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 if TYPE_CHECKING:
-    from rageval_batch.store import Store
-    from rageval_batch.sweep import Job, Outcome
+    from rageval_batch.runs.store import Store
+    from rageval_batch.runs.sweep import Job, Outcome
 
 FEW = 12  # runs that are all shown; of more, the best and the worst
 _FORMATS = ("table", "json", "jsonl", "csv", "md")
@@ -69,18 +69,18 @@ def score(
     Example:
       rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
     """
-    from rageval_batch import provenance, sources
-    from rageval_batch.archive import write_archive
-    from rageval_batch.profiles import get_profile
-    from rageval_batch.store import Store
-    from rageval_batch.sweep import Job
+    from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.runs.archive import write_archive
+    from rageval_batch.runs.store import Store
+    from rageval_batch.runs.sweep import Job
 
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
-    given = provenance.Given(
+    given = run_metadata.Given(
         pairs(meta, "--meta"),
-        provenance.read_run_meta(run_meta_file) if run_meta_file else {},
-        provenance.read_prompt(prompt) if prompt else {},
+        run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
+        run_metadata.read_prompt(prompt) if prompt else {},
     )
     records = profile.records
     if records is None and not questions:
@@ -134,13 +134,13 @@ def rescore(
     Example:
       rageval rescore --all --param json_mode=lenient
     """
-    from rageval_batch import recall
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profile import params_sha256
-    from rageval_batch.profiles import get_profile
-    from rageval_batch.results import find_run, matching_runs
-    from rageval_batch.store import Store
-    from rageval_batch.sweep import already
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import find_run, matching_runs
+    from rageval_batch.model.profile import params_sha256
+    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.store import Store
+    from rageval_batch.runs.sweep import already
 
     if bool(runs) == every:
         raise InputError("Name the runs to score again, or give --all.")
@@ -166,13 +166,13 @@ def rescore(
             outcomes.append(already(commit))
             continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            outcomes.append(_run(recall.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
+            outcomes.append(_run(stored_inputs.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
     _report(place, outcomes, form, target)
     return EXIT_OK
 
 
 def _run(job: Job, store: Store) -> Outcome:
-    from rageval_batch import sweep
+    from rageval_batch.runs import sweep
 
     progress = Progress("scored")
     try:
@@ -183,10 +183,10 @@ def _run(job: Job, store: Store) -> Outcome:
 
 def _report(store: Store, outcomes: list[Outcome], form: str, target: str | None) -> None:
     """What became of the rows, on stderr; a line a run, on stdout."""
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profiles import get_profile
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import commit_lines, summaries
+    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
-    from rageval_batch.results import commit_lines, summaries
 
     for outcome in outcomes:
         _say_counts(outcome)

@@ -26,7 +26,7 @@ def sql(query: str, store: str, form: str, target: str | None) -> None:
     Example:
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
-    from rageval_batch.catalog import open_store
+    from rageval_batch.analysis.catalog import open_store
 
     with open_store(store) as session:
         if form == "parquet":

@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.benchmark import Benchmark
+from rageval_batch.analysis.benchmark import Benchmark
+from rageval_batch.columnar.strings import LARGE
 from rageval_batch.report.cells import json_line, visible
 from rageval_batch.report.formats import md_text, render, titled
-from rageval_batch.strings import LARGE
 
 FORMATS = ("json", "table", "md", "parquet")
 _ROWS = pa.schema(

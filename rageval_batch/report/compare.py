@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rageval_batch.comparison import SIGNIFICANT, Comparison
+from rageval_batch.analysis.compared_runs import Sides
+from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison
 from rageval_batch.errors import IncompatibleRuns
 from rageval_batch.report.cells import fitted, json_line, shown, visible
 from rageval_batch.report.formats import csv_text, md_text, render, screen_width, titled
 from rageval_batch.report.junit import Case, Suite, junit
-from rageval_batch.sides import Sides
 
 FORMATS = ("table", "json", "md", "csv", "junit", "parquet")
 COLUMNS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.gates import APPLICABLE_GATES, GatedRun, GateResult
+from rageval_batch.analysis.gates import APPLICABLE_GATES, GatedRun, GateResult
 from rageval_batch.report.cells import fitted, json_line, shown
 from rageval_batch.report.formats import csv_text, md_text, render, table
 from rageval_batch.report.junit import Case, Suite, junit

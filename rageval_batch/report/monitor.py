@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from rageval_batch.monitor import Watch, Window
+from rageval_batch.analysis.monitor import Watch, Window
 from rageval_batch.report.cells import json_line
 from rageval_batch.report.formats import table
 

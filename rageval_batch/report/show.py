@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rageval_batch.profile import Explanation
+from rageval_batch.analysis.runs import RunSummary
+from rageval_batch.model.profile import Explanation
 from rageval_batch.report.cells import fitted, shown, visible
 from rageval_batch.report.formats import render, screen_width, titled
-from rageval_batch.results import RunSummary
 
 _RECORD = (
     "run_id", "profile", "eval_set", "commit", "created_at", "signature", "params_sha256", "questions_sha256",
