@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval_batch.errors import InputError
-from rageval_batch.inputs.questions import SHOWN, QuestionFile, question_id, read_question_file, shown_json
+from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.field_names import FieldNames, misspelt_fields
 from rageval_batch.model.profile import Profile
@@ -254,21 +254,21 @@ def _misspelt(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
 
 def _doubles(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
     """Ids, or keys of several fields, that are there twice."""
-    seen: dict[str, int] = {}
+    seen: dict[Any, int] = {}
     for index, question in enumerate(read.questions):
         steps, key = _key(question, profile.question_key)
         if key is None:
             continue
         if key in seen:
             first = read.path(read.places[seen[key]])
-            yield ["questions", index, *steps], f"{key[:SHOWN]}, as in {first}", "an id of its own"
+            yield ["questions", index, *steps], f"{shown_json(key)}, as in {first}", "an id of its own"
         seen.setdefault(key, index)
 
 
-def _key(question: dict[str, Any], fields: tuple[str, ...]) -> tuple[list[str], str | None]:
-    """(where the key stands if in one field, the key as text); None where there is none that can be compared."""
+def _key(question: dict[str, Any], fields: tuple[str, ...]) -> tuple[list[str], Any]:
+    """(where the key stands if in one field, the key); None where there is none that can be compared."""
     if fields:
-        return [], json.dumps([question.get(name) for name in fields], ensure_ascii=False)
-    name = next((name for name in QUESTION_ID if name in question), None)
+        values = tuple(question.get(name) for name in fields)
+        return [], values if all(isinstance(value, str) for value in values) else None
     key = question_id(question)
-    return ([], None) if name is None or key is None else ([name], json.dumps(key, ensure_ascii=False))
+    return [] if key is None else [next(name for name in QUESTION_ID if name in question)], key

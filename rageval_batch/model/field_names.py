@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Any
 
 from rageval_batch.model.schemas import EXPECTED, QUESTION, QUESTION_ID
@@ -46,6 +47,11 @@ class FieldNames:
             if keyword in schema:
                 self._add(schema[keyword])
 
+    @cached_property
+    def nested(self) -> dict[str, FieldNames]:
+        """The members that are objects or lists with names of their own."""
+        return {name: below for name, below in self.members.items() if below.members or below.items}
+
     def slips(self, names: tuple[str, ...]) -> list[tuple[str, str]]:
         """(name written, name meant) of an object that has these names; objects with the same names are many."""
         if names not in self._slips:
@@ -83,8 +89,8 @@ def misspelt_fields(
     if isinstance(value, dict):
         for written, meant in names.slips(tuple(value)):
             yield [*steps, written], meant
-        for name, below in names.members.items():
-            if (below.members or below.items) and name in value:
+        for name, below in names.nested.items():
+            if name in value:
                 yield from misspelt_fields(below, value[name], (*steps, name))
     elif isinstance(value, list) and names.items:
         for index, item in enumerate(value):

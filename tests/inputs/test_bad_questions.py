@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from inputs import put
 from rageval_batch import api
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
@@ -281,6 +282,16 @@ def test_frames_are_checked_too() -> None:
     assert "rageval check" not in str(error.value)  # there is no file to name
     good = api.score(outputs, [GOOD["include_rate"]], "include_rate").scores
     assert good["score"].to_list() == [0.3]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_lists_and_objects_may_be_texts_in_a_columnar_file(tmp_path: Path, ending: str) -> None:
+    cells = {"id": ["q1", "q2"], "question": ["[1]", "?"], "must_include": ['["Paris", 5]', None]}
+    frame = pl.DataFrame({**cells, "must_include_any": [None, '[["a", "b"], "c"]']})
+    getattr(frame, f"write_{ending}")(tmp_path / f"q.{ending}")
+    outputs = [{"run_id": "r", "question_id": name, "output": "5 in Paris, b"} for name in ("q1", "q2")]
+    scores = api.score(outputs, tmp_path / f"q.{ending}", "include_rate").scores
+    assert scores.select("include_hits", "include_total").rows() == [(2, 2), (1, 2)]
 
 
 def test_a_benchmark_refuses_bad_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

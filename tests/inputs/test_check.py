@@ -68,7 +68,7 @@ BAD: dict[str, Any] = {
     "benchmark_type": "fact_exakt",
     "description": 3,
     "questions": [
-        {**GOOD, "expected": {"amount_total": "42000", "date": "2020年8月30日", "date_range": {}}},
+        {**GOOD, "expected": {"amount_total": "many", "date": "2020年8月30日", "date_range": {}}},
         {**GOOD, "question": " ", "required_evidence": [{"page": None, "must_include": 5}, 7]},
         5,
         {"type": "evidence_set", "question": "x", "scoring": {"evidence_recall_min": 80, "weight": -1}},
@@ -83,15 +83,16 @@ def test_every_violation_is_named(tmp_path: Path) -> None:
     found = {path: (found, allowed) for path, found, allowed in lines(result)}
     assert found["$.benchmark_type"] == ('"fact_exakt"', '"fact_exact", "evidence_set", "conflict_gap"')
     assert found["$.description"] == ("3", "a text")
-    assert found["$.questions[0].expected.amount_total"] == ('"42000"', "a number")
+    assert found["$.questions[0].expected.amount_total"] == ('"many"', "a number, or a text with one number in it")
     assert found["$.questions[0].expected.date"] == ('"2020年8月30日"', "a date YYYY-MM-DD")
-    assert found["$.questions[0].expected.date_range"] == ("{}", "an object with start, end or both")
+    assert found["$.questions[0].expected.date_range.start"] == ("nothing", "a date YYYY-MM-DD")
+    assert found["$.questions[0].expected.date_range.end"] == ("nothing", "a date YYYY-MM-DD")
     assert found["$.questions[1].id"] == ('"a", as in $.questions[0]', "an id of its own")
     assert found["$.questions[1].question"] == ('" "', "a text that is not blank")
     assert found["$.questions[1].required_evidence[0].page"] == ("nothing", "a whole number or a text")
     assert found["$.questions[1].required_evidence[0].must_include"] == ("5", "a text")
     assert found["$.questions[1].required_evidence[1]"] == ("7", "an object")
-    assert found["$.questions[2]"] == ("the line is JSON, but no object: 5", "a JSON object")
+    assert found["$.questions[2]"] == ("not_object, the line is JSON, but no object: 5", "a JSON object")
     assert found["$.questions[3].scoring.evidence_recall_min"] == ("80", "a number up to 1")
     assert found["$.questions[3].scoring.weight"] == ("-1", "a number from 0")
     assert found["$.questions[4].hallucination_penalty"] == ('"extreme"', '"high", "medium", "low"')
@@ -99,7 +100,7 @@ def test_every_violation_is_named(tmp_path: Path) -> None:
     assert found["$.questions[5].type"] == ('"essay"', '"fact_exact", "evidence_set", "conflict_gap"')
     at_three = [allowed for path, _, allowed in lines(result) if path == "$.questions[3]"]
     assert at_three == ["an id: question_id, id, task_id", "required_evidence or expected.key_points"]
-    assert len(result.violations) == 18
+    assert len(result.violations) == 19
     assert result.questions == 6
 
 
@@ -202,9 +203,9 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "check", good, str(bad))
     assert code == 2
     assert "$.questions[1].required_evidence[0].must_include" in out
-    assert "18 violations" in err
+    assert "19 violations" in err
     code, out, _ = run(capsys, "check", str(bad), "-p", "legal_rag", "--format", "json")
-    assert (code, len(json.loads(out))) == (2, 18)
+    assert (code, len(json.loads(out))) == (2, 19)
     code, out, _ = run(capsys, "check", "--schema", "-p", "legal_rag")
     assert code == 0
     Draft202012Validator(json.loads(out)).validate(json.loads(Path(good).read_text(encoding="utf-8")))

@@ -642,7 +642,7 @@ BAD_QUESTIONS: list[tuple[str, str, str]] = [
     ('{"id": "q1", "weight": -1}\n', r"bad\.jsonl, line 1", "weight -1"),
     ('{"id": "q1", "weight": "2"}\n', r"bad\.jsonl, line 1", "weight '2'"),
     ('{"id": "q1", "weight": true}\n', r"bad\.jsonl, line 1", "weight True"),
-    ('{"id": "q1", "weight": 1e999}\n', r"bad\.jsonl, line 1", "weight inf"),
+    ('{"id": "q1", "weight": 1e999}\n', r"bad\.jsonl, line 1", "not finite"),
     ('{"id": "q1", "x": "\\ud800"}\n', r"bad\.jsonl, line 1", "malformed_json"),
     ("\n\n", r"bad\.jsonl", "no question"),
     ("", r"bad\.jsonl", "no question"),
