@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from inputs import put
 from rageval_batch import api
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
