@@ -54,7 +54,9 @@ class Dataset:
     def job(self) -> sweep.Job:
         """What scores it; InputError where a file or parameter cannot be used."""
         profile = get_profile(self.profile)
-        given = run_metadata.Given(dict(self.meta), {}, run_metadata.read_prompt(self.prompt) if self.prompt else {})
+        given = run_metadata.RunMetadata(
+            dict(self.meta), {}, run_metadata.read_prompt(self.prompt) if self.prompt else {}
+        )
         return sweep.Job(
             profile,
             profile.read_params(self.params),

@@ -17,7 +17,7 @@ _FILE_SET = "file"
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedRun:
     """One run of a comparison, from a store or a file."""
 
     name: str
@@ -36,11 +36,11 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Sides:
+class ComparedRuns:
     """A base, its candidates, and what they are compared by."""
 
-    base: Side
-    cands: tuple[Side, ...]
+    base: ComparedRun
+    candidates: tuple[ComparedRun, ...]
     profile: str
     metric: str
     higher_is_better: bool
@@ -53,36 +53,36 @@ def pins(names: Sequence[str]) -> list[str]:
     return [name for name in names if not is_run_file(name)]
 
 
-def find_sides(
+def find_compared_runs(
     session: Session,
     base: str,
-    cands: Sequence[str],
+    candidates: Sequence[str],
     *,
     every: bool = False,
     profile: str | None = None,
     eval_set: str | None = None,
     metric: str = "score",
     strict: bool = True,
-) -> Sides:
+) -> ComparedRuns:
     """The sides of a comparison; IncompatibleRuns where they must not be compared."""
-    for name in (base, *cands):
+    for name in (base, *candidates):
         if not _is_text(name):
             raise InputError(f"The name {name!a} is no valid text. Rename the file.")
     picker = _Picker(session, profile, eval_set, metric)
-    first = picker.base(base, cands)
-    found = [picker.candidate(name, first) for name in dict.fromkeys(cands)]
+    first = picker.base(base, candidates)
+    found = [picker.candidate(name, first) for name in dict.fromkeys(candidates)]
     if every:
         found += picker.others(first, {side.name for side in found})
     chosen = next((side.profile for side in (first, *found) if side.profile != UNKNOWN), profile or UNKNOWN)
     higher, weighted = _measured(session, chosen, metric)
     left_out: tuple[str, ...] = ()
     if every:
-        left_out = tuple(side.name for side in found if side.name not in cands and differences(first, side))
+        left_out = tuple(side.name for side in found if side.name not in candidates and differences(first, side))
         found = [side for side in found if side.name not in left_out]
     _check(first, found, chosen, strict)
     if not found:
         raise InputError(f"There is no run to compare with '{base}'. See rageval runs.")
-    return Sides(picker.known(first, chosen), tuple(picker.known(side, chosen) for side in found),
+    return ComparedRuns(picker.known(first, chosen), tuple(picker.known(side, chosen) for side in found),
                  chosen, metric, higher, weighted, left_out)  # fmt: skip
 
 
@@ -97,17 +97,17 @@ class _Picker:
         self._files: dict[str, RunFile] = {}
         self._added: set[str] = set()
 
-    def base(self, name: str, cands: Sequence[str]) -> Side:
+    def base(self, name: str, candidates: Sequence[str]) -> ComparedRun:
         """The base: of several results the newest whose profile and questions all candidates have too."""
         mine = self._stored(name)
         if not mine:
             return self._outside(name)
-        others = [stored for cand in cands if (stored := self._stored(cand))]
+        others = [stored for candidate in candidates if (stored := self._stored(candidate))]
         keys = [{_key(run) for run in runs} for runs in others]
         shared = [run for run in mine if all(_key(run) in theirs for theirs in keys)]
         return _side((shared or mine)[-1], name)
 
-    def candidate(self, name: str, base: Side) -> Side:
+    def candidate(self, name: str, base: ComparedRun) -> ComparedRun:
         """A candidate: of several results the newest of the base's questions, else of its profile."""
         mine = self._stored(name)
         if not mine:
@@ -116,7 +116,7 @@ class _Picker:
         same = [run for run in same_profile if run.record["questions_sha256"] == base.questions_sha256]
         return _side((same or same_profile or mine)[-1], name)
 
-    def others(self, base: Side, named: set[str]) -> list[Side]:
+    def others(self, base: ComparedRun, named: set[str]) -> list[ComparedRun]:
         """All other current runs of the base's profile and questions."""
         runs = matching_runs(self._session, base.profile or self._profile, self._eval_set)
         taken = named | {base.name, base.run.record["run_id"] if base.run else base.name}
@@ -127,7 +127,7 @@ class _Picker:
         }
         return [_side(same[name], name) for name in sorted(same)]
 
-    def known(self, side: Side, profile: str) -> Side:
+    def known(self, side: ComparedRun, profile: str) -> ComparedRun:
         """The side with its values where SQL finds them: those of a file are put there."""
         if side.run is not None:
             return side
@@ -139,7 +139,7 @@ class _Picker:
     def _stored(self, name: str) -> list[Run]:
         return matching_runs(self._session, self._profile, self._eval_set, name)
 
-    def _outside(self, name: str) -> Side:
+    def _outside(self, name: str) -> ComparedRun:
         """A side from a file; where there is none, the store's own words for an unknown run."""
         if not is_run_file(name):
             if name.lower().endswith((".json", ".parquet")):
@@ -150,7 +150,7 @@ class _Picker:
             self._files[name] = read_run_file(name, self._metric)
         file = self._files[name]
         about = file.about
-        return Side(
+        return ComparedRun(
             name, about.get("profile") or UNKNOWN, _FILE_SET, about.get("questions_sha256"), about["source_sha256"],
             about.get("params_sha256"), score=file.score,
         )  # fmt: skip
@@ -169,9 +169,9 @@ def _key(run: Run) -> tuple[str, str]:
     return run.record["profile"], run.record["questions_sha256"]
 
 
-def _side(run: Run, name: str) -> Side:
+def _side(run: Run, name: str) -> ComparedRun:
     record = run.record
-    return Side(
+    return ComparedRun(
         name, record["profile"], record["eval_set"], record["questions_sha256"], record["source_sha256"],
         record["params_sha256"], run,
     )  # fmt: skip
@@ -199,51 +199,54 @@ def _measured(session: Session, profile: str, metric: str) -> tuple[bool, bool]:
 # --- compatibility ----------------------------------------------------------------------------------------------------
 
 
-def differences(base: Side, cand: Side) -> list[str]:
+def differences(base: ComparedRun, candidate: ComparedRun) -> list[str]:
     """Which hashes forbid a comparison: unknown on both sides is equal; parameters count where both are known."""
-    found = [name for name in ("questions_sha256", "source_sha256") if getattr(base, name) != getattr(cand, name)]
-    if base.params_sha256 and cand.params_sha256 and base.params_sha256 != cand.params_sha256:
+    found = [name for name in ("questions_sha256", "source_sha256") if getattr(base, name) != getattr(candidate, name)]
+    if base.params_sha256 and candidate.params_sha256 and base.params_sha256 != candidate.params_sha256:
         found.append("params_sha256")
     return found
 
 
-def _check(base: Side, cands: Sequence[Side], profile: str, strict: bool) -> None:
-    for side in (base, *cands):
+def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, strict: bool) -> None:
+    for side in (base, *candidates):
         if side.profile not in (UNKNOWN, profile):
             raise IncompatibleRuns(
-                f"'{side.name}' was scored by {side.profile}, '{base.name if side is not base else cands[0].name}' "
-                f"by {profile}: their scores cannot be compared. Choose one profile with -p."
+                f"'{side.name}' was scored by {side.profile}, "
+                f"'{base.name if side is not base else candidates[0].name}' by {profile}: "
+                f"their scores cannot be compared. Choose one profile with -p."
             )
-    bad = [(cand, found) for cand in cands if strict and (found := differences(base, cand))]
+    bad = [(candidate, found) for candidate in candidates if strict and (found := differences(base, candidate))]
     if not bad:
         return
-    cand, found = bad[0]
-    more = f" ({len(bad)} of {len(cands)} candidates differ.)" if len(bad) > 1 else ""
+    candidate, found = bad[0]
+    more = f" ({len(bad)} of {len(candidates)} candidates differ.)" if len(bad) > 1 else ""
     raise IncompatibleRuns(
-        f"'{base.name}' and '{cand.name}' cannot be compared: {described(base, cand, found)}. "
+        f"'{base.name}' and '{candidate.name}' cannot be compared: {described(base, candidate, found)}. "
         f"Score both on the same inputs, or add --no-strict-hashes.{more}",
-        [_mismatch(base, cand) for cand, _ in bad],
+        [_mismatch(base, candidate) for candidate, _ in bad],
     )
 
 
-def described(base: Side, cand: Side, names: Sequence[str]) -> str:
+def described(base: ComparedRun, candidate: ComparedRun, names: Sequence[str]) -> str:
     """What differs, with both values."""
-    return "; ".join(f"{name} is {_short(getattr(base, name))} and {_short(getattr(cand, name))}" for name in names)
+    return "; ".join(
+        f"{name} is {_short(getattr(base, name))} and {_short(getattr(candidate, name))}" for name in names
+    )
 
 
 def _short(value: str | None) -> str:
     return "unknown" if value is None else value if len(value) <= _SHOWN_HASH else value[:_SHOWN_HASH] + "…"
 
 
-def _mismatch(base: Side, cand: Side) -> dict[str, object]:
+def _mismatch(base: ComparedRun, candidate: ComparedRun) -> dict[str, object]:
     found: dict[str, Any] = {
         "error": "hash_mismatch",
         "base_run": base.name,
-        "candidate_run": cand.name,
+        "candidate_run": candidate.name,
         "base_pdf_sha256": base.source_sha256,
-        "cand_pdf_sha256": cand.source_sha256,
+        "cand_pdf_sha256": candidate.source_sha256,
         "base_questions_sha256": base.questions_sha256,
-        "cand_questions_sha256": cand.questions_sha256,
+        "cand_questions_sha256": candidate.questions_sha256,
     }
-    known = {"base_params_sha256": base.params_sha256, "cand_params_sha256": cand.params_sha256}
+    known = {"base_params_sha256": base.params_sha256, "cand_params_sha256": candidate.params_sha256}
     return found | {name: value for name, value in known.items() if value is not None}

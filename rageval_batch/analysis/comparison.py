@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rageval_batch.analysis.compared_runs import Side, Sides, described, differences
+from rageval_batch.analysis.compared_runs import ComparedRun, ComparedRuns, described, differences
 from rageval_batch.analysis.repeats import repeat_summary
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
@@ -63,8 +63,8 @@ class Mover:
 class Comparison:
     """One candidate against the base. Deltas are positive where the candidate is better."""
 
-    sides: Sides
-    cand: Side
+    compared: ComparedRuns
+    candidate: ComparedRun
     base_score: float | None
     cand_score: float | None
     delta: float | None
@@ -87,7 +87,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """One flat object with everything, unrounded; null texts where nothing is known."""
-        base = self.sides.base
+        base = self.compared.base
         return {
             "base": self.base_score,
             "candidate": self.cand_score,
@@ -99,10 +99,10 @@ class Comparison:
             "max_regressions": self.rules.max_regressions,
             "passed": self.passed,
             "base_run": base.name,
-            "candidate_run": self.cand.name,
-            "profile": self.sides.profile or None,
-            "metric": self.sides.metric,
-            "higher_is_better": self.sides.higher_is_better,
+            "candidate_run": self.candidate.name,
+            "profile": self.compared.profile or None,
+            "metric": self.compared.metric,
+            "higher_is_better": self.compared.higher_is_better,
             "fail_on": self.rules.fail_on,
             "ties": self.ties,
             "paired_delta": self.paired_delta,
@@ -112,9 +112,9 @@ class Comparison:
             "p_holm": self.p_holm,
             "only_base_count": self.only_base_count,
             "only_cand_count": self.only_cand_count,
-            "hashes_equal": not differences(base, self.cand),
-            "questions_sha256": self.cand.questions_sha256,
-            "pdf_sha256": self.cand.source_sha256,
+            "hashes_equal": not differences(base, self.candidate),
+            "questions_sha256": self.candidate.questions_sha256,
+            "pdf_sha256": self.candidate.source_sha256,
             **self.listed,
             "movers": [vars(mover) for mover in self.movers],
             "base_repeats": self.base_repeats or None,
@@ -124,36 +124,45 @@ class Comparison:
 
 
 def compare(
-    session: Session, sides: Sides, rules: Rules, *, answers: bool = True, seed: int = statistics.SEED
+    session: Session, compared: ComparedRuns, rules: Rules, *, answers: bool = True, seed: int = statistics.SEED
 ) -> list[Comparison]:
     """Every candidate against the base, in the order given; p-values are corrected for their number.
 
     Answers and repeats are looked up for a single candidate only.
     """
-    base = sides.base
+    base = compared.base
     session.keep_table(
         "compared",
         "select * exclude (metric) from question_pairs($profile, $metric, $base, $base_set, $cands)",
         {
-            "profile": sides.profile,
-            "metric": sides.metric,
+            "profile": compared.profile,
+            "metric": compared.metric,
             "base": base.name,
             "base_set": base.eval_set,
-            "cands": [{"run_id": cand.name, "eval_set": cand.eval_set} for cand in sides.cands],
+            "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
         },
     )
-    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"weighted": sides.weighted})}
-    for cand in sides.cands:
-        if cand.name not in totals:
-            raise InputError(f"'{base.name}' and '{cand.name}' have no value of {sides.metric}. Nothing to compare.")
-    chances = dict(zip(sorted(totals), _chances(session, totals, sides.weighted, seed), strict=True))
-    listed = _listed(session, MOST_LISTED if len(sides.cands) == 1 else _LISTED_OF_SEVERAL)
+    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"weighted": compared.weighted})}
+    for candidate in compared.candidates:
+        if candidate.name not in totals:
+            raise InputError(
+                f"'{base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
+            )
+    chances = dict(zip(sorted(totals), _chances(session, totals, compared.weighted, seed), strict=True))
+    listed = _listed(session, MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL)
     movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
     found = [
-        _comparison(sides, cand, totals[cand.name], chances[cand.name], rules, listed.get(cand.name, {}),
-                    movers.get(cand.name, ()))
-        for cand in sides.cands
-    ]  # fmt: skip
+        _comparison(
+            compared,
+            candidate,
+            totals[candidate.name],
+            chances[candidate.name],
+            rules,
+            listed.get(candidate.name, {}),
+            movers.get(candidate.name, ()),
+        )
+        for candidate in compared.candidates
+    ]
     corrected = statistics.holm([result.p_value for result in found])
     found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
     return [_with_details(session, result, answers) for result in found] if len(found) == 1 else found
@@ -236,24 +245,24 @@ def _chances(
 
 
 def _comparison(
-    sides: Sides,
-    cand: Side,
+    compared: ComparedRuns,
+    candidate: ComparedRun,
     total: dict[str, Any],
     chance: tuple[float | None, Interval, float],
     rules: Rules,
     listed: dict[str, list[str]],
     movers: tuple[Mover, ...],
 ) -> Comparison:
-    base_score = sides.base.score if sides.base.score is not None else total["base_score"]
-    cand_score = cand.score if cand.score is not None else total["cand_score"]
+    base_score = compared.base.score if compared.base.score is not None else total["base_score"]
+    cand_score = candidate.score if candidate.score is not None else total["cand_score"]
     delta = None
     if base_score is not None and cand_score is not None:
-        delta = cand_score - base_score if sides.higher_is_better else base_score - cand_score
+        delta = cand_score - base_score if compared.higher_is_better else base_score - cand_score
     paired, interval, p_value = chance
-    names = differences(sides.base, cand)
-    notes = (f"Compared all the same: {described(sides.base, cand, names)}.",) if names else ()
+    names = differences(compared.base, candidate)
+    notes = (f"Compared all the same: {described(compared.base, candidate, names)}.",) if names else ()
     return Comparison(
-        sides, cand, base_score, cand_score, delta, paired,
+        compared, candidate, base_score, cand_score, delta, paired,
         total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
         interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
         {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, notes,
@@ -265,19 +274,19 @@ def _comparison(
 
 def _with_details(session: Session, result: Comparison, answers: bool) -> Comparison:
     """The same comparison with what repeats say of both runs, and the answers of the questions that moved."""
-    before, after = (_repeats(session, side) for side in (result.sides.base, result.cand))
+    before, after = (_repeats(session, side) for side in (result.compared.base, result.candidate))
     result = replace(result, base_repeats=before, cand_repeats=after)
     return _with_answers(session, result) if answers else result
 
 
-def _repeats(session: Session, side: Side) -> dict[str, float | int | None]:
+def _repeats(session: Session, side: ComparedRun) -> dict[str, float | int | None]:
     return repeat_summary(session, side.run.key, side.repeats) if side.run else {}
 
 
 def _with_answers(session: Session, result: Comparison) -> Comparison:
     """The same comparison with answers, read again from the inputs."""
     questions = [mover.question_id for mover in result.movers]
-    before, after = (_answers(session, side, questions) for side in (result.sides.base, result.cand))
+    before, after = (_answers(session, side, questions) for side in (result.compared.base, result.candidate))
     movers = tuple(
         replace(mover, base_answer=before[0].get(mover.question_id), cand_answer=after[0].get(mover.question_id))
         for mover in result.movers
@@ -286,7 +295,7 @@ def _with_answers(session: Session, result: Comparison) -> Comparison:
     return replace(result, movers=movers, notes=tuple(notes))
 
 
-def _answers(session: Session, side: Side, questions: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+def _answers(session: Session, side: ComparedRun, questions: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
     """(answers by question, why there are none) of a side; of several repeats the first."""
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.resources import sql_definition
@@ -37,9 +37,17 @@ _LISTING = frozenset(
 MEMORY = "512MB"
 
 _GIVEN_VALUES = pa.schema(
-    [("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("metric", LARGE), ("question_id", LARGE),
-     ("weight", pa.float64()), ("scored", pa.bool_()), ("value", pa.float64())]
-)  # fmt: skip
+    [
+        ("run_id", LARGE_STRING),
+        ("profile", LARGE_STRING),
+        ("eval_set", LARGE_STRING),
+        ("metric", LARGE_STRING),
+        ("question_id", LARGE_STRING),
+        ("weight", pa.float64()),
+        ("scored", pa.bool_()),
+        ("value", pa.float64()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -216,7 +224,7 @@ class Session:
         return {"run_id": name, "stored_id": stored, "commit": found[0]}
 
     def _create_base(self) -> None:
-        pinned = pa.schema([("run_id", LARGE), ("stored_id", LARGE), ("commit", LARGE)])
+        pinned = pa.schema([("run_id", LARGE_STRING), ("stored_id", LARGE_STRING), ("commit", LARGE_STRING)])
         self._register("pinned", pa.Table.from_pylist(self._pinned, schema=pinned))
         self._register("commits", _commit_table(self.commits))
         self._register("metric_catalog", _metric_table(self._catalog))
@@ -249,7 +257,7 @@ class Session:
     def _store_view(self, name: str, files: list[str], schema: pa.Schema) -> None:
         """All files of a role as one view with the commit each row came in; typed and empty without files."""
         if not files:
-            empty = pa.schema([*schema, ("commit", LARGE)]).empty_table()
+            empty = pa.schema([*schema, ("commit", LARGE_STRING)]).empty_table()
             self._register(name, empty)
             return
         reading = parquet_reader(files, filename=True, union_by_name=True)
@@ -360,10 +368,17 @@ def _group(row: ProfileRow, name: str) -> str:
 
 def _commit_table(commits: list[Commit]) -> pa.Table:
     schema = pa.schema(
-        [("commit", LARGE), ("created_at", pa.timestamp("us", "UTC")), ("profile", LARGE), ("eval_set", LARGE),
-         ("rows_read", pa.int64()), ("score_rows", pa.int64()), ("missing_rows", pa.int64()),
-         ("rejected_rows", pa.int64())]
-    )  # fmt: skip
+        [
+            ("commit", LARGE_STRING),
+            ("created_at", pa.timestamp("us", "UTC")),
+            ("profile", LARGE_STRING),
+            ("eval_set", LARGE_STRING),
+            ("rows_read", pa.int64()),
+            ("score_rows", pa.int64()),
+            ("missing_rows", pa.int64()),
+            ("rejected_rows", pa.int64()),
+        ]
+    )
     rows = [
         {
             "commit": commit.id,
@@ -379,25 +394,44 @@ def _commit_table(commits: list[Commit]) -> pa.Table:
 
 def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     schema = pa.schema(
-        [("profile", LARGE), ("metric", LARGE), ("higher_is_better", pa.bool_()), ("null_counts_as", pa.float64()),
-         ("scale", pa.float64())]
-    )  # fmt: skip
+        [
+            ("profile", LARGE_STRING),
+            ("metric", LARGE_STRING),
+            ("higher_is_better", pa.bool_()),
+            ("null_counts_as", pa.float64()),
+            ("scale", pa.float64()),
+        ]
+    )
     rows = [{name: getattr(metric, name) for name in schema.names} for row in catalog for metric in row.metrics]
     return pa.Table.from_pylist(rows, schema=schema)
 
 
 def _gate_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     schema = pa.schema(
-        [("profile", LARGE), ("gate", LARGE), ("metric", LARGE), ("stat", LARGE), ("op", LARGE),
-         ("limit", pa.float64()), ("level", LARGE), ("failure", LARGE), ("waived", pa.bool_()),
-         ("coverage", pa.bool_())]
-    )  # fmt: skip
+        [
+            ("profile", LARGE_STRING),
+            ("gate", LARGE_STRING),
+            ("metric", LARGE_STRING),
+            ("stat", LARGE_STRING),
+            ("op", LARGE_STRING),
+            ("limit", pa.float64()),
+            ("level", LARGE_STRING),
+            ("failure", LARGE_STRING),
+            ("waived", pa.bool_()),
+            ("coverage", pa.bool_()),
+        ]
+    )
     return pa.Table.from_pylist([vars(gate) for row in catalog for gate in row.gates], schema=schema)
 
 
 def _profile_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
     schema = pa.schema(
-        [("profile", LARGE), ("run_stat", LARGE), ("score_top", pa.float64()), ("provenance", pa.list_(LARGE))]
+        [
+            ("profile", LARGE_STRING),
+            ("run_stat", LARGE_STRING),
+            ("score_top", pa.float64()),
+            ("provenance", pa.list_(LARGE_STRING)),
+        ]
     )
     return pa.Table.from_pylist([{n: getattr(row, n) for n in schema.names} for row in catalog], schema=schema)
 

@@ -27,7 +27,7 @@ def explain(
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> None:
     """Take one answer apart: expected and got side by side, which items matched, which keywords hit, and why.
@@ -59,8 +59,8 @@ def explain(
             output, explanation = stored_inputs.explain(commit, profile, {**row, **place}, Path(folder))
     except InputError as error:  # the scores are still worth seeing
         said = str(error)
-    if form == "json":
+    if format == "json":
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None
         emit(json_line({**row, "explanation": sections, "output": output, "note": said}), target)
         return
-    emit(explain_text(row, output, explanation, said, form), target)
+    emit(explain_text(row, output, explanation, said, format), target)

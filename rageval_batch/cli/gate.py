@@ -30,7 +30,7 @@ def gate(
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Hold RUNS against the gates of their profile; exit 1 if any run fails. RUN@COMMIT is an older result.
@@ -77,12 +77,12 @@ def gate(
         levels = wanted_levels(session, wanted, level)
         check_gates(wanted, levels, file)
         results = gate_runs(session, wanted, levels, every)
-        if form in ("json", "jsonl") or (form in ("table", "md") and len(results) <= report.FEW):
+        if format in ("json", "jsonl") or (format in ("table", "md") and len(results) <= report.FEW):
             results = with_claims(session, results)
-    if form == "parquet":
+    if format == "parquet":
         emit_arrow(report.gate_table(results), target)
     else:
-        emit(report.gate_text(results, form, single=len(results) == 1 and not every), target)
+        emit(report.gate_text(results, format, single=len(results) == 1 and not every), target)
     failed = sum(not result.passed for result in results)
     say(f"Runs: {len(results) - failed:,} passed, {failed:,} failed.")
     return EXIT_FAILED if failed else EXIT_OK

@@ -14,7 +14,7 @@ _COLUMNS = ("run_id", "profile", "score", "n", "commit")
 @store_option
 @picking_options
 @output_options("table", "json", "jsonl", "csv", "md", "parquet")
-def runs(store: str, profile_name: str | None, eval_set: str | None, form: str, target: str | None) -> None:
+def runs(store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
     """List the runs of a store with their scores, newest last.
 
     \b
@@ -28,8 +28,8 @@ def runs(store: str, profile_name: str | None, eval_set: str | None, form: str, 
         rows = scored_runs(session, profile_name, eval_set)
     if not rows:
         raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
-    columns = list(rows[0]) if form in ("json", "jsonl", "csv", "parquet") else list(_COLUMNS)
-    emit_rows(rows, columns, form, target)
+    columns = list(rows[0]) if format in ("json", "jsonl", "csv", "parquet") else list(_COLUMNS)
+    emit_rows(rows, columns, format, target)
 
 
 @click.command()
@@ -37,7 +37,7 @@ def runs(store: str, profile_name: str | None, eval_set: str | None, form: str, 
 @store_option
 @picking_options
 @output_options("table", "json", "md")
-def show(run: str, store: str, profile_name: str | None, eval_set: str | None, form: str, target: str | None) -> None:
+def show(run: str, store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
     """Show one RUN: its record, summary, metrics, failures and confusions. RUN@COMMIT is an older result.
 
     \b
@@ -54,4 +54,4 @@ def show(run: str, store: str, profile_name: str | None, eval_set: str | None, f
         found = find_run(session, run, profile_name, eval_set)
         profile = get_profile(found.record["profile"])
         summary = summarize(session, found, profile.summary, tuple(profile.shown_views))
-    emit(json_line(summary.as_dict()) if form == "json" else show_text(summary, form, profile.shown_views), target)
+    emit(json_line(summary.as_dict()) if format == "json" else show_text(summary, format, profile.shown_views), target)

@@ -78,7 +78,7 @@ HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 @compiled
-def ones(word: Any) -> Any:
+def popcount(word: Any) -> Any:
     """How many bits of a word are set."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -95,4 +95,4 @@ def zero_bytes(word: Any) -> Any:
 @compiled
 def first_byte(marks: Any) -> Any:
     """The index of the byte that holds the lowest bit set; the marks must not be 0."""
-    return ones((marks & (~marks + np.uint64(1))) - np.uint64(1)) >> 3
+    return popcount((marks & (~marks + np.uint64(1))) - np.uint64(1)) >> 3

@@ -10,7 +10,7 @@ import pyarrow as pa
 from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OK
-from rageval_batch.columnar.strings import LARGE, Bytes, Flags, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Offsets, Strings, from_arrow
 
 # In the order in which they are tested; the first that holds is the reason.
 REASONS = (
@@ -95,5 +95,5 @@ def _inside_fences(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Flags, 
 
 def reason_names(reason: Reasons) -> pa.Array:
     """The reasons as a string column, null where there is none."""
-    names = pa.array(REASONS, LARGE)
+    names = pa.array(REASONS, LARGE_STRING)
     return names.take(pa.array(reason, mask=reason < 0))

@@ -15,7 +15,7 @@ from rageval_batch.columnar import kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import FALSE, NUMBER, OBJECT, STRING, TRUE
 from rageval_batch.columnar.kernels.values import first_in_row, whole_numbers
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Strings
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings
 from rageval_batch.columnar.text import word_index
 
 MOST = 2**31 - 1  # of a count
@@ -62,8 +62,8 @@ def ids(tape: Tape, nodes: Ints) -> pa.Array:
         return texts.to_arrow(valid)
     _, whole = whole_numbers(texts.data, texts.starts, texts.ends)
     out = texts.to_arrow(valid & (whole | ~numbers))
-    negative_zero = pc.and_(pa.array(numbers), pc.equal(out, pa.scalar("-0", LARGE)))
-    return pc.if_else(pc.fill_null(negative_zero, False), pa.scalar("0", LARGE), out)
+    negative_zero = pc.and_(pa.array(numbers), pc.equal(out, pa.scalar("-0", LARGE_STRING)))
+    return pc.if_else(pc.fill_null(negative_zero, False), pa.scalar("0", LARGE_STRING), out)
 
 
 def counts(tape: Tape, nodes: Ints) -> tuple[npt.NDArray[np.int64], Flags]:

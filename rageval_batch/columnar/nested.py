@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_tape
 from rageval_batch.columnar.kernels.json import EMPTY, OK
-from rageval_batch.columnar.strings import LARGE, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
 
 NOT_JSON, BLANK = -1, -2  # kinds of texts that hold no JSON value
 _NOT_FINITE = "NaN|Infinity"
@@ -25,12 +25,12 @@ def json_of(column: pa.Array) -> pa.Array:
     with duckdb.connect() as connection:
         connection.register("nested", pa.table({"value": column}))
         found = connection.sql("select case when value is not null then to_json(value)::varchar end from nested")
-        text = found.to_arrow_table().column(0).combine_chunks().cast(LARGE)
+        text = found.to_arrow_table().column(0).combine_chunks().cast(LARGE_STRING)
     odd = pc.fill_null(pc.match_substring_regex(text, _NOT_FINITE), False)
     if not pc.any(odd).as_py():
         return text
     mended = [_finite(value) for value in text.filter(odd).to_pylist()]
-    return pc.replace_with_mask(text, odd, pa.array(mended, LARGE))
+    return pc.replace_with_mask(text, odd, pa.array(mended, LARGE_STRING))
 
 
 def _finite(text: str) -> str | None:

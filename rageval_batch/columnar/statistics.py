@@ -14,7 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from rageval_batch.columnar.kernels.resample import Floats, all_extreme_flips, dealt, extreme_flips, resampled_means
+from rageval_batch.columnar.kernels.resample import (
+    Floats,
+    all_extreme_flips,
+    assign_blocks,
+    extreme_flips,
+    resampled_means,
+)
 
 RESAMPLES = 10_000
 BLOCKS = 16_384
@@ -40,7 +46,7 @@ def _stream(seed: int, purpose: int) -> np.uint64:
 
 def _blocks(products: Floats, weights: Floats, seed: int, blocks: int) -> tuple[Floats, Floats]:
     """(sums of value times weight, sums of weights) of blocks that rows are dealt into."""
-    block = dealt(len(products), blocks, _stream(seed, _DEALING))
+    block = assign_blocks(len(products), blocks, _stream(seed, _DEALING))
     sums, weighed = (np.bincount(block, column, blocks).astype(np.float64) for column in (products, weights))
     return sums, weighed
 

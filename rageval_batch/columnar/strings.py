@@ -16,7 +16,7 @@ Offsets = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-LARGE = pa.large_string()
+LARGE_STRING = pa.large_string()
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -45,7 +45,7 @@ class Strings:
         """The column as Arrow; rows that are not valid become null."""
         mask = None if valid is None or valid.all() else _bitmap(valid)
         buffers = [mask, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
-        return pa.Array.from_buffers(LARGE, len(self), buffers)
+        return pa.Array.from_buffers(LARGE_STRING, len(self), buffers)
 
     def at(self, index: int) -> str:
         """One string."""
@@ -60,8 +60,8 @@ def from_arrow(column: pa.Array | pa.ChunkedArray) -> Strings:
     """The buffers of a string column, without a copy where it is one large_string chunk; nulls are empty strings."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if column.type != LARGE:
-        column = column.cast(LARGE)
+    if column.type != LARGE_STRING:
+        column = column.cast(LARGE_STRING)
     if len(column) == 0:
         return Strings(np.zeros(0, np.uint8), np.zeros(1, np.int64))
     _, offsets, data = column.buffers()
@@ -80,7 +80,7 @@ def _bytes_behind_nulls(bounds: Offsets, column: pa.Array) -> bool:
 
 def from_list(values: Sequence[str]) -> Strings:
     """Python strings as a column."""
-    return from_arrow(pa.array(values, LARGE))
+    return from_arrow(pa.array(values, LARGE_STRING))
 
 
 def is_text(value: Any) -> TypeGuard[str]:

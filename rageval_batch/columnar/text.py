@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")
@@ -44,7 +44,7 @@ def unicode_form(column: Strings, form: str) -> Strings:
 def map_distinct(column: Strings, change: Callable[[str], str]) -> Strings:
     """`change` applied to every distinct string of a column once."""
     coded = column.to_arrow().dictionary_encode()
-    changed = pa.array([change(text) for text in coded.dictionary.to_pylist()], LARGE)
+    changed = pa.array([change(text) for text in coded.dictionary.to_pylist()], LARGE_STRING)
     return from_arrow(changed.take(coded.indices))
 
 
@@ -92,7 +92,7 @@ def _tabled(column: Strings) -> Strings:
         return column
     texts = column.to_arrow()
     odd = pc.match_substring_regex(texts, f"[{characters.UNTABLED}]")
-    lowered = pa.array([text.lower() for text in texts.filter(odd).to_pylist()], LARGE)
+    lowered = pa.array([text.lower() for text in texts.filter(odd).to_pylist()], LARGE_STRING)
     return from_arrow(pc.replace_with_mask(texts, odd, lowered))
 
 
@@ -216,7 +216,7 @@ class KeywordIndex:
             texts = kernels.keyword_texts(self._tables.found)
             bounds = self._tables.found.bounds
             wanted = [texts.at(k) for k in range(bounds[which], bounds[which + 1])]
-            found = keyword_lists(pa.array([got], LARGE), self._kana).to_pylist()[0]
+            found = keyword_lists(pa.array([got], LARGE_STRING), self._kana).to_pylist()[0]
         return wanted, [word for word in wanted if word in set(found)]
 
 

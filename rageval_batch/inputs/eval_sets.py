@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
@@ -103,20 +103,22 @@ def _text_or_none(value: Any) -> str | None:
 
 def read_rows(files: list[Source], names: tuple[str, ...], kind: str) -> pa.Table:
     """The named columns of all rows of files, as text; InputError naming the first row that lacks one."""
-    schema = pa.schema([*((name, LARGE) for name in names), ("where", LARGE)])
+    schema = pa.schema([*((name, LARGE_STRING) for name in names), ("where", LARGE_STRING)])
     parts = []
     for file in files:
         for block in readers.read_blocks(file):
-            for trouble in block.troubles:
-                line = block.lines[trouble.row]
-                raise InputError(f"{file.name}, line {line}: no {kind}: {trouble.reason}, {trouble.detail}.")
+            for row_error in block.row_errors:
+                line = block.lines[row_error.row]
+                raise InputError(f"{file.name}, line {line}: no {kind}: {row_error.reason}, {row_error.detail}.")
             columns = [block.field(_ALIASES.get(name, (name,))) for name in names]
             for name, column in zip(names, columns, strict=True):
                 if (lacking := ~((column.kind == TEXT) | (column.kind == NUMERIC))).any():
                     line = block.lines[int(lacking.argmax())]
                     raise InputError(f"{file.name}, line {line}: this {kind} has no {name}. All need {_listed(names)}.")
-            lines = pa.array(block.lines).cast(LARGE)
-            where = pc.binary_join_element_wise(pa.scalar(file.name, LARGE), lines, pa.scalar(", line ", LARGE))
+            lines = pa.array(block.lines).cast(LARGE_STRING)
+            where = pc.binary_join_element_wise(
+                pa.scalar(file.name, LARGE_STRING), lines, pa.scalar(", line ", LARGE_STRING)
+            )
             parts.append(pa.Table.from_arrays([*(column.text for column in columns), where], schema=schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
@@ -163,9 +165,11 @@ def _as_arrays(fragments: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 
 def _fragments(file: Source, block: Block) -> pl.DataFrame:
     """(run_id or null, question_id, members of a JSON array of chunks) of every row of a block."""
-    for trouble in block.troubles:
-        line = block.lines[trouble.row]
-        raise InputError(f"{file.name}, line {line}: not a context: {trouble.reason}, {trouble.detail}. Mend the line.")
+    for row_error in block.row_errors:
+        line = block.lines[row_error.row]
+        raise InputError(
+            f"{file.name}, line {line}: not a context: {row_error.reason}, {row_error.detail}. Mend the line."
+        )
     question = block.field(QUESTION_ID)
     missing = question.text.is_null().to_numpy(zero_copy_only=False)
     if missing.any():
@@ -180,11 +184,13 @@ def _fragments(file: Source, block: Block) -> pl.DataFrame:
         raise InputError(f"{file.name}, line {line}: a context needs `chunks`, a list, or `source_path` and `text`.")
     frame = pl.DataFrame(
         {
-            "run_id": pl.from_arrow(pc.if_else(pc.equal(run, ""), pa.scalar(None, LARGE), run)),  # a blank cell
+            "run_id": pl.from_arrow(pc.if_else(pc.equal(run, ""), pa.scalar(None, LARGE_STRING), run)),  # a blank cell
             "question_id": pl.from_arrow(question.text),
             "listed": pl.Series(listed),
             "chunks": pl.from_arrow(lists),
-            "source_path": pl.from_arrow(pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE))),
+            "source_path": pl.from_arrow(
+                pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE_STRING))
+            ),
             "text": pl.from_arrow(text.text),
         }
     )
@@ -237,4 +243,4 @@ class RunContexts:
             rows.join(keys, on=["run_id", "question_id"], how="semi", maintain_order="left"), keys.columns
         )
         joined = keys.join(found, on=keys.columns, how="left", maintain_order="left")["chunks"]
-        return joined.to_arrow().cast(LARGE)
+        return joined.to_arrow().cast(LARGE_STRING)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.kernels.spaces import strip
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, from_arrow
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Field
@@ -91,7 +91,7 @@ class Ingest:
         self._fields = output_fields
         self._known = _KNOWN.union(wanted.name for wanted in output_fields)
         self._sources = sources
-        self._ids = pa.array(eval_set.ids, LARGE)
+        self._ids = pa.array(eval_set.ids, LARGE_STRING)
         self._only = runs
         self._seen = _Seen(len(eval_set))
         self._meta: dict[str, dict[str, str | None]] = {}
@@ -131,9 +131,9 @@ class Ingest:
     ) -> Ingested:
         reason = np.full(len(block), -1, np.int8)
         details: dict[int, str] = {}
-        for trouble in block.troubles:
-            reason[trouble.row] = _REASON[trouble.reason]
-            details[trouble.row] = trouble.detail
+        for row_error in block.row_errors:
+            reason[row_error.row] = _REASON[row_error.reason]
+            details[row_error.row] = row_error.detail
         run_id, bad_run = _keys(run, None if has_run else source.stem)
         question_id, bad_question = _keys(block.field(QUESTION_ID), None)
         repeat, bad_repeat = _repeats(block.field(REPEAT))
@@ -145,7 +145,7 @@ class Ingest:
         ):  # fmt: skip
             reason[bad & (reason < 0)] = _REASON[name]
         if self._only is not None:
-            mine = pc.is_in(run_id, pa.array(sorted(self._only), LARGE)).to_numpy(zero_copy_only=False)
+            mine = pc.is_in(run_id, pa.array(sorted(self._only), LARGE_STRING)).to_numpy(zero_copy_only=False)
             reason[~mine] = _SKIPPED
         good = np.flatnonzero(reason == -1)
         codes = question.fill_null(0).to_numpy()
@@ -173,7 +173,7 @@ class Ingest:
         names = [_REJECTED[reason[row]] for row in rows]
         return pa.table(
             {
-                "file": pa.repeat(pa.scalar(source.name, LARGE), len(rows)),
+                "file": pa.repeat(pa.scalar(source.name, LARGE_STRING), len(rows)),
                 "line": block.lines[rows] if rows else np.zeros(0, np.int64),
                 "reason": names,
                 "detail": [
@@ -216,13 +216,13 @@ class RecordIngest(Ingest):
     ) -> Ingested:
         reason = np.full(len(block), -1, np.int8)
         details: dict[int, str] = {}
-        for trouble in block.troubles:
-            reason[trouble.row] = _REASON[trouble.reason]
-            details[trouble.row] = trouble.detail
+        for row_error in block.row_errors:
+            reason[row_error.row] = _REASON[row_error.reason]
+            details[row_error.row] = row_error.detail
         batch = self.record_batch(source, number, block)
         run_id = batch.column("run_id")
         if self._only is not None:
-            mine = pc.is_in(run_id, pa.array(sorted(self._only), LARGE)).to_numpy(zero_copy_only=False)
+            mine = pc.is_in(run_id, pa.array(sorted(self._only), LARGE_STRING)).to_numpy(zero_copy_only=False)
             reason[~mine] = _SKIPPED
         kept = np.flatnonzero(reason == -1)
         self._note_metadata(block, run_id, reason == -1)
@@ -236,7 +236,7 @@ class RecordIngest(Ingest):
         run_id, _ = _keys(block.field(RUN_ID), source.stem)
         repeat, bad = _repeats(block.field(REPEAT))
         columns = [
-            pc.fill_null(run_id, pa.scalar(source.stem, LARGE)),
+            pc.fill_null(run_id, pa.scalar(source.stem, LARGE_STRING)),
             pa.array(np.where(bad, 0, repeat).astype(np.int32)),
             pa.array(np.full(len(block), number, np.int32)),
             pa.array(block.lines),
@@ -251,15 +251,17 @@ _NAMES_OF = {QUESTION_ID[0]: QUESTION_ID}
 
 def records_schema(keys: tuple[str, ...]) -> pa.Schema:
     """The columns of a batch of records."""
-    return pa.schema([*RECORDS, *((name, LARGE) for name in keys)])
+    return pa.schema([*RECORDS, *((name, LARGE_STRING) for name in keys)])
 
 
 def _filled(found: Field) -> pa.Array:
     """A text or number as text, null where it is absent, of another kind, or nothing but white space."""
-    named = pc.if_else(pa.array((found.kind == TEXT) | (found.kind == NUMERIC)), found.text, pa.scalar(None, LARGE))
+    named = pc.if_else(
+        pa.array((found.kind == TEXT) | (found.kind == NUMERIC)), found.text, pa.scalar(None, LARGE_STRING)
+    )
     texts = from_arrow(named)
     starts, ends = strip(texts.data, texts.starts, texts.ends)
-    return pc.if_else(pa.array(starts < ends), named, pa.scalar(None, LARGE))
+    return pc.if_else(pa.array(starts < ends), named, pa.scalar(None, LARGE_STRING))
 
 
 _REJECTED = (
@@ -291,7 +293,7 @@ def _has_run_column(block: Block, run: Field) -> bool | None:
     """A columnar file has the column or not; of JSON rows the first usable one decides, None where there is none."""
     if block.names:
         return not block.names.isdisjoint(RUN_ID)
-    bad = {trouble.row for trouble in block.troubles}
+    bad = {row_error.row for row_error in block.row_errors}
     first = next((row for row in range(len(block)) if row not in bad), None)
     return None if first is None else bool(run.kind[first] != ABSENT)
 
@@ -303,9 +305,9 @@ def _keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:
         pc.fill_null(pc.greater(pc.binary_length(text), 0), False).to_numpy(zero_copy_only=False)
     )
     if default is not None and (absent := found.kind == ABSENT).any():
-        text = pc.if_else(pa.array(absent), pa.scalar(default, LARGE), text)
+        text = pc.if_else(pa.array(absent), pa.scalar(default, LARGE_STRING), text)
         usable = usable | absent
-    return pc.if_else(pa.array(usable), text, pa.scalar(None, LARGE)), ~usable
+    return pc.if_else(pa.array(usable), text, pa.scalar(None, LARGE_STRING)), ~usable
 
 
 def _repeats(found: Field) -> tuple[Ints, Flags]:
@@ -315,5 +317,5 @@ def _repeats(found: Field) -> tuple[Ints, Flags]:
     text = pc.fill_null(found.text, "")
     whole = pc.match_substring_regex(text, r"^\d{1,9}$").to_numpy(zero_copy_only=False)
     none = (found.kind <= NOTHING) | pc.equal(text, "").to_numpy(zero_copy_only=False)
-    number = pc.if_else(pa.array(whole), text, pa.scalar("0", LARGE)).cast(pa.int32()).to_numpy()
+    number = pc.if_else(pa.array(whole), text, pa.scalar("0", LARGE_STRING)).cast(pa.int32()).to_numpy()
     return number, ~(whole | none) | (found.kind > NUMERIC)

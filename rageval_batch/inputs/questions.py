@@ -68,7 +68,7 @@ def read_question_file(file: Source) -> QuestionFile:
             return read
     place = 0
     for block in readers.read_blocks(file):
-        bad = {trouble.row: trouble for trouble in block.troubles}
+        bad = {row_error.row: row_error for row_error in block.row_errors}
         for row, line in enumerate(block.lines.tolist()):
             raw = block.raw(row)
             try:

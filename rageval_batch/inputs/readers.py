@@ -21,7 +21,7 @@ from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJE
 from rageval_batch.columnar.kernels.lines import split_lines, valid_utf8
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.nested import BLANK, held_kinds, json_of
-from rageval_batch.columnar.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.sources import Source, shown_name, unreadable
 from rageval_batch.model.schemas import CHUNKS, FIELDS, FILE, OUTPUT, OutputField
@@ -46,7 +46,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class RowError:
     """A row that is no row: its index in the block, the reason, and what exactly."""
 
     row: int
@@ -59,7 +59,7 @@ class Block:
     """Some rows of a file. `field` gives the first present of several names; `others` every other scalar field."""
 
     lines: Offsets
-    troubles: list[Trouble]
+    row_errors: list[RowError]
     field: Callable[[tuple[str, ...]], Field]
     others: Callable[[frozenset[str]], list[tuple[str, Ints, pa.Array]]]
     raw: Callable[[int], str]
@@ -90,15 +90,16 @@ def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
     named = [(wanted.name, found) for wanted in fields if (found := block.value(wanted)) is not None]
     if not named:
         return output
-    nothing, comma = pa.scalar("", LARGE), pa.scalar(",", LARGE)
+    nothing, comma = pa.scalar("", LARGE_STRING), pa.scalar(",", LARGE_STRING)
     members = [
-        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE), found, comma, nothing) for name, found in named
+        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE_STRING), found, comma, nothing)
+        for name, found in named
     ]
     # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
     inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), nothing)
     built = lacks & (pc.binary_length(inner).to_numpy() > 0)
     whole = pc.binary_join_element_wise(
-        pa.scalar("{", LARGE), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE), nothing
+        pa.scalar("{", LARGE_STRING), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE_STRING), nothing
     )
     return Field(pc.if_else(pa.array(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
 
@@ -109,7 +110,7 @@ def read_chunks(block: Block) -> pa.Array:
     listed = found.kind == LIST
     if (texts := found.kind == TEXT).any():
         listed |= texts & (held_kinds(found.text) == ARRAY)
-    return pc.if_else(pa.array(listed), found.text, pa.scalar(None, LARGE))
+    return pc.if_else(pa.array(listed), found.text, pa.scalar(None, LARGE_STRING))
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------------
@@ -247,12 +248,12 @@ def _utf8_rows(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
     return np.ones(len(starts), np.bool_)
 
 
-def _json_trouble(tape: Tape, row: int, utf8: bool) -> Trouble:
+def _json_trouble(tape: Tape, row: int, utf8: bool) -> RowError:
     if not utf8:
-        return Trouble(row, "not_utf8", "bytes that are not UTF-8, shown as \\xNN")
+        return RowError(row, "not_utf8", "bytes that are not UTF-8, shown as \\xNN")
     if tape.status[row] != OK:
-        return Trouble(row, "malformed_json", tape.problem(row))
-    return Trouble(row, "not_object", "the line is JSON, but no object")
+        return RowError(row, "malformed_json", tape.problem(row))
+    return RowError(row, "not_object", "the line is JSON, but no object")
 
 
 def _json_field(tape: Tape, found: npt.NDArray[np.int32]) -> Field:
@@ -361,12 +362,12 @@ def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:
 
 
 def _bad_records(bad: list[Any]) -> Block:
-    troubles = [
-        Trouble(k, "malformed_csv", f"{row.actual_columns} cells where the header has {row.expected_columns}")
+    row_errors = [
+        RowError(k, "malformed_csv", f"{row.actual_columns} cells where the header has {row.expected_columns}")
         for k, row in enumerate(bad)
     ]
     lines = np.array([row.number for row in bad], np.int64)
-    return Block(lines, troubles, lambda names: _no_field(len(bad)), lambda known: [], lambda k: str(bad[k].text))
+    return Block(lines, row_errors, lambda names: _no_field(len(bad)), lambda known: [], lambda k: str(bad[k].text))
 
 
 def _csv_names(source: Source) -> list[str]:
@@ -379,7 +380,7 @@ def _csv_names(source: Source) -> list[str]:
 
 
 def _no_field(rows: int) -> Field:
-    return Field(pa.nulls(rows, LARGE), np.full(rows, ABSENT, np.int8))
+    return Field(pa.nulls(rows, LARGE_STRING), np.full(rows, ABSENT, np.int8))
 
 
 def _column_blocks(batches: Iterator[pa.RecordBatch], numbers: Offsets | None = None) -> Iterator[Block]:
@@ -407,7 +408,7 @@ def column_block(batch: pa.RecordBatch, lines: Offsets) -> Block:
 
     return Block(
         lines,
-        [Trouble(row, "not_utf8", "a cell with bytes that are not UTF-8") for row in np.flatnonzero(bad).tolist()],
+        [RowError(row, "not_utf8", "a cell with bytes that are not UTF-8") for row in np.flatnonzero(bad).tolist()],
         lambda names: _column_field(columns, names, batch.num_rows),
         lambda known: _column_others(columns, known),
         raw,
@@ -427,7 +428,7 @@ def _utf8(column: pa.Array) -> tuple[pa.Array, Flags]:
     bad = ~valid_utf8(texts.data, texts.starts, texts.ends)
     if bad.any():
         column = pc.if_else(pa.array(bad), pa.scalar(None, pa.large_binary()), column)
-    return column.cast(LARGE), bad
+    return column.cast(LARGE_STRING), bad
 
 
 def _binary_strings(column: pa.Array) -> Strings:
@@ -468,7 +469,7 @@ def as_text(column: pa.Array) -> pa.Array:
         column = column.dictionary_decode()
     if _kind_of(column.type) in (LIST, STRUCT):
         return json_of(column)
-    return column if column.type == LARGE else column.cast(LARGE)
+    return column if column.type == LARGE_STRING else column.cast(LARGE_STRING)
 
 
 def _column_value(columns: dict[str, pa.Array], wanted: OutputField) -> pa.Array | None:
@@ -483,7 +484,7 @@ def _column_value(columns: dict[str, pa.Array], wanted: OutputField) -> pa.Array
         return value
     text = as_text(column)
     held = held_kinds(text)
-    own = pc.if_else(pa.array(held == BLANK), pa.scalar(None, LARGE), value)
+    own = pc.if_else(pa.array(held == BLANK), pa.scalar(None, LARGE_STRING), value)
     return pc.if_else(pa.array((held == OBJECT) | (held == ARRAY)), text, own)
 
 
@@ -536,7 +537,7 @@ def _nul_for_bad_bytes(content: bytes) -> str:
 
 def _texts_block(names: list[str], contents: list[str], line: int) -> Block:
     rows = len(names)
-    columns = {OUTPUT[0]: pa.array(contents, LARGE), FILE[0]: pa.array(names, LARGE)}
+    columns = {OUTPUT[0]: pa.array(contents, LARGE_STRING), FILE[0]: pa.array(names, LARGE_STRING)}
     lines = np.arange(line, line + rows)
     return Block(
         lines, [], lambda wanted: _column_field(columns, wanted, rows), lambda known: [], lambda row: contents[row]

@@ -19,7 +19,7 @@ _VERSION = re.compile(r"^\W*prompt_version\W*[:=]\s*[\"']?([^\s\"']+)", re.MULTI
 
 
 @dataclass(frozen=True)
-class Given:
+class RunMetadata:
     """The metadata a user gives beside the outputs."""
 
     meta: Mapping[str, str] = field(default_factory=dict)

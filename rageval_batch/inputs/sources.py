@@ -55,7 +55,7 @@ class Source:
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self.name, error) from error
 
-    def measured(self) -> Source:
+    def with_hash(self) -> Source:
         """The same source with its size and SHA-256; a frame is measured by its canonical JSON, a source only once."""
         if self.sha256:
             return self

@@ -198,7 +198,9 @@ class Records:
 
     keys: tuple[str, ...]  # text columns of the outputs that reach the batch, null where a row has none
     carried: tuple[Column, ...]  # columns that scoring makes for `settle`, which takes them off
-    settle: str  # table macro of sql/ over `rows` (all score rows of a job) and `listed`: the rows as they are stored
+    reconcile: (
+        str  # table macro of sql/ over `rows` (all score rows of a job) and `listed`: the rows as they are stored
+    )
     log: str  # table macro of sql/ over `rows` and `stored`: run_id, question_count, answered_count, meta
     listed: Callable[[Params], tuple[str, ...]]  # columns of the list (-q) of what should be there
     read_list: Callable[[pa.Table], pa.Table]  # the list as `settle` wants it

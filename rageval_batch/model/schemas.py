@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 
 # What users call a column, by the table it stands in; the first name is ours and wins where several are there.
 QUESTION_ID = ("question_id", "id", "task_id")
@@ -24,41 +24,63 @@ FIELDS = (RUN_ID, QUESTION_ID, REPEAT, OUTPUT, CHUNKS, SOURCE_PATH, CHUNK_TEXT) 
 
 BATCH = pa.schema(
     [
-        ("run_id", LARGE),
+        ("run_id", LARGE_STRING),
         ("question", pa.int32()),  # index into the eval set
         ("repeat", pa.int32()),
         ("input", pa.int32()),  # index of the file the row came from
         ("line", pa.int64()),
-        ("output", LARGE),
-        ("chunks", LARGE),  # JSON array of the chunks retrieved for this very row; null: those of the question
+        ("output", LARGE_STRING),
+        ("chunks", LARGE_STRING),  # JSON array of the chunks retrieved for this very row; null: those of the question
     ]
 )
 
 # What rows that name themselves what they are about have in a batch, before their own keys.
 RECORDS = pa.schema(
     [
-        ("run_id", LARGE),
+        ("run_id", LARGE_STRING),
         ("repeat", pa.int32()),
         ("input", pa.int32()),
         ("line", pa.int64()),
-        ("output", LARGE),
-        ("file", LARGE),
+        ("output", LARGE_STRING),
+        ("file", LARGE_STRING),
     ]
 )
 
 KEPT = pa.schema(
-    [("run_id", LARGE), ("question_id", LARGE), ("repeat", pa.int32()), ("output", LARGE), ("chunks", LARGE)]
+    [
+        ("run_id", LARGE_STRING),
+        ("question_id", LARGE_STRING),
+        ("repeat", pa.int32()),
+        ("output", LARGE_STRING),
+        ("chunks", LARGE_STRING),
+    ]
 )
 
-REJECTS = pa.schema([("file", LARGE), ("line", pa.int64()), ("reason", LARGE), ("detail", LARGE), ("raw", LARGE)])
+REJECTS = pa.schema(
+    [
+        ("file", LARGE_STRING),
+        ("line", pa.int64()),
+        ("reason", LARGE_STRING),
+        ("detail", LARGE_STRING),
+        ("raw", LARGE_STRING),
+    ]
+)
 
-TALLIES = pa.schema([("run_id", LARGE), ("kind", LARGE), ("got", LARGE), ("expected", LARGE), ("n", pa.int64())])
+TALLIES = pa.schema(
+    [
+        ("run_id", LARGE_STRING),
+        ("kind", LARGE_STRING),
+        ("got", LARGE_STRING),
+        ("expected", LARGE_STRING),
+        ("n", pa.int64()),
+    ]
+)
 
 KEYS = pa.schema(
     [
-        ("run_id", LARGE),
-        ("question_id", LARGE),
-        ("dataset", LARGE),
+        ("run_id", LARGE_STRING),
+        ("question_id", LARGE_STRING),
+        ("dataset", LARGE_STRING),
         ("repeat", pa.int32()),
         ("weight", pa.float64()),
         ("input", pa.int32()),
@@ -71,12 +93,22 @@ PROVENANCE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "a
 
 RUNS = pa.schema(
     [
-        ("run_id", LARGE), ("profile", LARGE), ("eval_set", LARGE), ("questions_sha256", LARGE),
-        ("source_sha256", LARGE), ("contexts_sha256", LARGE), ("params_sha256", LARGE), ("signature", LARGE),
-        ("version", LARGE), ("question_count", pa.int64()), ("answered_count", pa.int64()), ("repeats", pa.int64()),
-        *((name, LARGE) for name in PROVENANCE), ("meta", pa.map_(LARGE, LARGE)),
+        ("run_id", LARGE_STRING),
+        ("profile", LARGE_STRING),
+        ("eval_set", LARGE_STRING),
+        ("questions_sha256", LARGE_STRING),
+        ("source_sha256", LARGE_STRING),
+        ("contexts_sha256", LARGE_STRING),
+        ("params_sha256", LARGE_STRING),
+        ("signature", LARGE_STRING),
+        ("version", LARGE_STRING),
+        ("question_count", pa.int64()),
+        ("answered_count", pa.int64()),
+        ("repeats", pa.int64()),
+        *((name, LARGE_STRING) for name in PROVENANCE),
+        ("meta", pa.map_(LARGE_STRING, LARGE_STRING)),
     ]
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import Source
@@ -39,7 +39,7 @@ _PLAIN = re.compile(r"[^A-Za-z0-9._\-\u00c0-\u024f\u0400-\u04ff\u3041-\u30ff\u34
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 _MOST_BYTES = 120
 _BATCH = 4096
-_OWN = pa.schema([("path", LARGE), ("bytes", pa.int64()), ("sha256", LARGE), ("source", LARGE)])
+_OWN = pa.schema([("path", LARGE_STRING), ("bytes", pa.int64()), ("sha256", LARGE_STRING), ("source", LARGE_STRING)])
 
 
 def write_archive(commit: Commit, profile: Profile, outputs: list[Source], target: Path) -> str:

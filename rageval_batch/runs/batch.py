@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from rageval_batch.columnar.kernels.lines import same_spans
-from rageval_batch.columnar.strings import LARGE, Ints, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, from_arrow
 from rageval_batch.model.profile import Params, Profile, Scored
 from rageval_batch.model.schemas import KEYS, TALLIES, EvalSet
 
@@ -42,8 +42,8 @@ def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
         params,
         eval_set,
         profile.prepare(eval_set, params),
-        pa.array(eval_set.ids, LARGE),
-        pa.array(eval_set.datasets, LARGE),
+        pa.array(eval_set.ids, LARGE_STRING),
+        pa.array(eval_set.datasets, LARGE_STRING),
         pa.array(profile.weights(eval_set), pa.float64()),
     )
 
@@ -82,7 +82,7 @@ def _score_records(scorer: Scorer, batch: pa.RecordBatch) -> pa.RecordBatch:
     given = {
         **scored.columns,
         **{name: batch.column(name) for name in ("run_id", "repeat", "input", "line")},
-        "dataset": pa.nulls(batch.num_rows, LARGE),
+        "dataset": pa.nulls(batch.num_rows, LARGE_STRING),
         "weight": pa.repeat(pa.scalar(1.0), batch.num_rows),
     }
     return pa.RecordBatch.from_arrays([given[name] for name in scorer.schema.names], schema=scorer.schema)
@@ -135,7 +135,7 @@ def missing_rows(scorer: Scorer, run_id: str, questions: Ints) -> pa.Table:
     given = scorer.profile.missing_columns(scorer.prepared, questions)
     take = pa.array(questions)
     keys = [
-        pa.repeat(pa.scalar(run_id, LARGE), count), scorer.ids.take(take), scorer.datasets.take(take),
+        pa.repeat(pa.scalar(run_id, LARGE_STRING), count), scorer.ids.take(take), scorer.datasets.take(take),
         pa.repeat(pa.scalar(0, pa.int32()), count), scorer.weights.take(take),
         pa.nulls(count, pa.int32()), pa.nulls(count, pa.int64()),
     ]  # fmt: skip
@@ -147,7 +147,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_order(work: Callable[[Item], Result], items: Iterator[Item], threads: int) -> Iterator[Result]:
+def map_ordered(work: Callable[[Item], Result], items: Iterator[Item], threads: int) -> Iterator[Result]:
     """`work` over items on several threads, results in the order of the items, few of them waiting at a time."""
     with ThreadPoolExecutor(threads) as pool:
         waiting: list[Future[Result]] = []

@@ -17,7 +17,7 @@ from rageval_batch.sql_text import parquet_reader, quoted
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
 MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
-SETTLE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
+RECONCILE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
 
 
 def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, target: Path) -> None:
@@ -45,17 +45,17 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
-def write_settled(
-    parts: list[Path], schema: pa.Schema, listed: pa.Table, settle: str, log: str, order: Sequence[str], target: Path
+def write_reconciled(
+    parts: list[Path], schema: pa.Schema, listed: pa.Table, reconcile: str, log: str, order: Sequence[str], target: Path
 ) -> list[dict[str, Any]]:
     """Write what the macro `settle` makes of all score rows of the parts; the rows of the macro `log` about them."""
     from pyarrow import dataset
 
-    with duckdb.connect(config=_settings(target.parent, SETTLE_MEMORY)) as connection:
+    with duckdb.connect(config=_settings(target.parent, RECONCILE_MEMORY)) as connection:
         connection.register("rows", dataset.dataset([str(path) for path in parts], schema=schema, format="ipc"))
         connection.register("listed", listed)
-        connection.execute(sql_definition(settle))
-        _copy(connection, f"from {settle}() order by {', '.join(order)}", target)
+        connection.execute(sql_definition(reconcile))
+        _copy(connection, f"from {reconcile}() order by {', '.join(order)}", target)
         connection.execute(f"create view stored as from {parquet_reader([target])}")
         connection.execute(sql_definition(log))
         rows: list[dict[str, Any]] = connection.sql(f"from {log}()").to_arrow_table().to_pylist()

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import check, eval_sets, readers
 from rageval_batch.inputs.outputs import Ingest, RecordIngest, records_schema
-from rageval_batch.inputs.run_metadata import Given
+from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import (
     Source,
     frame_source,
@@ -45,7 +45,7 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Sou
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
     if not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
-    file = opened(reference).measured()
+    file = opened(reference).with_hash()
     if file.sha256 != reference["sha256"]:
         raise InputError(f"{name} has changed since it was scored. Put the old file back, or score the new one.")
     return replace(file, name=name)
@@ -124,7 +124,7 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: froze
         question_files(commit),
         context_files(commit),
         _document(commit),
-        Given(run_meta=_run_metadata(commit)),
+        RunMetadata(run_meta=_run_metadata(commit)),
         bool(commit.files("kept_outputs")),
         runs,
     )
@@ -165,7 +165,7 @@ def failing_claims(
         return {}
     eval_set, own = _eval_set(commit, profile, folder)
     prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
-    ids = pa.array(eval_set.ids, LARGE)
+    ids = pa.array(eval_set.ids, LARGE_STRING)
     found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
     for block in Ingest(output_files(commit, folder), eval_set, runs, profile.output_fields).blocks():
         batch = block.batch if own is None else own.joined_to(block.batch, ids)

@@ -19,12 +19,12 @@ from rageval_batch.columnar.strings import Flags
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import check, eval_sets
 from rageval_batch.inputs.outputs import Ingest, Ingested, RecordIngest, records_schema
-from rageval_batch.inputs.run_metadata import Given
+from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import Source, content_hash
 from rageval_batch.model.profile import Profile, canonical_json, params_sha256
 from rageval_batch.model.schemas import KEPT, PROVENANCE, REJECTS, RUNS, TALLIES, EvalSet
 from rageval_batch.runs import commit_files
-from rageval_batch.runs.batch import in_order, missing_rows, score_batch, scorer
+from rageval_batch.runs.batch import map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.version import __version__
 
@@ -41,17 +41,17 @@ class Job:
     questions: list[Source]
     contexts: list[Source] = field(default_factory=list)
     document: Source | None = None
-    given: Given = field(default_factory=Given)
+    given: RunMetadata = field(default_factory=RunMetadata)
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
 
-    def measured(self) -> Job:
+    def with_hash(self) -> Job:
         """The same job with all its files hashed."""
         return Job(
             self.profile, self.params,
-            [file.measured() for file in self.outputs], [file.measured() for file in self.questions],
-            [file.measured() for file in self.contexts],
-            self.document.measured() if self.document else None,
+            [file.with_hash() for file in self.outputs], [file.with_hash() for file in self.questions],
+            [file.with_hash() for file in self.contexts],
+            self.document.with_hash() if self.document else None,
             self.given, self.keep_inputs, self.runs,
         )  # fmt: skip
 
@@ -119,10 +119,10 @@ def _identify(job: Job) -> _Identity:
 
 def run(job: Job, store: Store, progress: Progress | None = None, threads: int | None = None) -> Outcome:
     """Score a sweep into the store; a finished one is found again, an interrupted one goes on."""
-    job = job.measured()
+    job = job.with_hash()
     identity = _identify(job)
     if (done := _finished(store, identity.job)) is not None:
-        return already(done)
+        return existing_outcome(done)
     with store.staging(identity.job[:24]) as staging:
         kind = _Sweep if job.profile.records is None else _RecordSweep
         sweep = kind(job, identity, staging, threads or os.cpu_count() or 1)
@@ -131,7 +131,7 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
     return outcome
 
 
-def already(commit: Commit) -> Outcome:
+def existing_outcome(commit: Commit) -> Outcome:
     """The outcome of asking for what a commit has."""
     return Outcome(commit, False, 0, Counts(**commit.manifest["counts"]), Timing())
 
@@ -172,7 +172,7 @@ class _Sweep:
         self.run_contexts = run_contexts
         self.ingest = self._ingest(eval_set)
         size = sum(file.size for file in self.job.outputs)
-        for part in in_order(self._part, self._numbered_blocks(), self.threads):
+        for part in map_ordered(self._part, self._numbered_blocks(), self.threads):
             self._note(part)
             if progress:
                 progress(self.rows_read, size)
@@ -431,9 +431,9 @@ class _RecordSweep(_Sweep):
         return batch
 
     def _answered(self, ready: Path) -> dict[str, Flags]:
-        logged = commit_files.write_settled(
+        logged = commit_files.write_reconciled(
             [self.staging.path / _part_name("scores", number) for number in range(self.parts)],
-            self.scorer.schema, self.listed, self.records.settle, self.records.log, self.records.order,
+            self.scorer.schema, self.listed, self.records.reconcile, self.records.log, self.records.order,
             ready / f"{self.job.profile.name}.parquet",
         )  # fmt: skip
         self.log = {row["run_id"]: row for row in logged}

@@ -14,7 +14,7 @@ import pytest
 import rageval_batch
 from oracles import compare as oracle
 from rageval_batch.analysis.catalog import catalog, open_store
-from rageval_batch.analysis.compared_runs import find_sides, pins
+from rageval_batch.analysis.compared_runs import find_compared_runs, pins
 from rageval_batch.analysis.comparison import MOVERS, SIGNIFICANT, Comparison, Rules, compare
 from rageval_batch.analysis.repeats import pass_rates, repeat_summary
 from rageval_batch.analysis.runs import find_run
@@ -25,9 +25,9 @@ from rageval_batch.runs.store import Store
 from support.stores import HOSTILE, publish, score_row, simple_run
 
 
-def compared(folder: Path, base: str, *cands: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
-    with open_store(folder, functions=False, named=pins([base, *cands])) as session:
-        return compare(session, find_sides(session, base, cands, **how), rules or Rules())
+def compared(folder: Path, base: str, *candidates: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
+    with open_store(folder, functions=False, named=pins([base, *candidates])) as session:
+        return compare(session, find_compared_runs(session, base, candidates, **how), rules or Rules())
 
 
 def made_up_run(chance: random.Random) -> list[dict[str, Any]]:
@@ -52,18 +52,18 @@ def test_comparisons_equal_the_oracle(tmp_path: Path, weighted: bool) -> None:
     metrics = [replace(m, null_counts_as=None) for m in catalog()[0].metrics]
     rows = [replace(catalog()[0], run_stat=stat, metrics=tuple(metrics))]
     with Session(Store(tmp_path), rows) as session:
-        sides = find_sides(session, "run-0", [f"run-{k}" for k in range(1, 12)])
-        found = compare(session, sides, Rules(min_delta=-10.0, max_regressions=4))
+        compared = find_compared_runs(session, "run-0", [f"run-{k}" for k in range(1, 12)])
+        found = compare(session, compared, Rules(min_delta=-10.0, max_regressions=4))
         std = {name: repeat_summary(session, find_run(session, name).key, 3) for name in ("run-0", "run-1")}
     for result in found:
         want = oracle.compare_questions(
-            runs["run-0"], runs[result.cand.name], min_delta=-10.0, max_regressions=4, weighted=weighted
+            runs["run-0"], runs[result.candidate.name], min_delta=-10.0, max_regressions=4, weighted=weighted
         )
         got = result.as_dict()
         for name, value in want.items():
             assert got[name] == (pytest.approx(value, abs=1e-12) if isinstance(value, float) else value), name
-        deltas = np.array(oracle.paired_deltas(runs["run-0"], runs[result.cand.name]))
-        weights = _weights(runs["run-0"], runs[result.cand.name]) if weighted else None
+        deltas = np.array(oracle.paired_deltas(runs["run-0"], runs[result.candidate.name]))
+        weights = _weights(runs["run-0"], runs[result.candidate.name]) if weighted else None
         assert result.interval.low == pytest.approx(statistics.bootstrap_interval(deltas, weights).low, abs=1e-9)
         assert result.p_value == pytest.approx(statistics.sign_flip_p(deltas, weights), abs=1e-12)
     assert [result.p_holm for result in found] == statistics.holm([result.p_value for result in found])
@@ -245,9 +245,9 @@ def test_all_other_runs_and_those_left_out(tmp_path: Path) -> None:
     publish(tmp_path, {"d": simple_run(x=1.0)}, params_sha256="9" * 64)
     publish(tmp_path, {"e": simple_run(x=1.0)}, questions_sha256="9" * 64, eval_set="other@9")
     with open_store(tmp_path, functions=False) as session:
-        sides = find_sides(session, "a", [], every=True, eval_set="q")
-        assert ([side.name for side in sides.cands], sides.left_out) == (["b", "c"], ("d",))
-        assert [result.passed for result in compare(session, sides, Rules())] == [True, True]
+        compared = find_compared_runs(session, "a", [], every=True, eval_set="q")
+        assert ([side.name for side in compared.candidates], compared.left_out) == (["b", "c"], ("d",))
+        assert [result.passed for result in compare(session, compared, Rules())] == [True, True]
 
 
 def test_unknown_names(tmp_path: Path) -> None:

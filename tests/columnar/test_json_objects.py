@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oracles.json_text import classify, json_text
 from rageval_batch.columnar import json_objects
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 from support import tapes
 from support.strategies import (
     COMMON_SHAPES,
@@ -82,8 +82,8 @@ def test_answers(texts: list[str | None], lenient: bool, shape: str) -> None:
     )
 )
 def test_answers_of_few_characters(texts: list[str]) -> None:
-    check(pa.array(texts, LARGE), False)
-    check(pa.array(texts, LARGE), True)
+    check(pa.array(texts, LARGE_STRING), False)
+    check(pa.array(texts, LARGE_STRING), True)
 
 
 CASES = [
@@ -123,7 +123,7 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "reason"), CASES)
 def test_reason(text: str, reason: str | None) -> None:
-    found = json_objects.read_objects(pa.array([text], LARGE), lenient=False)
+    found = json_objects.read_objects(pa.array([text], LARGE_STRING), lenient=False)
     assert json_objects.reason_names(found.reason).to_pylist() == [reason]
     assert found.usable.tolist() == [reason is None]
     assert not found.repaired.any()
@@ -131,13 +131,13 @@ def test_reason(text: str, reason: str | None) -> None:
 
 @pytest.mark.parametrize("lenient", [False, True])
 def test_all_cases_in_one_column(lenient: bool) -> None:
-    check(pa.array([None, *(text for text, _ in CASES)] * 3, LARGE), lenient)
+    check(pa.array([None, *(text for text, _ in CASES)] * 3, LARGE_STRING), lenient)
 
 
 @pytest.mark.parametrize("lenient", [False, True])
 def test_columns_of_nothing(lenient: bool) -> None:
-    assert len(json_objects.read_objects(pa.array([], LARGE), lenient).reason) == 0
-    nothing = json_objects.read_objects(pa.nulls(3, LARGE), lenient)
+    assert len(json_objects.read_objects(pa.array([], LARGE_STRING), lenient).reason) == 0
+    nothing = json_objects.read_objects(pa.nulls(3, LARGE_STRING), lenient)
     assert json_objects.reason_names(nothing.reason).to_pylist() == ["empty_output"] * 3
 
 
@@ -145,4 +145,4 @@ def test_columns_of_nothing(lenient: bool) -> None:
     "text", ["{" * 50_000, "`" * 50_000, "```" + "[" * 50_000 + "]" * 50_000 + "```", "}" * 50_000]
 )
 def test_hostile_answers(text: str) -> None:
-    check(pa.array([text, "{}", None], LARGE), lenient=True)
+    check(pa.array([text, "{}", None], LARGE_STRING), lenient=True)

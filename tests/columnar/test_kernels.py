@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from oracles import json_text as slow_json
 from oracles import text as slow
 from rageval_batch.columnar import kernels
-from rageval_batch.columnar.compiled import first_byte, ones, zero_bytes
+from rageval_batch.columnar.compiled import first_byte, popcount, zero_bytes
 from rageval_batch.columnar.kernels.keywords import NO_CAP
 from rageval_batch.columnar.kernels.lines import mark_first, same_spans, split_lines, valid_utf8
-from rageval_batch.columnar.strings import LARGE, Strings, from_arrow, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Strings, from_arrow, from_list
 from support.strategies import (
     HAN,
     HAN_EDGES,
@@ -73,7 +73,7 @@ def test_nulls_are_empty_strings_in_every_shape(shape: str) -> None:
 
 
 def test_columns_without_chunks_are_empty() -> None:
-    assert len(from_arrow(pa.chunked_array([], LARGE))) == 0
+    assert len(from_arrow(pa.chunked_array([], LARGE_STRING))) == 0
     assert listed(from_list(["a", "", "𠀀"])) == ["a", "", "𠀀"]
 
 
@@ -81,7 +81,7 @@ def test_columns_without_chunks_are_empty() -> None:
 @example(0)
 @example(2**64 - 1)
 def test_ones_are_the_bits_of_a_word(word: int) -> None:
-    assert ones(np.uint64(word)) == word.bit_count()
+    assert popcount(np.uint64(word)) == word.bit_count()
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 127, 128, 129, 255]), min_size=8, max_size=8))
@@ -114,7 +114,7 @@ def test_strip_and_cut(given_: tuple[list[str], pa.Array]) -> None:
 def test_every_code_point_is_white_space_or_not() -> None:
     values = [f"a{chr(point)}b" for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
     squashed = kernels.squash(from_list(values)).to_arrow()
-    kept = np.asarray(pa.compute.equal(squashed, pa.array(values, LARGE)))
+    kept = np.asarray(pa.compute.equal(squashed, pa.array(values, LARGE_STRING)))
     assert {value[1] for value, same in zip(values, kept.tolist(), strict=True) if not same} == slow.WHITE_SPACE
 
 

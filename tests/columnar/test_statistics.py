@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 
 from oracles import compare as oracle
 from rageval_batch.columnar import statistics
-from rageval_batch.columnar.kernels.resample import Floats, dealt, word
+from rageval_batch.columnar.kernels.resample import Floats, assign_blocks, word
 
 FINITE = st.floats(-100, 100, allow_subnormal=False)
 DELTAS = st.lists(st.one_of(FINITE, st.sampled_from([0.0, 0.5, -0.5, 1.0])), max_size=8)
@@ -148,7 +148,7 @@ def test_the_test_of_blocks_keeps_its_level() -> None:
 
 
 def test_blocks_are_dealt_evenly() -> None:
-    counts = np.bincount(dealt(160_000, 16, np.uint64(9)), minlength=16)
+    counts = np.bincount(assign_blocks(160_000, 16, np.uint64(9)), minlength=16)
     assert len(counts) == 16 and abs(counts - 10_000).max() < 500
 
 

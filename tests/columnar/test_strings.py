@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rageval_batch.columnar.strings import LARGE, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Strings, from_arrow
 
 
 def test_bytes_behind_a_null_are_no_text() -> None:
@@ -16,4 +16,4 @@ def test_bytes_behind_a_null_are_no_text() -> None:
     got = from_arrow(column)
     assert [got.at(k) for k in range(3)] == ["one", "", "three"]
     assert [from_arrow(column.slice(1)).at(k) for k in range(2)] == ["", "three"]
-    assert len(from_arrow(pa.array([], LARGE))) == 0
+    assert len(from_arrow(pa.array([], LARGE_STRING))) == 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oracles import text as slow
 from rageval_batch.columnar import text
-from rageval_batch.columnar.strings import LARGE, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, from_list
 from support.strategies import MIXED, related, shaped, small_texts, texts
 
 FLAT = ("plain", "small", "sliced")
@@ -47,7 +47,7 @@ def test_functions_of_two_columns(pair: tuple[list[str | None], list[str | None]
 
 
 def test_functions_of_empty_columns() -> None:
-    none = pa.array([], LARGE)
+    none = pa.array([], LARGE_STRING)
     assert [len(text.squash(none)), len(text.keyword_lists(none)), len(text.keyword_hits(none, none))] == [0, 0, 0]
     assert [len(text.bigram_jaccard(none, none)), len(text.soft_match(none, none))] == [0, 0]
 

@@ -160,7 +160,7 @@ def test_frames_give_the_same_answers(kind: str, size: tuple[int, int], monkeypa
 def test_frames_of_one_content_have_one_hash() -> None:
     hashes = {sources.content_hash([sources.frame_source(make(), kind)]).sha256 for kind, make in FRAMES.items()}
     assert len(hashes) == 1
-    assert {sources.frame_source(make(), kind).measured().sha256 for kind, make in FRAMES.items()} == hashes
+    assert {sources.frame_source(make(), kind).with_hash().sha256 for kind, make in FRAMES.items()} == hashes
 
 
 def test_no_frame_is_refused() -> None:
@@ -237,7 +237,7 @@ def test_hashes_are_of_the_decompressed_content(tmp_path: Path) -> None:
     assert sources.content_hash(sources.sources([packed])).sha256 == digests[plain]
     joined = "\n".join(sorted([digests[plain], digests[other]])).encode()
     assert sources.content_hash(sources.sources([other, packed])).sha256 == hashlib.sha256(joined).hexdigest()
-    assert sources.source(packed).measured().sha256 == digests[packed]
+    assert sources.source(packed).with_hash().sha256 == digests[packed]
     sha1 = hashlib.sha1(plain.read_bytes()).hexdigest()
     assert eval_sets.identity(sources.sources([packed])) == eval_sets.Identity("q", f"q@{sha1[:12]}", digests[plain])
 

@@ -11,7 +11,7 @@ from oracles import claim_evidence as oracle
 from oracles import text as slow
 from rageval_batch.columnar import text
 from rageval_batch.columnar.kernels.values import first_in_row, whole_numbers
-from rageval_batch.columnar.strings import LARGE, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, from_list
 from rageval_batch.profiles.claim_evidence.entities import EntityIndex, folded
 from rageval_batch.profiles.claim_evidence.support import lexical_support
 
@@ -63,7 +63,7 @@ KANA = st.text(
 @given(KANA, KANA)
 @settings(max_examples=300, deadline=None)
 def test_kana_keywords_are_those_of_the_oracle(a: str, b: str) -> None:
-    got = text.keyword_lists(pa.array([a, b, ""], LARGE), kana=True).to_pylist()
+    got = text.keyword_lists(pa.array([a, b, ""], LARGE_STRING), kana=True).to_pylist()
     assert got == [slow.keywords(a, kana=True), slow.keywords(b, kana=True), []]
     index = text.KeywordIndex(from_list([a]), "bigram", 2**31, kana=True)
     hits = index.hits(np.zeros(1, np.int32), from_list([b]))
@@ -72,7 +72,7 @@ def test_kana_keywords_are_those_of_the_oracle(a: str, b: str) -> None:
 
 def test_every_kana_is_in_one_class() -> None:
     texts = [chr(point) * 2 for point in range(0x10000) if not 0xD800 <= point < 0xE000]
-    pairs = text.keyword_lists(pa.array(texts, LARGE), kana=True).to_pylist()
+    pairs = text.keyword_lists(pa.array(texts, LARGE_STRING), kana=True).to_pylist()
     assert pairs == [slow.keywords(s, kana=True) for s in texts]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from oracles import eval_json_v2 as oracle
 from rageval_batch.bench import synthetic
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
 from rageval_batch.profiles.eval_json_v2.score import FIELDS, LISTS, PROFILE
@@ -52,13 +52,15 @@ def batch_of(rows: list[tuple[int, str | None, Any]]) -> pa.RecordBatch:
     """A batch of (question, output, chunks of the row's own or None)."""
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([f"run{k % 3}" for k in range(len(rows))], LARGE),
+            pa.array([f"run{k % 3}" for k in range(len(rows))], LARGE_STRING),
             pa.array([row[0] for row in rows], pa.int32()),
             pa.array([0] * len(rows), pa.int32()),
             pa.array([0] * len(rows), pa.int32()),
             pa.array(range(len(rows)), pa.int64()),
-            pa.array([row[1] for row in rows], LARGE),
-            pa.array([None if row[2] is None else json.dumps(row[2], ensure_ascii=False) for row in rows], LARGE),
+            pa.array([row[1] for row in rows], LARGE_STRING),
+            pa.array(
+                [None if row[2] is None else json.dumps(row[2], ensure_ascii=False) for row in rows], LARGE_STRING
+            ),
         ],
         schema=BATCH,
     )

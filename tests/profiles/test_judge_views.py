@@ -422,7 +422,7 @@ def closely(line: Row) -> Row:
     return {name: close(value) for name, value in line.items()}
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
+def map_ordered(rows: Iterable[Row]) -> list[Row]:
     """Rows by their texts and whole numbers."""
     return sorted(rows, key=lambda row: [str(value) for value in row.values() if not isinstance(value, float)])
 
@@ -435,7 +435,7 @@ def assert_views_are_the_oracles(
     dimensions = (rubric or oracle.DEFAULT_RUBRIC)["dimensions"]
 
     def asked_for(columns: str, view: str) -> list[Row]:
-        return in_order(session.rows(f"select {columns} from {view} where run_id = $1", [run]))
+        return map_ordered(session.rows(f"select {columns} from {view} where run_id = $1", [run]))
 
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in dimensions)
     means = (
@@ -443,12 +443,12 @@ def assert_views_are_the_oracles(
     )
     for view, method in (("judge_summary", "cross_judge"), ("judge_self_summary", "self_judge")):
         lines = [{k: v for k, v in line.items() if k != "method"} for line in want["means"] if line["method"] == method]
-        assert asked_for(means, view) == [closely(line) for line in in_order(lines)]
+        assert asked_for(means, view) == [closely(line) for line in map_ordered(lines)]
     rates = [row for row in asked_for("judge_model, flag, n, rows, rate", "judge_invalid") if row["judge_model"]]
-    assert rates == [closely(line) for line in in_order(want["invalid_rates"])]
+    assert rates == [closely(line) for line in map_ordered(want["invalid_rates"])]
     agreed = asked_for("judge_a, judge_b, n, kappa, alpha", "judge_agreement")
     pairs = [{k: v for k, v in row.items() if k != "alpha"} for row in agreed if row["judge_a"] is not None]
-    assert pairs == [closely(pair) for pair in in_order(want["kappa"])]
+    assert pairs == [closely(pair) for pair in map_ordered(want["kappa"])]
     whole = [(row["n"], row["alpha"]) for row in agreed if row["judge_a"] is None]
     assert whole == ([(want["alpha_units"], close(want["alpha"]))] if oracle.counted(rows, "cross_judge") else [])
     preferences = asked_for("model, n_self, n_others, by_itself, by_others, self_preference", "judge_self_preference")

@@ -94,7 +94,7 @@ def write_rows(folder: Path, stem: str, ending: str, rows: Rows) -> Path:
 
 
 @dataclass(frozen=True)
-class Given:
+class RunMetadata:
     """Inputs of a profile as rows."""
 
     profile: str
@@ -104,7 +104,7 @@ class Given:
     params: dict[str, Any] = field(default_factory=dict)
 
 
-def eval_json_v2() -> Given:
+def eval_json_v2() -> RunMetadata:
     """Answers with chunks of their own, of their run and of their question, repeats, metadata and nothing at all."""
     folder = SAMPLES / "eval_json_v2"
     contexts = read_lines(folder / "contexts.jsonl")
@@ -118,36 +118,36 @@ def eval_json_v2() -> Given:
     rows[-1]["output"] = None
     of_run = [{**contexts[k], "run_id": "adapter-weak"} for k in (2, 3)]
     general = [row for row in contexts if row["question_id"] not in (rows[0]["question_id"], rows[3]["question_id"])]
-    return Given("eval_json_v2", rows, [folder / "questions.json"], [*general, *of_run])
+    return RunMetadata("eval_json_v2", rows, [folder / "questions.json"], [*general, *of_run])
 
 
-def include_rate() -> Given:
+def include_rate() -> RunMetadata:
     folder = SAMPLES / "include_rate"
     rows = [row for path in sorted((folder / "outputs").iterdir()) for row in read_lines(path)]
-    return Given("include_rate", rows, [folder / "questions.jsonl"])
+    return RunMetadata("include_rate", rows, [folder / "questions.jsonl"])
 
 
-def claim_evidence() -> Given:
+def claim_evidence() -> RunMetadata:
     folder = SAMPLES / "claim_evidence"
     rows = [row for path in sorted((folder / "outputs").iterdir()) for row in read_lines(path)]
-    return Given("claim_evidence", rows, [folder / "gold.jsonl"])
+    return RunMetadata("claim_evidence", rows, [folder / "gold.jsonl"])
 
 
-def claim_evidence_columns() -> Given:
+def claim_evidence_columns() -> RunMetadata:
     """The same with the fields of an answer as columns."""
     whole = claim_evidence()
     rows = [{"run_id": row["run_id"], "task_id": row["task_id"], **row["output"]} for row in whole.outputs]
-    return Given("claim_evidence", rows, whole.questions)
+    return RunMetadata("claim_evidence", rows, whole.questions)
 
 
-def legal_rag() -> Given:
+def legal_rag() -> RunMetadata:
     folder = SAMPLES / "legal_rag"
     rows = [row for path in sorted((folder / "outputs").iterdir()) for row in read_lines(path)]
     rows = [{**row, "chunks": ["一段原文", {"source_path": "a", "text": "b"}]} for row in rows]
-    return Given("legal_rag", rows, sorted(folder.glob("*.json")))
+    return RunMetadata("legal_rag", rows, sorted(folder.glob("*.json")))
 
 
-def judge_protocol() -> Given:
+def judge_protocol() -> RunMetadata:
     """Judgements, some with the columns that the judge was asked about; two of one judge and sample."""
     folder = SAMPLES / "judge_protocol"
     rows = read_lines(folder / "judgements.jsonl")
@@ -157,16 +157,16 @@ def judge_protocol() -> Given:
             row |= {name: meta.get(name) for name in ("judge_model", "target_model", "question_id", "prompt_variant")}
         row["index_version"] = "7"
     rows += [{**rows[0], "repeat": 1}, rows[2], {**rows[4], "judge_model": "another"}]
-    return Given("judge_protocol", rows, [folder / "samples.jsonl"], read_lines(folder / "targets.jsonl"))
+    return RunMetadata("judge_protocol", rows, [folder / "samples.jsonl"], read_lines(folder / "targets.jsonl"))
 
 
-GIVEN: dict[str, Callable[[], Given]] = {
+GIVEN: dict[str, Callable[[], RunMetadata]] = {
     made.__name__: made
     for made in (eval_json_v2, include_rate, claim_evidence, claim_evidence_columns, legal_rag, judge_protocol)
 }
 
 
-def job(given_: Given, folder: Path, ending: str, keep: bool) -> Job:
+def job(given_: RunMetadata, folder: Path, ending: str, keep: bool) -> Job:
     profile = get_profile(given_.profile)
     contexts = [source(write_rows(folder, "contexts", ending, given_.contexts))] if given_.contexts else []
     return Job(

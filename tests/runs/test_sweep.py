@@ -22,7 +22,7 @@ from oracles import eval_json_v2 as oracle
 from rageval_batch.bench import synthetic
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs import readers
-from rageval_batch.inputs.run_metadata import Given
+from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
 from rageval_batch.profiles.eval_json_v2.score import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
@@ -183,7 +183,7 @@ def test_the_record_of_a_run(folder: Path) -> None:
         folder / "outputs_more.jsonl",
         [{**row, "model_id": "m7", "seed": 3, "latency": k} for k, row in enumerate(rows)],
     )
-    given = Given(
+    given = RunMetadata(
         {"index_version": "i1"}, {"adapter-00003": {"model_id": "own", "team": "門"}}, {"prompt_version": "p2"}
     )
     outcome = sweep.run(replace(job(folder, soft_threshold=0.5), given=given), Store(folder / "store"))
@@ -251,7 +251,7 @@ def test_a_change_of_anything_makes_a_commit(folder: Path) -> None:
     plain = job(folder)
     changed = [
         job(folder, soft_threshold=0.5),
-        replace(plain, given=Given({"model_id": "m"})),
+        replace(plain, given=RunMetadata({"model_id": "m"})),
         replace(plain, contexts=[]),
         replace(plain, outputs=plain.outputs[:1]),
         replace(plain, runs=frozenset({"adapter-00001"})),

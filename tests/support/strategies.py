@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from oracles.text import WHITE_SPACE
-from rageval_batch.columnar.strings import LARGE
+from rageval_batch.columnar.strings import LARGE_STRING
 
 HAN = "門禁管理訪客\u3400\u4dbf\u4e00\u9fff"
 HAN_EDGES = "\u33ff\u4dc0\u4dff\ua000"
@@ -74,15 +74,15 @@ def shaped(values: Sequence[str | None], shape: str) -> pa.Array | pa.ChunkedArr
     if shape == "small":
         return pa.array(values, pa.string())
     if shape == "sliced":
-        return pa.array(["x門", None, *values, "y", None], LARGE).slice(2, len(values))
+        return pa.array(["x門", None, *values, "y", None], LARGE_STRING).slice(2, len(values))
     if shape == "chunked":
         half = len(values) // 2
-        return pa.chunked_array([pa.array(values[:half], LARGE), pa.array(values[half:], LARGE)])
+        return pa.chunked_array([pa.array(values[:half], LARGE_STRING), pa.array(values[half:], LARGE_STRING)])
     if shape == "dictionary":
-        return pa.array(values, LARGE).dictionary_encode()
+        return pa.array(values, LARGE_STRING).dictionary_encode()
     if shape == "bytes_behind_nulls":
         return _with_bytes_behind_nulls(values)
-    return pa.array(values, LARGE)
+    return pa.array(values, LARGE_STRING)
 
 
 def _with_bytes_behind_nulls(values: Sequence[str | None]) -> pa.Array:
@@ -91,7 +91,7 @@ def _with_bytes_behind_nulls(values: Sequence[str | None]) -> pa.Array:
     offsets = np.cumsum([0, *map(len, content)], dtype=np.int64)
     valid = np.packbits(np.array([value is not None for value in values], np.bool_), bitorder="little")
     buffers = [pa.py_buffer(valid), pa.py_buffer(offsets), pa.py_buffer(b"".join(content))]
-    return pa.Array.from_buffers(LARGE, len(values), buffers)
+    return pa.Array.from_buffers(LARGE_STRING, len(values), buffers)
 
 
 @st.composite

@@ -97,7 +97,7 @@ def all_extreme_flips(values: Floats, limit: float) -> int:
 
 
 @compiled
-def dealt(count: int, blocks: int, seed: Any) -> Offsets:
+def assign_blocks(count: int, blocks: int, seed: Any) -> Offsets:
     """A block for each of `count` rows, at random."""
     out = np.empty(count, np.int64)
     for k in range(count):

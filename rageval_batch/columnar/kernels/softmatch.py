@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.columnar.compiled import compiled, kernel, ones
+from rageval_batch.columnar.compiled import compiled, kernel, popcount
 from rageval_batch.columnar.kernels.json import unescape
 from rageval_batch.columnar.kernels.spaces import _space
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
@@ -178,9 +178,9 @@ def grams_of(column: Points32) -> Grams:
 
 
 @compiled
-def _shared(one: Words, i: int, ones: int, two: Words, twos: int) -> int:
+def _shared(one: Words, i: int, popcount: int, two: Words, twos: int) -> int:
     j = count = 0
-    while i < ones and j < twos:
+    while i < popcount and j < twos:
         if one[i] == two[j]:
             count += 1
             i += 1
@@ -272,8 +272,8 @@ def _match_pairs(
                 if (g1 - g0 - 1) / (last - first) < threshold:
                     continue
                 # At least `alone` bigrams stand on one side only, and no more are shared than either side has left.
-                e_alone = ones(e_low) + ones(e_high)
-                g_alone = ones(g_low) + ones(g_high)
+                e_alone = popcount(e_low) + popcount(e_high)
+                g_alone = popcount(g_low) + popcount(g_high)
                 most = max(0, min(last - first - e_alone, g1 - g0 - 1 - g_alone))
                 if most / max(1, most + e_alone + g_alone) < threshold:
                     continue

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.json_values import filled, ids, labels, members, objects, text_nodes, words
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Strings
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings
 from rageval_batch.columnar.text import keyword_lists
 from rageval_batch.profiles.claim_evidence.support import Support, lexical_support
 
@@ -105,7 +105,7 @@ def claim_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
         mine = np.flatnonzero(claims.items.claim == k)
         evidence = tape.texts(claims.items.text[mine]).to_arrow()
         found = {word for words_ in keyword_lists(evidence, kana=True).to_pylist() for word in words_}
-        wanted = keyword_lists(pa.array([said], LARGE), kana=True)[0].as_py()
+        wanted = keyword_lists(pa.array([said], LARGE_STRING), kana=True)[0].as_py()
         lines.append(
             {
                 "claim_id": names[k],

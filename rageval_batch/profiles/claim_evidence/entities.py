@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.kernels.entities import ASK, ITSELF, find_words, fold
-from rageval_batch.columnar.strings import LARGE, Bytes, Flags, Ints, Offsets, Strings, from_arrow, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow, from_list
 from rageval_batch.columnar.text import nfkc_casefold
 
 # Blocks of scripts that are written without spaces, and of Hangul, whose particles follow a word directly.
@@ -102,7 +102,7 @@ def folded(column: Strings) -> Strings:
     if not left.any():
         return done
     rest = column.to_arrow().filter(pa.array(left)).to_pylist()
-    return from_arrow(pc.replace_with_mask(done.to_arrow(), left, pa.array(map(nfkc_casefold, rest), LARGE)))
+    return from_arrow(pc.replace_with_mask(done.to_arrow(), left, pa.array(map(nfkc_casefold, rest), LARGE_STRING)))
 
 
 class EntityIndex:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.json_values import Coded
 from rageval_batch.columnar.kernels.ranking import rank_scores
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class GradedIds:
     def __init__(self, graded: Sequence[Mapping[str, float]], depth: int) -> None:
         """`depth`: the ranks that count for the gain."""
         self._depth = depth
-        self._names = pa.array(sorted({name for grades in graded for name in grades}), LARGE)
+        self._names = pa.array(sorted({name for grades in graded for name in grades}), LARGE_STRING)
         place = {name: k for k, name in enumerate(self._names.to_pylist())}
         flat = [(place[name], grade) for grades in graded for name, grade in _finite(grades).items()]
         self._gold = np.array([name for name, _ in flat], np.int32)
@@ -68,7 +68,7 @@ class GoldPairs:
     def __init__(self, pairs: Sequence[frozenset[tuple[str, str]]]) -> None:
         """Each pair sorted, an id with itself allowed."""
         self._pairs = pairs
-        self._names = pa.array(sorted({name for found in pairs for pair in found for name in pair}), LARGE)
+        self._names = pa.array(sorted({name for found in pairs for pair in found for name in pair}), LARGE_STRING)
         place = {name: k for k, name in enumerate(self._names.to_pylist())}
         keys = [self._key(place[a], place[b]) for found in pairs for a, b in found]
         self._keys, number = np.unique(np.array(keys, np.int64), return_inverse=True)

@@ -27,7 +27,7 @@ from rageval_batch.columnar.json_values import (
 )
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.model.profile import (
     Column,
     Explanation,
@@ -99,10 +99,10 @@ def _count(name: str) -> Column:
 
 
 COLUMNS = (
-    Column("category", LARGE, "what kind of task it is"),
+    Column("category", LARGE_STRING, "what kind of task it is"),
     Column("score", pa.float64(), "share of the row's gates that hold, of those that apply; 0 to 1"),
-    Column("fail_reason", LARGE, "why the answer cannot be used"),
-    Column("fail_detail", LARGE, "the fields of which the answer has none"),
+    Column("fail_reason", LARGE_STRING, "why the answer cannot be used"),
+    Column("fail_detail", LARGE_STRING, "the fields of which the answer has none"),
     _rate("provenance_rate"),
     _count("facts_without_evidence"),
     _count("claim_count"),
@@ -113,7 +113,7 @@ COLUMNS = (
     Column("citations_ok", pa.bool_(), "at least min_citations citations"),
     _rate("entity_recall"),
     _rate("pipeline_completion"),
-    Column("failed_stage", LARGE, "the first stage that is not done, with its error"),
+    Column("failed_stage", LARGE_STRING, "the first stage that is not done, with its error"),
     _count("artifacts_missing"),
     Column("ndcg_10", pa.float64(), "normalised discounted cumulative gain of the ranking"),
     Column("map", pa.float64(), "average precision of the ranking"),
@@ -185,7 +185,9 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     categories = [task.get("category") for task in given]
     return Prepared(
         params,
-        pa.array([(name if isinstance(name, str | None) else json.dumps(name)) or None for name in categories], LARGE),
+        pa.array(
+            [(name if isinstance(name, str | None) else json.dumps(name)) or None for name in categories], LARGE_STRING
+        ),
         EntityIndex([task.get("expected_entities", []) for task in given]),
         np.array([task.get("min_citations", math.nan) for task in given], np.float64),
         GradedIds(graded, params["ndcg_k"]),
@@ -243,7 +245,9 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     columns["category"] = prepared.category.take(pa.array(question))
     columns["fail_reason"] = json_objects.reason_names(found.reason)
     columns["fail_detail"] = pc.if_else(
-        pa.array(found.reason == MISSING_FIELD), pa.scalar(", ".join(FIELDS), LARGE), pa.scalar(None, LARGE)
+        pa.array(found.reason == MISSING_FIELD),
+        pa.scalar(", ".join(FIELDS), LARGE_STRING),
+        pa.scalar(None, LARGE_STRING),
     )
     columns["failed_stage"] = stages.failed()
     columns["answered"] = pa.array(found.ok)
@@ -342,8 +346,8 @@ def _artifacts(found: Answers, required: int | tuple[str, ...]) -> Cells:
     if isinstance(required, int):
         least = required
     else:
-        wanted = pa.array(filter(tasks.id_of, set(required)), LARGE)
-        names, least = pc.if_else(pc.is_in(names, wanted), names, pa.scalar(None, LARGE)), len(wanted)
+        wanted = pa.array(filter(tasks.id_of, set(required)), LARGE_STRING)
+        names, least = pc.if_else(pc.is_in(names, wanted), names, pa.scalar(None, LARGE_STRING)), len(wanted)
     there = _sum(row[new_in_row(row, coded(names))], rows)
     missing = np.maximum(least - there, 0)
     return {"artifacts_missing": (missing, found.field["artifacts"] >= 0)}
@@ -382,7 +386,7 @@ def said_pairs(found: Answers) -> tuple[Ints, pa.Array, pa.Array]:
     distinct = pairs.select("row", low=pl.min_horizontal("a", "b"), high=pl.max_horizontal("a", "b")).unique(
         maintain_order=True
     )
-    low, high = (distinct[name].to_arrow().cast(LARGE) for name in ("low", "high"))
+    low, high = (distinct[name].to_arrow().cast(LARGE_STRING) for name in ("low", "high"))
     return distinct["row"].to_numpy(), low, high
 
 
@@ -418,16 +422,16 @@ def _tallies(claims: Claims, stages: Stages) -> pa.Table:
     which, why = claims.failing()
     open_ = np.flatnonzero(~stages.states.done)
     parts = (
-        ("failing_claim", claims.row[which], pa.array(WHY, LARGE).take(pa.array(why))),
+        ("failing_claim", claims.row[which], pa.array(WHY, LARGE_STRING).take(pa.array(why))),
         ("open_stage", stages.states.row[open_], stages.states.name.take(pa.array(open_))),
     )
     return pa.concat_tables(
         pa.table(
             {
                 "row": pa.array(row.astype(np.int32)),
-                "kind": pa.repeat(pa.scalar(kind, LARGE), len(row)),
+                "kind": pa.repeat(pa.scalar(kind, LARGE_STRING), len(row)),
                 "got": pc.utf8_slice_codeunits(got, 0, SHOWN_CHARACTERS),
-                "expected": pa.nulls(len(row), LARGE),
+                "expected": pa.nulls(len(row), LARGE_STRING),
                 "n": pa.array(np.ones(len(row), np.int64)),
             }
         )
@@ -442,7 +446,7 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         "question": pa.array(question, pa.int32())
     }
     columns = score(prepared, pa.RecordBatch.from_pydict(nothing, schema=BATCH)).columns
-    reason = pa.repeat(pa.scalar(json_objects.REASONS[MISSING_OUTPUT], LARGE), count)
+    reason = pa.repeat(pa.scalar(json_objects.REASONS[MISSING_OUTPUT], LARGE_STRING), count)
     return {**columns, "fail_reason": reason}
 
 
@@ -456,7 +460,7 @@ def failing(prepared: Prepared, batch: pa.RecordBatch) -> list[dict[str, Any]]:
             "row": claims.row[which],
             "claim_id": ids(found.tape, claims.id[which]),
             "text": found.tape.texts(claims.text[which]).to_arrow(),
-            "reason": pa.array(WHY, LARGE).take(pa.array(why)),
+            "reason": pa.array(WHY, LARGE_STRING).take(pa.array(why)),
         }
     ).to_pylist()
     return lines

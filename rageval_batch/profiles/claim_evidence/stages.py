@@ -24,7 +24,7 @@ from rageval_batch.columnar.json_values import (
     words,
 )
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, from_arrow
 
 DONE = ("done", "ok", "success", "completed", "passed", "true")
 
@@ -61,7 +61,7 @@ class Stages:
         rows, first = np.unique(states.row[open_], return_index=True)
         chosen = pa.array(open_[first])
         name, error = states.name.take(chosen), states.error.take(chosen)
-        both = pc.binary_join_element_wise(name, error, pa.scalar(": ", LARGE))
+        both = pc.binary_join_element_wise(name, error, pa.scalar(": ", LARGE_STRING))
         place = np.full(len(self.expected), -1, np.int64)
         place[rows] = np.arange(len(rows))
         return pc.coalesce(both, name).take(pa.array(place, mask=place < 0))
@@ -118,7 +118,9 @@ def _called(name: pa.Array, place: npt.NDArray[np.integer]) -> pa.Array:
     """A stage without a name is called by its place."""
     if name.null_count == 0:
         return name
-    places = pc.binary_join_element_wise(pa.scalar("#", LARGE), pa.array(place).cast(LARGE), pa.scalar("", LARGE))
+    places = pc.binary_join_element_wise(
+        pa.scalar("#", LARGE_STRING), pa.array(place).cast(LARGE_STRING), pa.scalar("", LARGE_STRING)
+    )
     return pc.coalesce(name, places)
 
 
@@ -142,7 +144,7 @@ def _named(tape: Tape, expected: Ints, completed: Ints) -> States:
     key = row.astype(np.int64) * width + wanted_code
     done = np.isin(key, (there_row.astype(np.int64) * width + there_code)[there_code >= 0])
     names = texts.slice(0, len(wanted)).filter(pa.array(kept))
-    return States(row[kept], done[kept], names, pa.nulls(len(names), LARGE))
+    return States(row[kept], done[kept], names, pa.nulls(len(names), LARGE_STRING))
 
 
 def _mapped(tape: Tape, nodes: Ints) -> States:
@@ -158,9 +160,9 @@ def _mapped(tape: Tape, nodes: Ints) -> States:
         last[group] = np.arange(len(key))  # the last one written stays
         value, row, names = value[last[group[first]]], row[first], names.filter(pa.array(first))
     begin = np.searchsorted(row, row)  # rows stand together
-    shown = pc.if_else(pa.array(filled(from_arrow(names))), names, pa.scalar(None, LARGE))
+    shown = pc.if_else(pa.array(filled(from_arrow(names))), names, pa.scalar(None, LARGE_STRING))
     return States(
-        row, _is_done(tape, value), _called(shown, np.arange(len(row)) - begin + 1), pa.nulls(len(row), LARGE)
+        row, _is_done(tape, value), _called(shown, np.arange(len(row)) - begin + 1), pa.nulls(len(row), LARGE_STRING)
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _joined(texts: Strings, chosen: Flags, sizes: npt.NDArray[np.int64]) -> Stri
     """The chosen texts as one string for each claim; no keyword reaches over a line's end."""
     bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     lists = pa.LargeListArray.from_arrays(pa.array(bounds), texts.to_arrow().filter(pa.array(chosen)))
-    return from_arrow(pc.binary_join(lists, pa.scalar("\n", LARGE)))
+    return from_arrow(pc.binary_join(lists, pa.scalar("\n", LARGE_STRING)))
 
 
 def _contains(claims: Strings, texts: Strings, owner: Ints, bare: Flags) -> Flags:

@@ -18,7 +18,7 @@ from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import Assignment, Codes, Grams, Pairs, Points32
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Strings, from_arrow, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow, from_list
 from rageval_batch.model.field_names import schema_of_first
 from rageval_batch.model.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
 from rageval_batch.model.schemas import EXPECTED, QUESTION, EvalSet, first_of
@@ -79,8 +79,8 @@ COLUMNS = (
     Column("score", pa.float64(), "0 to 100"),
     Column("schema_ok", pa.bool_(), "one JSON object with all seven fields of their types"),
     Column("repaired", pa.bool_(), "scored from inside a fence or amid other text (json_mode=lenient)"),
-    Column("fail_reason", LARGE, "the first thing that is wrong with the answer"),
-    Column("fail_detail", LARGE, "the fields that are absent or of another type"),
+    Column("fail_reason", LARGE_STRING, "the first thing that is wrong with the answer"),
+    Column("fail_detail", LARGE_STRING, "the fields that are absent or of another type"),
     Column("context_missing", pa.bool_(), "no retrieved chunks were given for this question"),
     *(Column(name, pa.float64(), "1 on a soft match, else 0") for name in CLASSES),
     *(
@@ -173,7 +173,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side: normal forms, bigrams, keywords and contexts of all questions."""
     examples = [_example(question) for question in eval_set.objects]
     form = params["unicode_form"]
-    shown = {name: pa.array([as_text(example.get(name)) for example in examples], LARGE) for name in CLASSES}
+    shown = {name: pa.array([as_text(example.get(name)) for example in examples], LARGE_STRING) for name in CLASSES}
     flat = [as_text(example.get(name)) for example in examples for name in CLASSES]
     classes = kernels.squashed_points(text.unicode_form(from_list(flat), form))
     lists = {name: _expected_items([example.get(name) for example in examples], form) for name in LISTS}
@@ -190,7 +190,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
             params["keywords"],
             params["keyword_cap"],
         ),
-        read_contexts(pa.array([eval_set.chunks.get(name) for name in eval_set.ids], LARGE)),
+        read_contexts(pa.array([eval_set.chunks.get(name) for name in eval_set.ids], LARGE_STRING)),
     )
 
 
@@ -286,7 +286,7 @@ def check_schema(found: Answers, kinds: npt.NDArray[np.int16]) -> tuple[json_obj
     ok = found.usable & ~lacks & ~differs
     bits = 1 << np.arange(len(FIELDS))
     named = np.where(lacks[:, None], absent, other) @ bits
-    names = pa.array([_named(mask) for mask in range(1 << len(FIELDS))], LARGE)
+    names = pa.array([_named(mask) for mask in range(1 << len(FIELDS))], LARGE_STRING)
     return reason, names.take(pa.array(named)), ok
 
 
@@ -332,7 +332,7 @@ def got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
         return _items(squashed_values(tape, nodes, form), owners, len(lists))
     values = tape.texts(nodes).to_arrow().to_numpy(zero_copy_only=False).copy()
     values[odd] = [_canonical(raw) for raw in values[odd]]
-    texts = text.unicode_form(from_arrow(pa.array(values, LARGE)), form)
+    texts = text.unicode_form(from_arrow(pa.array(values, LARGE_STRING)), form)
     return _items(kernels.squashed_points(texts), owners, len(lists))
 
 
@@ -482,13 +482,13 @@ def _tallies(prepared: Prepared, tape: Tape, question: Ints, classes: dict[str, 
         expected = prepared.shown[name].take(pa.array(question[row]))
         parts.append(_tally(row, name, got, expected))
     bad = refs.why >= 0
-    why = pa.array(UNGROUNDED, LARGE).take(pa.array(refs.why[bad]))
-    parts.append(_tally(refs.row[bad], "ungrounded", why, pa.nulls(len(why), LARGE)))
+    why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[bad]))
+    parts.append(_tally(refs.row[bad], "ungrounded", why, pa.nulls(len(why), LARGE_STRING)))
     return pa.concat_tables(parts)
 
 
 def _tally(row: Ints, kind: str, got: pa.Array, expected: pa.Array) -> pa.Table:
-    kinds = pa.repeat(pa.scalar(kind, LARGE), len(row))
+    kinds = pa.repeat(pa.scalar(kind, LARGE_STRING), len(row))
     ones = pa.array(np.ones(len(row), np.int64))
     return pa.table({"row": pa.array(row), "kind": kinds, "got": got, "expected": expected, "n": ones})
 
@@ -500,7 +500,7 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         "score": pa.array(np.zeros(count)),
         "schema_ok": pa.array(np.zeros(count, np.bool_)),
         "repaired": pa.array(np.zeros(count, np.bool_)),
-        "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE), count),
+        "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
         "context_missing": pa.array(~prepared.contexts.present[question]),
     }
 

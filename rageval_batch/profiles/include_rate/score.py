@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Offsets, Strings, from_arrow, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow, from_list
 from rageval_batch.model.field_names import schema_of_first
 from rageval_batch.model.profile import Column, Explanation, Metric, Param, Params, Profile, Scored, Section
 from rageval_batch.model.schemas import QUESTION, EvalSet
@@ -56,7 +56,7 @@ COLUMNS = (
     Column("require_citation", pa.bool_(), "the question wants a citation"),
     Column("citation_ok", pa.bool_(), "a citation is there or not wanted"),
     Column("citation_penalty", pa.float64(), "what a citation that is absent costs"),
-    Column("fail_reason", LARGE, "missing_output or empty_output"),
+    Column("fail_reason", LARGE_STRING, "missing_output or empty_output"),
 )
 
 # A question without an answer counts as 0 where more is better, and not at all where less is: it must raise no mean.
@@ -152,7 +152,7 @@ def _answers(column: pa.Array, normalizer: str) -> _Answers:
     raw = from_arrow(coded.dictionary)
     blank = text.blank(raw)
     if blank.any():
-        empty = pa.scalar("", LARGE)
+        empty = pa.scalar("", LARGE_STRING)
         raw = from_arrow(pc.if_else(pa.array(blank), empty, coded.dictionary))
     return _Answers(raw, text.normalized(raw, normalizer), blank, coded.indices.to_numpy())
 
@@ -182,7 +182,7 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
         "citation_penalty": penalty,
     }
     columns = {name: pa.array(value, _TYPE_OF[name]) for name, value in values.items()}
-    reasons = pa.array([None, EMPTY_OUTPUT], LARGE)
+    reasons = pa.array([None, EMPTY_OUTPUT], LARGE_STRING)
     columns["fail_reason"] = reasons.take(pa.array(found.blank[found.code].astype(np.int8)))
     return Scored(columns)
 
@@ -212,7 +212,7 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     return {
         "score": pa.array(np.zeros(len(question))),
         "require_citation": pa.array(prepared.wants_citation[question]),
-        "fail_reason": pa.repeat(pa.scalar(MISSING_OUTPUT, LARGE), len(question)),
+        "fail_reason": pa.repeat(pa.scalar(MISSING_OUTPUT, LARGE_STRING), len(question)),
     }
 
 

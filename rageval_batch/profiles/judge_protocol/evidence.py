@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Strings
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings
 from rageval_batch.profiles.judge_protocol.fields import Fields
 from rageval_batch.profiles.judge_protocol.rubric import EVIDENCE
 
@@ -72,7 +72,7 @@ def _objects(fields: Fields) -> _Entries:
     odd = (tape.kind[nodes] != OBJECT) | np.logical_or.reduce((kinds >= 0) & (kinds != STRING), axis=1)
     complete = np.logical_and.reduce(kinds == STRING, axis=1)
     part = {name: parts[complete, k] for k, name in enumerate(form.entry_parts)}
-    dimension = pa.nulls(int(complete.sum()), LARGE)
+    dimension = pa.nulls(int(complete.sum()), LARGE_STRING)
     if "dimension" in part:
         dimension = tape.texts(part["dimension"]).to_arrow()
     return _Entries(row[complete], part["quote"], dimension, row[odd])
@@ -84,7 +84,7 @@ def _map(fields: Fields) -> _Entries:
     found, owner, keys = tape.names(fields.node(EVIDENCE))
     frame = pl.DataFrame({"row": owner, "key": pl.from_arrow(keys.to_arrow()), "node": found})
     frame = frame.unique(["row", "key"], keep="last", maintain_order=True)
-    row, node, key = frame["row"].to_numpy(), frame["node"].to_numpy(), frame["key"].to_arrow().cast(LARGE)
+    row, node, key = frame["row"].to_numpy(), frame["node"].to_numpy(), frame["key"].to_arrow().cast(LARGE_STRING)
     kinds = tape.kinds(node)
     inner, of = tape.elements(node)
     quoted = tape.kind[inner] == STRING
@@ -100,4 +100,4 @@ def _texts(fields: Fields) -> _Entries:
     """A list of quotes that do not say which dimension they are for."""
     nodes, row = fields.tape.elements(fields.node(EVIDENCE))
     quoted = fields.tape.kind[nodes] == STRING
-    return _Entries(row[quoted], nodes[quoted], pa.nulls(int(quoted.sum()), LARGE), row[~quoted])
+    return _Entries(row[quoted], nodes[quoted], pa.nulls(int(quoted.sum()), LARGE_STRING), row[~quoted])

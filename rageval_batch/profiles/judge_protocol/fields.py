@@ -13,7 +13,7 @@ from rageval_batch.columnar import kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import NULL, OBJECT, STRING
-from rageval_batch.columnar.strings import LARGE, Flags, Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.profiles.judge_protocol.rubric import EVIDENCE, KEYS, SCORES, Path, RecordForm
 
 
@@ -53,7 +53,7 @@ class Fields:
         """
         wrong = np.zeros(len(self._none), np.bool_)
         if name not in self._asked:
-            return pa.nulls(len(wrong), LARGE), wrong
+            return pa.nulls(len(wrong), LARGE_STRING), wrong
         parts = []
         for path in self._asked[name]:
             nodes = self._nodes[path]
@@ -65,7 +65,9 @@ class Fields:
             texts = self.tape.texts(np.where(usable, nodes, -1).astype(np.int32))
             starts, ends = kernels.strip(texts.data, texts.starts, texts.ends)
             parts.append(texts.to_arrow(starts < ends))
-        return (parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, pa.scalar("_", LARGE))), wrong
+        return (
+            parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, pa.scalar("_", LARGE_STRING))
+        ), wrong
 
     def whole_numbers(self, nodes: Ints) -> tuple[npt.NDArray[np.int64], Flags]:
         """(value, is a whole number) of nodes."""

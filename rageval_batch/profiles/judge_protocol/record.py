@@ -14,7 +14,7 @@ from rageval_batch.columnar import json_objects, kernels, text
 from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow
 from rageval_batch.profiles.judge_protocol.evidence import QUOTE_LIMIT, entries_of
 from rageval_batch.profiles.judge_protocol.fields import Fields, absent
 from rageval_batch.profiles.judge_protocol.rubric import EVIDENCE, JUDGE, KEYS, OVERALL, SAMPLE, SCORES, Rubric
@@ -174,9 +174,9 @@ def _method(judged: Judged, usable: Flags, named: Flags) -> None:
     same = pc.equal(columns["judge_key"], columns["target_key"])
     itself, another = _true(same), _true(pc.invert(same))
     if not judged.fields.form.asks("method"):
-        columns["method"] = pa.array(METHODS, LARGE).take(pa.array(itself.astype(np.int8), mask=~named))
+        columns["method"] = pa.array(METHODS, LARGE_STRING).take(pa.array(itself.astype(np.int8), mask=~named))
         return
-    method = pc.index_in(columns["method"], pa.array(METHODS, LARGE)).fill_null(-1).to_numpy()
+    method = pc.index_in(columns["method"], pa.array(METHODS, LARGE_STRING)).fill_null(-1).to_numpy()
     judged.breaks(VIOLATION, "method is neither cross_judge nor self_judge", usable & (method < 0))
     judged.breaks(INCONSISTENT, "self_judge, but judge and target differ", usable & (method == 1) & another)
     judged.breaks(INCONSISTENT, "cross_judge, but judge and target are one", usable & (method == 0) & itself)
@@ -226,12 +226,12 @@ def _scores(judged: Judged, rubric: Rubric, usable: Flags) -> tuple[Flags, Flags
 def _recomputed(rubric: Rubric, values: npt.NDArray[np.int64], total: npt.NDArray[np.int64], known: Flags) -> pa.Array:
     """The verdicts that the scores make; null where a score is not known, or the rubric has no limits."""
     if rubric.limits is None:
-        return pa.nulls(len(total), LARGE)
+        return pa.nulls(len(total), LARGE_STRING)
     fail_max, pass_min = rubric.limits
     needed = [values[:, k] != rubric.bottom for k in rubric.pass_nonzero]
     passed = (total >= pass_min) & np.logical_and.reduce(needed, axis=0, initial=True)
     verdict = np.where(total <= fail_max, 0, np.where(passed, 2, 1))
-    return pa.array(VERDICTS, LARGE).take(pa.array(verdict, mask=~known))
+    return pa.array(VERDICTS, LARGE_STRING).take(pa.array(verdict, mask=~known))
 
 
 def _added(fields: Fields, scores: Ints, members: npt.NDArray[np.int32], keys: list[str]) -> tuple[Flags, Flags]:
@@ -277,7 +277,7 @@ def _verdict(judged: Judged, usable: Flags) -> None:
     declared = tape.texts(np.where(strings, nodes, -1).astype(np.int32)).to_arrow(strings)
     judged.columns["verdict_declared"] = declared
     if judged.fields.form.asks("verdict"):
-        known = _true(pc.is_in(declared, pa.array(VERDICTS, LARGE)))
+        known = _true(pc.is_in(declared, pa.array(VERDICTS, LARGE_STRING)))
         judged.breaks(VIOLATION, "verdict is absent or none of PASS, PARTIAL, FAIL", usable & ~known)
     judged.warned.append(_true(pc.not_equal(declared, judged.columns["verdict"])))
 
@@ -285,12 +285,12 @@ def _verdict(judged: Judged, usable: Flags) -> None:
 def _evidence(judged: Judged, prepared: Prepared, usable: Flags) -> Flags:
     """Evidence for every dimension, quotes that are long or made up; where an entry has a wrong type."""
     rows, rubric, fields = len(usable), prepared.rubric, judged.fields
-    output_id = pc.if_else(pa.array(usable), judged.columns["output_id"], pa.scalar(None, LARGE))
+    output_id = pc.if_else(pa.array(usable), judged.columns["output_id"], pa.scalar(None, LARGE_STRING))
     entries, wrong = entries_of(fields, prepared.target_ids, prepared.targets, output_id, QUOTE_LIMIT)
     count = np.bincount(entries.row, minlength=rows)
     found = np.bincount(entries.row[entries.found], minlength=rows)
     if rubric.evidence_required and fields.form.by_dimension:
-        which = pc.index_in(entries.dimension, pa.array(rubric.dimensions, LARGE)).fill_null(-1).to_numpy()
+        which = pc.index_in(entries.dimension, pa.array(rubric.dimensions, LARGE_STRING)).fill_null(-1).to_numpy()
         backed = np.zeros((rows, len(rubric.dimensions)), np.bool_)
         backed[entries.row[which >= 0], which[which >= 0]] = True
         judged.breaks(VIOLATION, "a dimension without evidence", usable & ~np.logical_and.reduce(backed, axis=1))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.json_objects import NO_REASON, REASONS
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, from_list
 from rageval_batch.errors import InputError
 from rageval_batch.model.profile import (
     Column,
@@ -33,11 +33,11 @@ from rageval_batch.profiles.judge_protocol.rubric import KEYS as RECORD_KEYS
 from rageval_batch.profiles.judge_protocol.rubric import OVERALL, SAMPLE, Rubric, rubric_of, rubric_problems
 from rageval_batch.resources import packaged_data
 
-WORDS = pa.large_list(LARGE)
+WORDS = pa.large_list(LARGE_STRING)
 DEFAULT_RUBRIC: dict[str, Any] = packaged_data("judge_protocol.toml")
 
 _BEFORE = (
-    *(Column(name, LARGE, doc) for name, doc in (
+    *(Column(name, LARGE_STRING, doc) for name, doc in (
         ("judge_model", "who judged: the column, else what the record says"),
         ("prompt_variant", "of the sample"),
         ("target_model", "whose output was judged"),
@@ -53,30 +53,34 @@ _BEFORE = (
 _BEHIND = (
     Column(OVERALL, pa.int32(), "the sum as the judge gave it"),
     Column("overall_recomputed", pa.int64(), "the sum of the dimensions"),
-    Column("verdict_declared", LARGE, "the verdict as the judge gave it"),
-    Column("verdict", LARGE, "the verdict that the scores make"),
+    Column("verdict_declared", LARGE_STRING, "the verdict as the judge gave it"),
+    Column("verdict", LARGE_STRING, "the verdict that the scores make"),
     Column("evidence_count", pa.int32(), "entries of evidence with dimension, quote and reason"),
     Column("quotes_found", pa.int32(), "of those, quotes that stand in the target's text; null without the text"),
     Column("score", pa.float64(), "overall_recomputed over the highest sum; null where invalid"),
-    Column("fail_reason", LARGE, "why the text cannot be read, else the first flag; missing where there is no record"),
+    Column(
+        "fail_reason",
+        LARGE_STRING,
+        "why the text cannot be read, else the first flag; missing where there is no record",
+    ),
     Column("cross_score", pa.float64(), "the score of a valid judgement of another model, duplicates left out"),
     Column("cross_counted", pa.int8(), "1 where there is a cross_score"),
     Column("self_score", pa.float64(), "the same for a model that judged itself"),
     Column("self_counted", pa.int8(), "1 where there is a self_score"),
     Column("due", pa.int8(), "1 on the row that stands for a judge and a sample of the list; null without a list"),
     Column("answered", pa.int8(), "on such a row, 1 if there is a record and 0 if it is missing"),
-    Column("target_key", LARGE, "target_model for comparing: NFKC, strip, casefold"),
-    Column("judge_name", LARGE, "judge_model as the run first writes it: one name for all its spellings"),
-    Column("target_name", LARGE, "target_model as the run first writes it"),
-    Column("base_variant", LARGE, "the variant that drift is measured from; null: the first by name"),
+    Column("target_key", LARGE_STRING, "target_model for comparing: NFKC, strip, casefold"),
+    Column("judge_name", LARGE_STRING, "judge_model as the run first writes it: one name for all its spellings"),
+    Column("target_name", LARGE_STRING, "target_model as the run first writes it"),
+    Column("base_variant", LARGE_STRING, "the variant that drift is measured from; null: the first by name"),
 )
 _CARRIED = (
-    Column("judge_key", LARGE, "judge_model for comparing"),
+    Column("judge_key", LARGE_STRING, "judge_model for comparing"),
     Column("key_known", pa.bool_(), "judge and sample are known, as far as the rubric asks for them"),
     Column("points", pa.large_list(pa.int64()), "the dimensions' scores, then the overall one"),
     Column("digest_a", pa.int64(), "of the text"),
     Column("digest_b", pa.int64(), "of the text"),
-    Column("timestamp", LARGE, "meta.timestamp"),
+    Column("timestamp", LARGE_STRING, "meta.timestamp"),
 )
 _TAKEN = frozenset(
     column.lower()
@@ -123,7 +127,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         rubric_of(params["rubric"]),
         tuple(dict.fromkeys(phrase for phrase in folded if phrase.strip())),
         params["base_variant"] or None,
-        pa.array(list(eval_set.chunks), LARGE),
+        pa.array(list(eval_set.chunks), LARGE_STRING),
         kernels.squash(from_list(list(eval_set.chunks.values()))),
     )
 
@@ -142,8 +146,8 @@ def read_list(samples: pa.Table) -> pa.Table:
     named = [name for name in SAMPLE if name in samples.column_names]
     for name in SAMPLE:
         if name not in named:
-            samples = samples.append_column(name, pa.nulls(samples.num_rows, LARGE))
-    keys = folded(samples.column("target_model").combine_chunks().cast(LARGE))
+            samples = samples.append_column(name, pa.nulls(samples.num_rows, LARGE_STRING))
+    keys = folded(samples.column("target_model").combine_chunks().cast(LARGE_STRING))
     listed = samples.append_column("target_key", keys)
     frame = pl.from_arrow(listed)
     assert isinstance(frame, pl.DataFrame)
@@ -166,10 +170,10 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     columns["warnings"] = _words(WARNINGS, _bits(judged.warned))
     first = np.array([0, *((m & -m).bit_length() - 1 for m in range(1, 1 << len(FLAGS)))])[mask]
     why = np.where(reason == NO_REASON, len(REASONS) + first, reason)
-    columns["fail_reason"] = pa.array([*REASONS, *FLAGS], LARGE).take(pa.array(why, mask=valid))
+    columns["fail_reason"] = pa.array([*REASONS, *FLAGS], LARGE_STRING).take(pa.array(why, mask=valid))
     total = columns["overall_recomputed"].fill_null(0).to_numpy() / prepared.rubric.best
     columns["score"] = pa.array(total, mask=~valid)
-    columns["base_variant"] = pa.repeat(pa.scalar(prepared.base_variant, LARGE), batch.num_rows)
+    columns["base_variant"] = pa.repeat(pa.scalar(prepared.base_variant, LARGE_STRING), batch.num_rows)
     for column in _BEHIND:
         columns.setdefault(column.name, pa.nulls(batch.num_rows, column.type))
     return Scored(columns)
@@ -256,7 +260,7 @@ PROFILE = Profile(
     records=Records(
         keys=RECORD_KEYS,
         carried=_CARRIED,
-        settle="judge_settled",
+        reconcile="judge_settled",
         log="judge_log",
         listed=listed_columns,
         read_list=read_list,

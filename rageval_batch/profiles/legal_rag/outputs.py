@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.columnar.strings import LARGE, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
 from rageval_batch.columnar.values import Reader, Reading
 from rageval_batch.profiles.legal_rag.fields import as_label, as_page, as_text, decode
 from rageval_batch.profiles.legal_rag.questions import NAMES
@@ -136,7 +136,7 @@ class Outputs:
     def answer(self) -> Coded:
         """The answers' texts as readings: the field of an object, or the whole plain text."""
         own = _texts(self._tape, self._node(ANSWER))
-        column = pc.if_else(pa.array(self.structured), own, self._column.cast(LARGE))
+        column = pc.if_else(pa.array(self.structured), own, self._column.cast(LARGE_STRING))
         coded = column.dictionary_encode()
         readings = [self._reader.read(text) for text in coded.dictionary.to_pylist()]
         return Coded(readings, coded.indices.to_numpy().astype(np.int64))
@@ -164,7 +164,7 @@ class Outputs:
         bounds = np.concatenate([[0], np.cumsum([len(found) for found in passages])]).astype(np.int64)
         which, owner = spread(bounds, inverse)
         pages = self._labels.codes([page for found in passages for page, _ in found])
-        texts = from_arrow(pa.array([text for found in passages for _, text in found], LARGE))
+        texts = from_arrow(pa.array([text for found in passages for _, text in found], LARGE_STRING))
         none = np.full(len(which), -1, np.int64)
         text = _take(texts, which)
         return Items(rows[owner].astype(np.int32), text, kernels.squash(text), pages[which], none, none)
@@ -274,7 +274,7 @@ def _texts(tape: Tape, nodes: Ints) -> pa.Array:
     if not len(odd):
         return texts
     coded = _coded(tape, nodes[odd])
-    plain = pa.array([as_text(value) for value in coded.values], LARGE).take(pa.array(coded.code))
+    plain = pa.array([as_text(value) for value in coded.values], LARGE_STRING).take(pa.array(coded.code))
     mask = np.zeros(len(nodes), np.bool_)
     mask[odd] = True
     return pc.replace_with_mask(texts, pa.array(mask), plain)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rageval_batch.columnar import json_objects, text
-from rageval_batch.columnar.strings import LARGE, Flags, Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.columnar.values import Reader, lexicon
 from rageval_batch.model.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
 from rageval_batch.model.schemas import EvalSet
@@ -51,7 +51,7 @@ PARAMS = (
 )
 
 COLUMNS = (
-    Column("question_type", LARGE, ", ".join(TYPES)),
+    Column("question_type", LARGE_STRING, ", ".join(TYPES)),
     Column("score", pa.float64(), "0 to 1, by the formula of the type"),
     Column("passed", pa.bool_(), "the score reaches pass_score"),
     Column("exact_match", pa.float64(), "1 if every typed field is right (fact_exact)"),
@@ -64,10 +64,10 @@ COLUMNS = (
     Column("no_hallucination", pa.float64(), "1 less the penalty of every invention (conflict_gap)"),
     Column("inventions", pa.int32(), "numbers, dates and names that the question does not know (conflict_gap)"),
     Column("quote_included", pa.bool_(), "a quote of the record is there, or none is asked for (conflict_gap)"),
-    Column("difficulty", LARGE, "of the question"),
-    Column("category", LARGE, "of the question"),
-    Column("tags", pa.list_(LARGE), "of the question"),
-    Column("fail_reason", LARGE, "missing_output or empty_output"),
+    Column("difficulty", LARGE_STRING, "of the question"),
+    Column("category", LARGE_STRING, "of the question"),
+    Column("tags", pa.list_(LARGE_STRING), "of the question"),
+    Column("fail_reason", LARGE_STRING, "missing_output or empty_output"),
     Column("critical_cited", pa.int32(), "pieces of critical evidence that are cited (fact_exact)"),
     Column("critical_count", pa.int32(), "pieces of critical evidence (fact_exact)"),
     Column("key_covered", pa.int32(), "pieces of key evidence that are covered (evidence_set)"),
@@ -117,10 +117,10 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     tolerances = Tolerances(Decimal(str(params["numeric_tolerance"])), params["date_tolerance_days"])
     types = np.array([question.type for question in questions], np.int32)
     shown = {
-        "question_type": pa.array([TYPES[kind] for kind in types], LARGE),
-        "difficulty": pa.array([question.difficulty for question in questions], LARGE),
-        "category": pa.array([question.category for question in questions], LARGE),
-        "tags": pa.array([list(question.tags) for question in questions], pa.list_(LARGE)),
+        "question_type": pa.array([TYPES[kind] for kind in types], LARGE_STRING),
+        "difficulty": pa.array([question.difficulty for question in questions], LARGE_STRING),
+        "category": pa.array([question.category for question in questions], LARGE_STRING),
+        "tags": pa.array([list(question.tags) for question in questions], pa.list_(LARGE_STRING)),
     }
     facts = Facts(reader, tolerances, _soft_match)
     return Prepared(params, reader, questions, facts, evidence.entries_of(questions), types, shown)
@@ -131,7 +131,7 @@ def _listed(given: str) -> list[str]:
 
 
 def _soft_match(expected: str, got: str) -> bool:
-    return bool(text.soft_match(pa.array([expected], LARGE), pa.array([got], LARGE))[0].as_py())
+    return bool(text.soft_match(pa.array([expected], LARGE_STRING), pa.array([got], LARGE_STRING))[0].as_py())
 
 
 class _Cells:
@@ -220,7 +220,7 @@ def _judged(
 def _with_soft_matches(facts: Facts, asked: Iterable[tuple[Question, Any, Any]]) -> Facts:
     """The same judge with the soft matches of many texts worked out at once."""
     pairs = list(dict.fromkeys(facts.texts(*one) for one in asked))
-    wanted, got = (pa.array([pair[k] for pair in pairs], LARGE) for k in range(2))
+    wanted, got = (pa.array([pair[k] for pair in pairs], LARGE_STRING) for k in range(2))
     found = dict(zip(pairs, text.soft_match(wanted, got).to_pylist(), strict=True))
     return replace(facts, soft_match=lambda expected, given: found[expected, given])
 
@@ -321,9 +321,9 @@ def _tally(row: Rows, kind: str, got: list[str | None], expected: list[str | Non
     return pa.table(
         {
             "row": pa.array(row.astype(np.int32)),
-            "kind": pa.repeat(pa.scalar(kind, LARGE), len(row)),
-            "got": pa.array([None if one is None else one[:SHOWN_CHARACTERS] for one in got], LARGE),
-            "expected": pa.array([None if one is None else one[:SHOWN_CHARACTERS] for one in expected], LARGE),
+            "kind": pa.repeat(pa.scalar(kind, LARGE_STRING), len(row)),
+            "got": pa.array([None if one is None else one[:SHOWN_CHARACTERS] for one in got], LARGE_STRING),
+            "expected": pa.array([None if one is None else one[:SHOWN_CHARACTERS] for one in expected], LARGE_STRING),
             "n": pa.array(np.ones(len(row), np.int64)),
         }
     )
@@ -345,7 +345,7 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         **{name: values.take(pa.array(question)) for name, values in prepared.shown.items()},
         "score": pa.array(np.zeros(count)),
         "passed": pa.array(np.zeros(count, np.bool_)),
-        "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE), count),
+        "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
     }
 
 
