@@ -30,7 +30,7 @@ def gate(
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Hold RUNS against the gates of their profile; exit 1 if any run fails. RUN@COMMIT is an older result.
@@ -55,10 +55,17 @@ def gate(
     Example:
       rageval gate adapter-good --level target --format md -o gate.md
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.gatefile import read_gates
-    from rageval_batch.gates import WAIVED_PROVENANCE, check_gates, gate_runs, wanted_levels, wanted_runs, with_claims
-    from rageval_batch.profiles import PROFILES
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.gate_file import read_gates
+    from rageval_batch.analysis.gates import (
+        WAIVED_PROVENANCE,
+        check_gates,
+        gate_runs,
+        wanted_levels,
+        wanted_runs,
+        with_claims,
+    )
+    from rageval_batch.profiles.registry import PROFILES
     from rageval_batch.report import gates as report
 
     if bool(runs) == every:
@@ -70,12 +77,12 @@ def gate(
         levels = wanted_levels(session, wanted, level)
         check_gates(wanted, levels, file)
         results = gate_runs(session, wanted, levels, every)
-        if form in ("json", "jsonl") or (form in ("table", "md") and len(results) <= report.FEW):
+        if format in ("json", "jsonl") or (format in ("table", "md") and len(results) <= report.FEW):
             results = with_claims(session, results)
-    if form == "parquet":
+    if format == "parquet":
         emit_arrow(report.gate_table(results), target)
     else:
-        emit(report.gate_text(results, form, single=len(results) == 1 and not every), target)
+        emit(report.gate_text(results, format, single=len(results) == 1 and not every), target)
     failed = sum(not result.passed for result in results)
     say(f"Runs: {len(results) - failed:,} passed, {failed:,} failed.")
     return EXIT_FAILED if failed else EXIT_OK

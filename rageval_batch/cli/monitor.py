@@ -30,7 +30,7 @@ def monitor(
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Watch a metric of live runs: each window against the span before it; exit 1 if any window alerts.
@@ -44,8 +44,8 @@ def monitor(
     Example:
       rageval monitor --metric claim_precision --window 7d --baseline 28d --format jsonl
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.monitor import read_span, read_time, watch
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.monitor import read_span, read_time, watch
     from rageval_batch.report.monitor import watch_text
 
     spans = read_span(window, "--window"), read_span(baseline, "--baseline")
@@ -56,7 +56,7 @@ def monitor(
         result = watch(session, metric, *spans, max_drop, end, profile_name, eval_set)
     for note in result.notes:
         say(note)
-    text = watch_text(result, form)
+    text = watch_text(result, format)
     if text or target:
         emit(text, target)
     say(f"Alerts: {len(result.alerts)} of {len(result.windows)} windows ({result.profile}, {result.metric}).")

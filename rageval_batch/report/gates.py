@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.gates import APPLICABLE_GATES, GatedRun, GateResult
-from rageval_batch.report.cells import fitted, json_line, shown
+from rageval_batch.analysis.gates import APPLICABLE_GATES, GatedRun, GateResult
+from rageval_batch.report.cells import format_value, json_line, truncate
 from rageval_batch.report.formats import csv_text, md_text, render, table
 from rageval_batch.report.junit import Case, Suite, junit
 
@@ -36,26 +36,26 @@ def _rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
     return [row for result in results for row in result.rows()]
 
 
-def gate_text(results: Sequence[GatedRun], form: str, single: bool) -> str:
+def gate_text(results: Sequence[GatedRun], format: str, single: bool) -> str:
     """Results in a text format; `single` JSON is one object."""
-    if form == "json":
+    if format == "json":
         lines = [json_line(result.as_dict()) for result in results]
         return lines[0] if single else "[" + ",\n ".join(lines) + "]"
-    if form == "jsonl":
+    if format == "jsonl":
         return "\n".join(json_line(result.as_dict()) for result in results)
-    if form == "csv":
+    if format == "csv":
         return csv_text(_rows(results), ROWS.names)
-    if form == "junit":
+    if format == "junit":
         return junit([_suite(result) for result in results])
-    return _markdown(results) if form == "md" else _tables(results)
+    return _markdown(results) if format == "md" else _tables(results)
 
 
 def _verdict(result: GatedRun) -> str:
     return "PASS" if result.passed else "FAIL"
 
 
-def _level(result: GatedRun, form: str) -> str:
-    return form.format(result.level) if result.has_levels else ""
+def _level(result: GatedRun, format: str) -> str:
+    return format.format(result.level) if result.has_levels else ""
 
 
 def _rule(gate: GateResult) -> str:
@@ -65,7 +65,7 @@ def _rule(gate: GateResult) -> str:
 def _against(gate: GateResult) -> tuple[str, str]:
     """(actual, limit) as they are shown: a failing value is not rounded so far that it looks like its limit."""
     whole = gate.actual is not None and float(gate.actual).is_integer()
-    actual = f"{gate.actual:.0f}" if whole else shown(gate.actual)
+    actual = f"{gate.actual:.0f}" if whole else format_value(gate.actual)
     if gate.actual is not None and gate.status == "failed" and float(actual) == gate.limit:
         actual = f"{gate.actual:.12g}"
     return actual, f"{gate.op} {gate.limit:.12g}"
@@ -90,7 +90,7 @@ def _brief(gate: GateResult, limit: bool = False) -> str:
 
 def _details(result: GatedRun) -> list[str]:
     """What a failure says beside its name: too long for a column."""
-    return [f"{gate.gate}: {shown(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
+    return [f"{gate.gate}: {format_value(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
 
 
 def _said(gate: GateResult) -> str:
@@ -109,7 +109,7 @@ def _tables(results: Sequence[GatedRun]) -> str:
         return _overview(results)
     parts = []
     for result in results:
-        parts.append(f"{_verdict(result)}  {shown(result.run.record['run_id'])}" + _level(result, "  level {}"))
+        parts.append(f"{_verdict(result)}  {format_value(result.run.record['run_id'])}" + _level(result, "  level {}"))
         parts.append(table([_line(gate) for gate in result.gates], _COLUMNS))
         notes = [*_details(result), *([result.note] if result.note else []), *_claims(result)]
         parts.append("\n".join([*notes, ""]))
@@ -135,8 +135,9 @@ def _claims(result: GatedRun) -> list[str]:
     if result.passed or not result.failing_claims:
         return []
     lines = [
-        fitted(
-            f"{shown(claim['task_id'])} {shown(claim['claim_id'])}: {claim['reason']}: {shown(claim['text'])}",
+        truncate(
+            f"{format_value(claim['task_id'])} {format_value(claim['claim_id'])}: {claim['reason']}: "
+            f"{format_value(claim['text'])}",
             _TEXT_ROOM,
         )
         for claim in result.failing_claims[:MOST_CLAIMS]
@@ -201,7 +202,7 @@ def _passed_line(result: GatedRun) -> str:
 def _md_run(result: GatedRun) -> str:
     record = result.run.record
     return md_text(
-        f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']}{_level(result, ', level {}')})"
+        f"{format_value(record['run_id'])} ({record['profile']}, {record['eval_set']}{_level(result, ', level {}')})"
     )
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from rageval_batch.monitor import Watch, Window
+from rageval_batch.analysis.monitor import Watch, Window
 from rageval_batch.report.cells import json_line
 from rageval_batch.report.formats import table
 
@@ -16,11 +16,11 @@ MOST_EMPTY = 3  # windows without runs, one after the other, that a table shows 
 _COLUMNS = ("until", "n", "mean", "base", "drop", "low", "high", "status")
 
 
-def watch_text(watch: Watch, form: str) -> str:
+def watch_text(watch: Watch, format: str) -> str:
     """A table of all windows, one JSON object with everything, or a JSON line an alert."""
-    if form == "json":
+    if format == "json":
         return json_line(watch.as_dict())
-    if form == "jsonl":
+    if format == "jsonl":
         return "\n".join(json_line({"profile": watch.profile, **asdict(window)}) for window in watch.alerts)
     return table(_rows(watch.windows), _COLUMNS)
 
