@@ -1,4 +1,4 @@
-"""A run against a run: how far apart, on which questions, and whether chance could have done it. Rows come from SQL."""
+"""A run against a run: how far apart, on which questions or other units, and whether chance could have done it. Rows come from SQL."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Mover:
-    """A question that moved, with the answers of both runs where they can still be read."""
+    """A question, or what else is paired, that moved, with the answers of both runs where they can still be read."""
 
     question_id: str
     base_score: float
@@ -68,7 +68,7 @@ class Comparison:
     base_score: float | None
     cand_score: float | None
     delta: float | None
-    paired_delta: float | None  # of the shared questions alone: what the interval is about
+    paired_delta: float | None  # of the shared units alone: what the interval is about
     improvements: int
     regressions: int
     ties: int
@@ -104,6 +104,7 @@ class Comparison:
             "metric": self.sides.metric,
             "higher_is_better": self.sides.higher_is_better,
             "fail_on": self.rules.fail_on,
+            "unit": self.sides.unit,
             "ties": self.ties,
             "paired_delta": self.paired_delta,
             "interval_low": self.interval.low,
@@ -133,7 +134,7 @@ def compare(
     base = sides.base
     session.keep_table(
         "compared",
-        "select * exclude (metric) from question_pairs($profile, $metric, $base, $base_set, $cands)",
+        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $cands)",
         {
             "profile": sides.profile,
             "metric": sides.metric,
@@ -142,16 +143,17 @@ def compare(
             "cands": [{"run_id": cand.name, "eval_set": cand.eval_set} for cand in sides.cands],
         },
     )
-    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"weighted": sides.weighted})}
+    totals = {row["run_id"]: row for row in session.rows(_TOTALS)}
     for cand in sides.cands:
         if cand.name not in totals:
             raise InputError(f"'{base.name}' and '{cand.name}' have no value of {sides.metric}. Nothing to compare.")
+    values = _run_values(session, sides)
     chances = dict(zip(sorted(totals), _chances(session, totals, sides.weighted, seed), strict=True))
     listed = _listed(session, MOST_LISTED if len(sides.cands) == 1 else _LISTED_OF_SEVERAL)
     movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
     found = [
-        _comparison(sides, cand, totals[cand.name], chances[cand.name], rules, listed.get(cand.name, {}),
-                    movers.get(cand.name, ()))
+        _comparison(sides, cand, (values.get(_key(base)), values.get(_key(cand))), totals[cand.name],
+                    chances[cand.name], rules, listed.get(cand.name, {}), movers.get(cand.name, ()))
         for cand in sides.cands
     ]  # fmt: skip
     corrected = stats.holm([result.p_value for result in found])
@@ -160,37 +162,34 @@ def compare(
 
 
 _TOTALS = """
-    with tops as (
-        select run_id, max(coalesce(base_weight, 1.0)) as base_top, max(coalesce(cand_weight, 1.0)) as cand_top
-        from compared
-        group by run_id
-    )
     select
-        c.run_id,
-        case when $weighted then exact_weighted_mean(base_score, coalesce(base_weight, 1.0), base_top)
-             else exact_mean(base_score) end as base_score,
-        case when $weighted then exact_weighted_mean(cand_score, coalesce(cand_weight, 1.0), cand_top)
-             else exact_mean(cand_score) end as cand_score,
+        run_id,
         count(*) filter (status = 'improvement') as improvements,
         count(*) filter (status = 'regression') as regressions,
         count(*) filter (status = 'tie') as ties,
         count(*) filter (status = 'only_base') as only_base,
         count(*) filter (status = 'only_cand') as only_cand
-    from compared c
-    join tops t on t.run_id = c.run_id
-    group by c.run_id
+    from compared
+    group by run_id
+"""
+
+_VALUES = """
+    select v.run_id, v.eval_set, v.value
+    from run_values v
+    semi join (select unnest($runs, max_depth := 2)) w on w.run_id = v.run_id and w.eval_set = v.eval_set
+    where v.profile = $profile and v.metric = $metric
 """
 
 _SHARED = """
     select delta, coalesce(base_weight, cand_weight, 1.0) as weight
     from compared
     where delta is not null
-    order by run_id, question_id
+    order by run_id, unit
 """
 
-# The heap of the smallest keeps memory small; what comes first in the struct decides, the question id breaks ties.
+# The heap of the smallest keeps memory small; what comes first in the struct decides, the unit breaks ties.
 _MOVED = f"""
-    select run_id, min(struct_pack(size := -abs(delta), question_id := question_id, base_score := base_score,
+    select run_id, min(struct_pack(size := -abs(delta), question_id := unit, base_score := base_score,
         cand_score := cand_score, delta := delta), {MOVERS}) as moved
     from compared
     where status in ('improvement', 'regression')
@@ -198,14 +197,25 @@ _MOVED = f"""
 """
 
 
+def _key(side: Side) -> tuple[str, str]:
+    return side.name, side.eval_set
+
+
+def _run_values(session: Session, sides: Sides) -> dict[tuple[str, str], float | None]:
+    """The values of the whole runs, by name and eval set: those that `score` and the leaderboard show."""
+    runs = [{"run_id": side.name, "eval_set": side.eval_set} for side in (sides.base, *sides.cands)]
+    rows = session.rows(_VALUES, {"profile": sides.profile, "metric": sides.metric, "runs": runs})
+    return {(row["run_id"], row["eval_set"]): row["value"] for row in rows}
+
+
 def _mover(part: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "size"}
 
 
 def _listed(session: Session, most: int) -> dict[str, dict[str, list[str]]]:
-    """The first question ids of each kind, by candidate."""
+    """The first units of each kind, by candidate."""
     rows = session.rows(
-        f"select run_id, status, min(question_id, {most}) as ids from compared where status <> 'tie' group by all"
+        f"select run_id, status, min(unit, {most}) as ids from compared where status <> 'tie' group by all"
     )
     out: dict[str, dict[str, list[str]]] = {}
     for row in rows:
@@ -238,25 +248,29 @@ def _chances(
 def _comparison(
     sides: Sides,
     cand: Side,
+    values: tuple[float | None, float | None],
     total: dict[str, Any],
     chance: tuple[float | None, Interval, float],
     rules: Rules,
     listed: dict[str, list[str]],
     movers: tuple[Mover, ...],
 ) -> Comparison:
-    base_score = sides.base.score if sides.base.score is not None else total["base_score"]
-    cand_score = cand.score if cand.score is not None else total["cand_score"]
+    base_score = sides.base.score if sides.base.score is not None else values[0]
+    cand_score = cand.score if cand.score is not None else values[1]
     delta = None
     if base_score is not None and cand_score is not None:
         delta = cand_score - base_score if sides.higher_is_better else base_score - cand_score
     paired, interval, p_value = chance
     names = differences(sides.base, cand)
-    notes = (f"Compared all the same: {described(sides.base, cand, names)}.",) if names else ()
+    notes = [f"Compared all the same: {described(sides.base, cand, names)}."] if names else []
+    notes += sides.notes
+    if paired is None and not (total["improvements"] or total["regressions"] or total["ties"]):
+        notes.append(f"The runs have no {sides.unit} in common: the delta is of whole runs, and nothing is paired.")
     return Comparison(
         sides, cand, base_score, cand_score, delta, paired,
         total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
         interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
-        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, notes,
+        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, tuple(notes),
     )  # fmt: skip
 
 

@@ -15,9 +15,10 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from rageval_batch.analytics import UNKNOWN_PROFILE
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
-from rageval_batch.runfiles import read_run_file
+from rageval_batch.runfiles import open_run_file
 from stores import HOSTILE, publish, score_row, simple_run
 
 FIELDS = [
@@ -186,6 +187,14 @@ def test_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: li
 # --- files of runs --------------------------------------------------------------------------------------------------
 
 
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    """The rows of a run file, by score."""
+    rows: list[dict[str, Any]] = (
+        open_run_file(str(file)).rows(UNKNOWN_PROFILE, UNKNOWN_PROFILE.metrics[0]).to_pylist()
+    )
+    return rows
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -205,7 +214,7 @@ def test_bad_json_runs(tmp_path: Path, content: str, says: str) -> None:
     file = tmp_path / "run.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=says):
-        read_run_file(str(file), "score")
+        rows_of(file)
 
 
 def test_odd_json_runs(tmp_path: Path) -> None:
@@ -218,9 +227,9 @@ def test_odd_json_runs(tmp_path: Path) -> None:
     file.write_text(
         '{"summary": {"weighted_score": NaN}, "results": [' + ",".join(results) + "]}", encoding="utf-8-sig"
     )
-    run = read_run_file(str(file), "score")
-    assert run.score is None
-    assert [tuple(row.values()) for row in run.values.to_pylist()] == [
+    assert open_run_file(str(file)).score is None
+    rows = rows_of(file)
+    assert [(row["question_id"], row["weight"], row["score"]) for row in rows] == [
         ("a", 1.0, None), ("7", 2.0, 1.0), ("b", 1.0, 1.0), ("\0", 1.0, None),
     ]  # fmt: skip
 
@@ -240,7 +249,7 @@ def test_bad_parquet_runs(tmp_path: Path, columns: dict[str, Any], says: str) ->
     file = tmp_path / "run.parquet"
     pl.DataFrame(columns).write_parquet(file)
     with pytest.raises(InputError, match=says):
-        read_run_file(str(file), "score")
+        rows_of(file)
     file.write_bytes(b"no parquet")
     with pytest.raises(InputError, match="Cannot read"):
-        read_run_file(str(file), "score")
+        rows_of(file)

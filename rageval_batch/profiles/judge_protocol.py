@@ -203,6 +203,25 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     return {}
 
 
+def restored(rows: pa.Table) -> pa.Table:
+    """Rows of the view judge_protocol with target_key and the counted scores, which follow from its columns."""
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    once = pl.col("valid") & ~pl.col("warnings").list.contains("duplicate")
+    scores = {
+        "cross": pl.when(once & (pl.col("method") == "cross_judge")).then("score"),
+        "self": pl.when(once & (pl.col("method") == "self_judge")).then("score"),
+    }
+    columns = [
+        column
+        for name, score in scores.items()
+        for column in (score.alias(f"{name}_score"), score.is_not_null().replace_strict(
+            {True: 1, False: None}, return_dtype=pl.Int8).alias(f"{name}_counted"))
+    ]  # fmt: skip
+    keys = folded(rows.column("target_model").combine_chunks().cast(LARGE))
+    return frame.with_columns(*columns, pl.Series("target_key", pl.from_arrow(keys))).to_arrow()
+
+
 _SAMPLE_KEY = ("question_id", "prompt_variant", "target_model", "output_id")
 SAMPLE_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -222,7 +241,7 @@ PROFILE = Profile(
     columns=columns_of(rubric_of(DEFAULT_RUBRIC)),
     metrics=METRICS,
     gates=GATES,
-    run_stat="mean",
+    run_stat="micro",
     score_top=1.0,
     prepare=prepare,
     score=score,
@@ -267,4 +286,8 @@ PROFILE = Profile(
     question_schema=SAMPLE_SCHEMA,
     question_marks=_SAMPLE_KEY[1:],
     question_key=_SAMPLE_KEY,
+    unit="sample",
+    unit_key=("question_id", "prompt_variant", "target_key", "output_id"),
+    counted="cross_counted",
+    restored=restored,
 )  # fmt: skip

@@ -100,7 +100,7 @@ def _one(result: Comparison, form: str) -> str:
         ("only_cand", result.only_cand_count, "only in the candidate"),
     ):
         if count:
-            parts.append(_plain(f"{count:,} questions {what}: {_ids(result.listed[name], count)}", form))
+            parts.append(_plain(f"{count:,} {sides.unit}s {what}: {_ids(result.listed[name], count)}", form))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
             parts.append(_plain(f"{side}: " + ", ".join(f"{n} {shown(v)}" for n, v in repeats.items()), form))
