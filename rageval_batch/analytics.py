@@ -25,8 +25,8 @@ from rageval_batch.tables import KEYS, REJECTS, RUNS, TALLIES
 # In the order in which they build on each other; views of profiles come behind `runs`.
 _FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
 _REST = (
-    "scores", "metrics", "metric_values", "unit_values", "question_values", "run_summary", "run_values", "fail_reasons", "tallies",
-    "confusions", "rejects", "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
+    "scores", "metrics", "metric_values", "unit_values", "question_values", "run_summary", "run_value", "run_values",
+    "fail_reasons", "tallies", "confusions", "rejects", "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
     "change_status", "unit_pairs", "run_pair", "regressions", "run_delta", "run_groups",
 )  # fmt: skip
 _WORD = re.compile(r"\w+")
@@ -112,11 +112,14 @@ class ProfileRow:
         """Whether the units are the questions."""
         return self.unit_key == ("question_id",)
 
+    @property
+    def unit_sql(self) -> str:
+        """The name of a row's unit: its question, else the JSON list of its key."""
+        return "question_id" if self.by_question else f"to_json([{', '.join(self.unit_key)}])::varchar"
+
 
 # Of runs in files that name no profile.
-UNKNOWN_PROFILE = ProfileRow(
-    "", pa.schema([]), "weighted_mean", 1.0, (MetricRow("", "score", True, None, None, None),)
-)
+UNKNOWN_PROFILE = ProfileRow("", pa.schema([]), "weighted_mean", 1.0, (MetricRow("", "score", True, None, None, None),))
 
 
 @lru_cache(maxsize=64)
@@ -390,13 +393,12 @@ def _common(row: ProfileRow) -> str:
 
 
 def _long(row: ProfileRow, metric: MetricRow, table: str) -> str:
-    """The rows of a metric; a unit that is no question is named by the JSON of its key."""
+    """The rows of a metric in a table of score rows."""
     numerator, denominator = (
         f"{name}::double" if name else "null::double" for name in (metric.numerator, metric.denominator)
     )
-    unit = "question_id" if row.by_question else f"to_json([{', '.join(row.unit_key)}])::varchar"
     return (
-        f"select commit, run_id, '{row.profile}' as profile, question_id, {unit} as unit, "
+        f"select commit, run_id, '{row.profile}' as profile, question_id, {row.unit_sql} as unit, "
         f"{row.by_question} as by_question, repeat, weight, fail_reason, {_literal(metric.metric)} as metric, "
         f"{metric.column or metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
         f"from {table}"

@@ -23,6 +23,7 @@ MOVERS = 10
 MOST_LISTED = 1_000  # question ids of a kind in a result; of several candidates, fewer
 _LISTED_OF_SEVERAL = 50
 RULES, SIGNIFICANT = "rules", "significant"
+WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
 _LISTS = {"improvement": "improved", "regression": "regressed", "only_base": "only_base", "only_cand": "only_cand"}
 
 
@@ -143,17 +144,16 @@ def compare(
             "cands": [{"run_id": cand.name, "eval_set": cand.eval_set} for cand in sides.cands],
         },
     )
-    totals = {row["run_id"]: row for row in session.rows(_TOTALS)}
+    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"stat": sides.run_stat})}
     for cand in sides.cands:
         if cand.name not in totals:
             raise InputError(f"'{base.name}' and '{cand.name}' have no value of {sides.metric}. Nothing to compare.")
-    values = _run_values(session, sides)
-    chances = dict(zip(sorted(totals), _chances(session, totals, sides.weighted, seed), strict=True))
+    chances = dict(zip(sorted(totals), _chances(session, totals, sides.run_stat == WEIGHTED, seed), strict=True))
     listed = _listed(session, MOST_LISTED if len(sides.cands) == 1 else _LISTED_OF_SEVERAL)
     movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
     found = [
-        _comparison(sides, cand, (values.get(_key(base)), values.get(_key(cand))), totals[cand.name],
-                    chances[cand.name], rules, listed.get(cand.name, {}), movers.get(cand.name, ()))
+        _comparison(sides, cand, totals[cand.name], chances[cand.name], rules, listed.get(cand.name, {}),
+                    movers.get(cand.name, ()))
         for cand in sides.cands
     ]  # fmt: skip
     corrected = stats.holm([result.p_value for result in found])
@@ -162,22 +162,28 @@ def compare(
 
 
 _TOTALS = """
+    with tops as (
+        select
+            run_id,
+            max(coalesce(base_weight, 1.0)) filter (base_score is not null) as base_top,
+            max(coalesce(cand_weight, 1.0)) filter (cand_score is not null) as cand_top
+        from compared
+        group by run_id
+    )
     select
-        run_id,
+        c.run_id,
+        run_value($stat, base_score, coalesce(base_weight, 1.0), base_top, base_numerator, base_denominator)
+            as base_score,
+        run_value($stat, cand_score, coalesce(cand_weight, 1.0), cand_top, cand_numerator, cand_denominator)
+            as cand_score,
         count(*) filter (status = 'improvement') as improvements,
         count(*) filter (status = 'regression') as regressions,
         count(*) filter (status = 'tie') as ties,
         count(*) filter (status = 'only_base') as only_base,
         count(*) filter (status = 'only_cand') as only_cand
-    from compared
-    group by run_id
-"""
-
-_VALUES = """
-    select v.run_id, v.eval_set, v.value
-    from run_values v
-    semi join (select unnest($runs, max_depth := 2)) w on w.run_id = v.run_id and w.eval_set = v.eval_set
-    where v.profile = $profile and v.metric = $metric
+    from compared c
+    join tops t on t.run_id = c.run_id
+    group by c.run_id
 """
 
 _SHARED = """
@@ -195,17 +201,6 @@ _MOVED = f"""
     where status in ('improvement', 'regression')
     group by run_id
 """
-
-
-def _key(side: Side) -> tuple[str, str]:
-    return side.name, side.eval_set
-
-
-def _run_values(session: Session, sides: Sides) -> dict[tuple[str, str], float | None]:
-    """The values of the whole runs, by name and eval set: those that `score` and the leaderboard show."""
-    runs = [{"run_id": side.name, "eval_set": side.eval_set} for side in (sides.base, *sides.cands)]
-    rows = session.rows(_VALUES, {"profile": sides.profile, "metric": sides.metric, "runs": runs})
-    return {(row["run_id"], row["eval_set"]): row["value"] for row in rows}
 
 
 def _mover(part: dict[str, Any]) -> dict[str, Any]:
@@ -248,15 +243,14 @@ def _chances(
 def _comparison(
     sides: Sides,
     cand: Side,
-    values: tuple[float | None, float | None],
     total: dict[str, Any],
     chance: tuple[float | None, Interval, float],
     rules: Rules,
     listed: dict[str, list[str]],
     movers: tuple[Mover, ...],
 ) -> Comparison:
-    base_score = sides.base.score if sides.base.score is not None else values[0]
-    cand_score = cand.score if cand.score is not None else values[1]
+    base_score = sides.base.score if sides.base.score is not None else total["base_score"]
+    cand_score = cand.score if cand.score is not None else total["cand_score"]
     delta = None
     if base_score is not None and cand_score is not None:
         delta = cand_score - base_score if sides.higher_is_better else base_score - cand_score
@@ -290,8 +284,8 @@ def _repeats(session: Session, side: Side) -> dict[str, float | int | None]:
 
 def _with_answers(session: Session, result: Comparison) -> Comparison:
     """The same comparison with answers, read again from the inputs."""
-    questions = [mover.question_id for mover in result.movers]
-    before, after = (_answers(session, side, questions) for side in (result.sides.base, result.cand))
+    units = [mover.question_id for mover in result.movers]
+    before, after = (_answers(session, side, units) for side in (result.sides.base, result.cand))
     movers = tuple(
         replace(mover, base_answer=before[0].get(mover.question_id), cand_answer=after[0].get(mover.question_id))
         for mover in result.movers
@@ -300,34 +294,36 @@ def _with_answers(session: Session, result: Comparison) -> Comparison:
     return replace(result, movers=movers, notes=tuple(notes))
 
 
-def _answers(session: Session, side: Side, questions: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
-    """(answers by question, why there are none) of a side; of several repeats the first."""
+def _answers(session: Session, side: Side, units: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+    """(answers by unit, why there are none) of a side; of several repeats or judgements the first that counts."""
     from rageval_batch import recall
     from rageval_batch.profiles import get_profile
 
-    if not questions or side.run is None:
+    if not units or side.run is None:
         return {}, []
     try:
-        commit, rows = _places(session, side.run, questions)
-        found = recall.answers(commit, get_profile(side.run.record["profile"]), rows)
+        commit, rows = _places(session, side.run, units)
+        return recall.unit_outputs(commit, get_profile(side.run.record["profile"]), rows), []
     except InputError as error:
         return {}, [f"Answers of '{side.name}' are not shown: {error}"]
-    return {question: output for question, (output, _) in found.items()}, []
 
 
-def _places(session: Session, run: Run, questions: Sequence[str]) -> tuple[Any, list[dict[str, Any]]]:
-    """(the commit of a run, where the answers of some questions stand)."""
+def _places(session: Session, run: Run, units: Sequence[str]) -> tuple[Any, list[dict[str, Any]]]:
+    """(the commit of a run, where the answers of some units stand)."""
+    profile = session.profile(run.record["profile"])
+    assert profile is not None
+    counted = f"{profile.counted} is null, " if profile.counted else ""
     rows = session.rows(
         f"""
-        select run_id as stored_id, question_id, repeat, input, line
-        from stored_{run.record["profile"]}
-        where commit = $commit and run_id = $run_id and question_id in (select unnest($questions))
-        qualify row_number() over (partition by question_id order by repeat) = 1
+        select run_id as stored_id, question_id, {profile.unit_sql} as unit, repeat, input, line
+        from stored_{profile.profile}
+        where commit = $commit and run_id = $run_id and unit in (select unnest($units))
+        qualify row_number() over (partition by unit order by {counted}repeat, input, line) = 1
         """,
         {
             "commit": run.record["commit"],
             "run_id": session.stored_name(run.record["run_id"]),
-            "questions": list(questions),
+            "units": list(units),
         },
     )
     return next(commit for commit in session.commits if commit.id == run.record["commit"]), rows

@@ -44,7 +44,7 @@ class Sides:
     profile: str
     metric: str
     higher_is_better: bool
-    weighted: bool
+    run_stat: str  # how a run's value comes from its rows
     unit: str = "question"  # what is paired
     left_out: tuple[str, ...] = ()  # of all runs, those that cannot be compared with the base
     notes: tuple[str, ...] = ()
@@ -88,9 +88,8 @@ def find_sides(
     if not found:
         raise InputError(f"There is no run to compare with '{base}'. See rageval runs.")
     base_side, *others = (picker.known(side, row, measure) for side in (first, *found))
-    weighted = row.run_stat == "weighted_mean"
     return Sides(
-        base_side, tuple(others), chosen, metric, measure.higher_is_better, weighted, row.unit, left_out, notes
+        base_side, tuple(others), chosen, metric, measure.higher_is_better, row.run_stat, row.unit, left_out, notes
     )
 
 
@@ -191,7 +190,7 @@ class _Picker:
 
 def _names(given: str, eval_set: str, questions_sha256: str | None) -> bool:
     """Whether an eval set is meant: its name, its version, or the start of its hash."""
-    return given in (eval_set, eval_set.split("@")[0]) or (questions_sha256 or "").startswith(given)
+    return given in (eval_set, eval_set.split("@", maxsplit=1)[0]) or (questions_sha256 or "").startswith(given)
 
 
 def _is_text(name: str) -> bool:

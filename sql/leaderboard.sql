@@ -6,8 +6,8 @@ create view leaderboard as
 with weighed as not materialized (
     select
         v.run_id, v.profile, v.eval_set,
-        case p.run_stat when 'micro' then v.numerator / nullif(v.denominator, 0) else v.value end as value,
-        case p.run_stat when 'weighted_mean' then v.weight when 'micro' then v.denominator else 1.0 end as weight
+        case p.run_stat when 'micro' then (v.numerator / nullif(v.denominator, 0))::double else v.value end as value,
+        case p.run_stat when 'weighted_mean' then v.weight when 'micro' then v.denominator::double else 1.0 end as weight
     from unit_values v
     join profile_catalog p on p.profile = v.profile
     where v.metric = 'score'

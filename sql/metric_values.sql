@@ -4,7 +4,7 @@
 -- only one of its unit and its question, so that nothing has to be averaged.
 create view metric_values as
 select
-    r.run_id, m.profile, r.eval_set, m.metric, m.question_id, m.unit, m.by_question, m.weight,
+    r.run_id, m.profile, r.eval_set, m.metric, m.question_id, m.unit, m.weight,
     m.by_question and r.repeats = 1 as alone,
     m.value is not null as scored,
     coalesce(m.value, c.null_counts_as) as value,

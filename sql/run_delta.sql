@@ -1,13 +1,8 @@
 -- run_delta(base, cand). Grain: metric of two runs: the whole runs' values (by the profile's statistic of a run), the
 -- delta (positive is better), and how many shared units rose, fell or stayed.
--- Inputs: unit_pairs, run_pair, run_values, metric_catalog. Example: from run_delta('a', 'b').
+-- Inputs: unit_pairs, run_pair, metric_catalog, profile_catalog. Example: from run_delta('a', 'b').
 create macro run_delta(base, cand) as table
-with counted as not materialized (
-    select
-        metric,
-        count(*) filter (status = 'improvement') as improvements,
-        count(*) filter (status = 'regression') as regressions,
-        count(*) filter (status = 'tie') as ties
+with pairs as materialized (
     from unit_pairs(
         (select profile from run_pair(base, cand)),
         null,
@@ -15,17 +10,26 @@ with counted as not materialized (
         (select base_set from run_pair(base, cand)),
         (select cands from run_pair(base, cand))
     )
+),
+tops as not materialized (
+    select metric, max(base_weight) as base_top, max(cand_weight) as cand_top
+    from pairs
     group by metric
 ),
 valued as not materialized (
-    select c.*, b.value as before, a.value as after, m.higher_is_better
-    from counted c
-    cross join run_pair(base, cand) p
-    join metric_catalog m on m.profile = p.profile and m.metric = c.metric
-    left join run_values b
-        on b.run_id = p.base_run and b.profile = p.profile and b.eval_set = p.base_set and b.metric = c.metric
-    left join run_values a
-        on a.run_id = cand and a.profile = p.profile and a.eval_set = p.cand_set and a.metric = c.metric
+    select
+        p.metric,
+        any_value(m.higher_is_better) as higher_is_better,
+        run_value(any_value(c.run_stat), base_score, base_weight, base_top, base_numerator, base_denominator) as before,
+        run_value(any_value(c.run_stat), cand_score, cand_weight, cand_top, cand_numerator, cand_denominator) as after,
+        count(*) filter (status = 'improvement') as improvements,
+        count(*) filter (status = 'regression') as regressions,
+        count(*) filter (status = 'tie') as ties
+    from pairs p
+    join tops t on t.metric = p.metric
+    join metric_catalog m on m.metric = p.metric and m.profile = (select profile from run_pair(base, cand))
+    join profile_catalog c on c.profile = m.profile
+    group by p.metric
 )
 select
     metric, before as base, after as cand,

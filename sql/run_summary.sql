@@ -1,8 +1,7 @@
 -- run_summary. Grain: run x profile x eval set x metric.
 -- Inputs: question_values, metric_rows, current_runs.
 -- n_total: questions; n_scored: those with a value of their own; std: of the population; micro: sum of numerators over
--- sum of denominators. The weighted mean scales weights by the largest, so that any finite weight can be added exactly;
--- runs of files may have no weights, then all count as 1.
+-- sum of denominators. The weighted mean scales weights by the largest, so that any finite weight can be added exactly.
 create view run_summary as
 with means as not materialized (
     select
@@ -11,7 +10,7 @@ with means as not materialized (
         count(*) filter (scored) as n_scored,
         exact_mean(value) as mean,
         exact_sum(value) as sum,
-        max(coalesce(weight, 1.0)) filter (value is not null) as top_weight,
+        max(weight) filter (value is not null) as top_weight,
         min(value) as min,
         quantile_cont(value, 0.5) as p50,
         quantile_cont(value, 0.9) as p90,
@@ -24,7 +23,7 @@ spreads as not materialized (
     select
         v.run_id, v.profile, v.eval_set, v.metric,
         sqrt(exact_mean((v.value - m.mean) * (v.value - m.mean))) as std,
-        exact_weighted_mean(v.value, coalesce(v.weight, 1.0), m.top_weight) as weighted_mean
+        exact_weighted_mean(v.value, v.weight, m.top_weight) as weighted_mean
     from question_values v
     join means m
         on m.run_id = v.run_id and m.profile = v.profile and m.eval_set = v.eval_set and m.metric = v.metric

@@ -7,14 +7,14 @@ with wanted as not materialized (
     select unnest(cands, max_depth := 2)
 ),
 before as not materialized (
-    select w.run_id, v.metric, v.unit, v.weight, v.value
+    select w.run_id, v.metric, v.unit, v.weight, v.value, v.numerator, v.denominator
     from unit_values v
     cross join wanted w
     where v.run_id = base and v.eval_set = base_set and v.profile = of_profile
       and (of_metric is null or v.metric = of_metric) and v.value is not null
 ),
 after as not materialized (
-    select v.run_id, v.metric, v.unit, v.weight, v.value
+    select v.run_id, v.metric, v.unit, v.weight, v.value, v.numerator, v.denominator
     from unit_values v
     join wanted w on w.run_id = v.run_id and w.eval_set = v.eval_set
     where v.profile = of_profile and (of_metric is null or v.metric = of_metric) and v.value is not null
@@ -27,12 +27,16 @@ paired as not materialized (
         b.weight as base_weight,
         a.weight as cand_weight,
         b.value as base_score,
-        a.value as cand_score
+        a.value as cand_score,
+        b.numerator as base_numerator,
+        b.denominator as base_denominator,
+        a.numerator as cand_numerator,
+        a.denominator as cand_denominator
     from before b
     full join after a on a.run_id = b.run_id and a.metric = b.metric and a.unit = b.unit
 )
 select
-    p.metric, p.run_id, p.unit, p.base_weight, p.cand_weight, p.base_score, p.cand_score,
+    p.*,
     case when c.higher_is_better is false then p.base_score - p.cand_score else p.cand_score - p.base_score end as delta,
     change_status(p.base_score, p.cand_score, delta) as status
 from paired p

@@ -14,7 +14,6 @@ from rageval_batch.store import Commit, Store
 from rageval_batch.tables import REJECTS, RUNS, TALLIES
 
 PROFILE = "eval_json_v2"
-SCHEMA = next(row.schema for row in catalog() if row.profile == PROFILE)
 QUESTIONS, PARAMS = "a" * 64, "b" * 64
 
 HOSTILE = (
@@ -26,7 +25,7 @@ Row = Mapping[str, Any]
 
 
 def score_row(question: str, score: float | None, **fields: Any) -> dict[str, Any]:
-    """A score row; what is not given has a usual value."""
+    """A score row; what is not given has a usual value. A profile takes of it what it has columns for."""
     return {"question_id": question, "repeat": 0, "weight": 1.0, "score": score, "schema_ok": True, **fields}
 
 
@@ -40,6 +39,7 @@ def publish(
     runs: Mapping[str, Sequence[Row]],
     *,
     inputs: Sequence[dict[str, Any]] = (),
+    profile: str = PROFILE,
     **record: Any,
 ) -> Commit:
     """One commit with runs of given score rows; `record` changes what is said of all of them."""
@@ -50,7 +50,7 @@ def publish(
         {
             **about,
             "run_id": run,
-            "profile": PROFILE,
+            "profile": profile,
             "signature": "given",
             "version": "0",
             "question_count": len({row["question_id"] for row in runs[run]}),
@@ -62,7 +62,8 @@ def publish(
     ]
     store = Store(folder)
     with store.staging("given") as staging, staging.assembling() as ready:
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), ready / f"{PROFILE}.parquet")
+        schema = next(row.schema for row in catalog() if row.profile == profile)
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), ready / f"{profile}.parquet")
         pq.write_table(pa.Table.from_pylist(records, schema=RUNS), ready / "runs.parquet")
         pq.write_table(TALLIES.empty_table(), ready / "tallies.parquet")
         pq.write_table(REJECTS.empty_table(), ready / "rejects.parquet")
@@ -71,7 +72,7 @@ def publish(
             ready,
             {
                 "job": "given",
-                "profile": PROFILE,
+                "profile": profile,
                 "params": {},
                 "questions": {"version": about["eval_set"], "sha256": about["questions_sha256"], "files": []},
                 "contexts": {"sha256": None, "files": []},
@@ -81,7 +82,7 @@ def publish(
                 "runs": sorted(runs),
                 "counts": counts,
                 "files": {
-                    "scores": [f"{PROFILE}.parquet"],
+                    "scores": [f"{profile}.parquet"],
                     **{name: [f"{name}.parquet"] for name in ("runs", "tallies", "rejects")},
                 },
             },

@@ -123,9 +123,13 @@ def test_parquet_sides_and_a_store(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (code, found["improvements"], found["regressions"], found["profile"]) == (1, 1, 1, "eval_json_v2")
     code, out, _ = called(capsys, "compare", file, file, "--store", store, "--format", "json")
     assert (code, json.loads(out)["ties"]) == (0, 2)
-    code, _, err = called(capsys, "compare", file, file, "--metric", "repaired")
+    assert called(capsys, "compare", file, file, "--metric", "repaired")[0] == 0
+    pl.read_parquet(file).write_parquet(plain := str(tmp_path / "plain.parquet"))
+    code, _, err = called(capsys, "compare", plain, plain, "--metric", "repaired")
     assert code == 2 and "add -p PROFILE" in err
-    assert called(capsys, "compare", file, file, "--metric", "repaired", "-p", "eval_json_v2")[0] == 0
+    assert called(capsys, "compare", plain, plain, "--metric", "repaired", "-p", "eval_json_v2")[0] == 0
+    code, out, _ = called(capsys, "compare", plain, plain)
+    assert code == 0 and "no profile is named, rows count by their weight" in out
 
 
 def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,9 +193,7 @@ def test_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: li
 
 def rows_of(file: Path) -> list[dict[str, Any]]:
     """The rows of a run file, by score."""
-    rows: list[dict[str, Any]] = (
-        open_run_file(str(file)).rows(UNKNOWN_PROFILE, UNKNOWN_PROFILE.metrics[0]).to_pylist()
-    )
+    rows: list[dict[str, Any]] = open_run_file(str(file)).rows(UNKNOWN_PROFILE, UNKNOWN_PROFILE.metrics[0]).to_pylist()
     return rows
 
 

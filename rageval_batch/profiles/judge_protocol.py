@@ -204,7 +204,7 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
 
 
 def restored(rows: pa.Table) -> pa.Table:
-    """Rows of the view judge_protocol with target_key and the counted scores, which follow from its columns."""
+    """Rows of the view judge_protocol with target_key, weight and the counted scores: they follow from its columns."""
     frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)
     once = pl.col("valid") & ~pl.col("warnings").list.contains("duplicate")
@@ -219,7 +219,8 @@ def restored(rows: pa.Table) -> pa.Table:
             {True: 1, False: None}, return_dtype=pl.Int8).alias(f"{name}_counted"))
     ]  # fmt: skip
     keys = folded(rows.column("target_model").combine_chunks().cast(LARGE))
-    return frame.with_columns(*columns, pl.Series("target_key", pl.from_arrow(keys))).to_arrow()
+    named = pl.Series("target_key", pl.from_arrow(keys))
+    return frame.with_columns(*columns, named, weight=pl.lit(1.0)).to_arrow()
 
 
 _SAMPLE_KEY = ("question_id", "prompt_variant", "target_model", "output_id")
