@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.sqlfiles import definition
+from rageval_batch.sqlfunctions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
 from rageval_batch.store import Commit, Store
 from rageval_batch.strings import LARGE
 from rageval_batch.tables import KEYS, REJECTS, RUNS, TALLIES
@@ -26,8 +27,8 @@ from rageval_batch.tables import KEYS, REJECTS, RUNS, TALLIES
 _FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
 _REST = (
     "scores", "metrics", "metric_values", "unit_values", "question_values", "run_summary", "run_value", "run_values",
-    "fail_reasons", "tallies", "confusions", "rejects", "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
-    "change_status", "unit_pairs", "run_pair", "regressions", "run_delta", "run_groups",
+    "fail_reasons", "tallies", "confusions", "rejects", "leaderboard", "question_difficulty", "gated", "gate_results",
+    "repeat_scores", "change_status", "unit_pairs", "run_pair", "regressions", "run_delta", "run_groups",
 )  # fmt: skip
 _WORD = re.compile(r"\w+")
 _TEXT = re.compile(r"'[^']*'")
@@ -147,7 +148,7 @@ class Session:
         own = [name for row in self._catalog for name in row.views]
         self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST, *own]
         if functions:
-            self._create_functions(_FUNCTIONS)
+            self._create_functions(SCORER_FUNCTIONS)
 
     def __enter__(self) -> Session:
         return self
@@ -250,9 +251,10 @@ class Session:
         """
         quoted = _quoted(column)
         value = f"(case when {profile.counted} is not null then {quoted} end)" if profile.counted else quoted
-        parts = (value, f"(case when {value} is not null then 1 end)") if profile.run_stat == "micro" else (None, None)
         reads = (column, profile.counted) if profile.counted else (column,)
-        metric = MetricRow(profile.profile, column, True, None, *parts, column=value, reads=reads)
+        metric = MetricRow(profile.profile, column, True, None, None, None, value, reads)
+        if profile.run_stat == "micro":
+            metric = replace(metric, numerator=value, denominator=f"(case when {value} is not null then 1 end)")
         self._insert("metric_catalog", _metric_table([metric]))
         if stored:
             self._metric_branches.append(_long(profile, metric, f"stored_{profile.profile}"))
@@ -298,7 +300,7 @@ class Session:
         for name in reversed(self._waiting):
             if name in wanted:
                 wanted |= _words_of(name)
-        self._create_functions({name: _OF_VIEWS[name] for name in _OF_VIEWS if name in wanted})
+        self._create_functions({name: VIEW_FUNCTIONS[name] for name in VIEW_FUNCTIONS if name in wanted})
         for name in [name for name in self._waiting if name in wanted]:
             self._connection.execute(definition(name))
             self._waiting.remove(name)
@@ -375,7 +377,7 @@ class Session:
         except duckdb.Error as error:
             raise StoreError(f"The store {self.store.path} has a file that cannot be read: {error}") from error
 
-    def _create_functions(self, functions: dict[str, tuple[Callable[..., pa.Array], list[Any], str]]) -> None:
+    def _create_functions(self, functions: dict[str, Function]) -> None:
         """Functions of our own, over Arrow columns."""
         for name, (function, arguments, result) in functions.items():
             if name in self._registered:
@@ -523,72 +525,3 @@ def _profile_table(catalog: Iterable[ProfileRow]) -> pa.Table:
         [("profile", LARGE), ("run_stat", LARGE), ("score_top", pa.float64()), ("provenance", pa.list_(LARGE))]
     )
     return pa.Table.from_pylist([{n: getattr(row, n) for n in schema.names} for row in catalog], schema=schema)
-
-
-def _whole(column: Any) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _of_one(name: str) -> Callable[..., pa.Array]:
-    """A function of `text` over one Arrow column, imported when it is first called."""
-
-    def call(column: Any) -> pa.Array:
-        from rageval_batch import text
-
-        return getattr(text, name)(_whole(column))
-
-    return call
-
-
-def _of_two(name: str) -> Callable[..., pa.Array]:
-    """A function of `text` over two Arrow columns, imported when it is first called."""
-
-    def call(a: Any, b: Any) -> pa.Array:
-        from rageval_batch import text
-
-        return getattr(text, name)(_whole(a), _whole(b))
-
-    return call
-
-
-_FUNCTIONS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
-    "bigram_jaccard": (_of_two("bigram_jaccard"), ["VARCHAR", "VARCHAR"], "DOUBLE"),
-    "soft_match": (_of_two("soft_match"), ["VARCHAR", "VARCHAR"], "BOOLEAN"),
-    "squash": (_of_one("squash"), ["VARCHAR"], "VARCHAR"),
-    "keywords": (_of_one("keyword_lists"), ["VARCHAR"], "VARCHAR[]"),
-    "keyword_hits": (_of_two("keyword_hits"), ["VARCHAR", "VARCHAR"], "INTEGER"),
-}
-
-
-def _mean_intervals(column: Any, resamples: Any) -> pa.Array:
-    """Bootstrap intervals of weighted means; values are sorted first, so that their order changes nothing."""
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-
-    import numpy as np
-
-    from rageval_batch.stats import bootstrap_interval
-
-    lists, counts = _whole(column), _whole(resamples).to_pylist()
-    offsets = lists.offsets.to_numpy().tolist()
-    values, weights = (lists.values.field(name).to_numpy(zero_copy_only=False) for name in ("value", "weight"))
-
-    def interval(row: int) -> dict[str, float | None]:
-        mine = slice(offsets[row], offsets[row + 1])
-        order = np.lexsort((weights[mine], values[mine]))
-        found = bootstrap_interval(values[mine][order], weights[mine][order], resamples=counts[row])
-        return {"low": found.low, "high": found.high}
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(interval, range(len(lists))))
-    return pa.array(found, pa.struct([("low", pa.float64()), ("high", pa.float64())]))
-
-
-# Functions that views stand on: they come with the first query that needs them.
-_OF_VIEWS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
-    "mean_interval": (
-        _mean_intervals,
-        ["STRUCT(value DOUBLE, weight DOUBLE)[]", "INTEGER"],
-        "STRUCT(low DOUBLE, high DOUBLE)",
-    ),
-}

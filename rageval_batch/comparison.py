@@ -1,4 +1,7 @@
-"""A run against a run: how far apart, on which questions or other units, and whether chance could have done it. Rows come from SQL."""
+"""A run against a run: how far apart, on which questions or other units, and whether chance could have done it.
+
+Rows come from SQL.
+"""
 
 from __future__ import annotations
 

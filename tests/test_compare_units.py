@@ -1,4 +1,4 @@
-"""One value of a run and one way to pair runs for every profile: from a store, from exported files, against the oracle."""
+"""One value of a run and one way to pair runs, for every profile: stores, exported files and the oracle agree."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def assert_equal(got: Row, want: Row) -> None:
         assert got[name] == (pytest.approx(value, abs=1e-12) if isinstance(value, float) else value), name
 
 
-# --- any profile: store and file, weights, repeats, nulls, questions on one side ---------------------------------------
+# --- any profile: store and file, weights, repeats, nulls, questions on one side --------------------------------------
 
 WEIGHTS = st.sampled_from([0.0, 1.0, 2.5, 1e-300, 1e19, 1e308])
 
@@ -278,7 +278,7 @@ def test_a_file_is_compared_by_its_profile_not_by_weights(tmp_path: Path, capsys
     assert compared(tmp_path / "runs", files[0], files[1], eval_set="q")[0].delta == pytest.approx(-1 / 3)
 
 
-# --- judge_protocol: samples, judgements, models' names ----------------------------------------------------------------
+# --- judge_protocol: samples, judgements, models' names ---------------------------------------------------------------
 
 SPELLINGS = {"GPT-5": ("GPT-5", " gpt-5", "ＧＰＴ-5"), "m": ("m", "M"), "solo": ("solo",)}
 

@@ -36,7 +36,7 @@ LAYERS = (
     ("ingest",),
     ("scoring", "assemble", "store"),
     ("sweep",),
-    ("recall", "archive", "subset", "synthetic"),
+    ("recall", "archive", "subset", "synthetic", "sqlfunctions"),
     ("analytics",),
     ("runfiles", "catalog", "bench"),
     ("repeats",),
