@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rageval_batch.version import __version__
 
 if TYPE_CHECKING:
+    from rageval_batch.analysis.catalog import open_store
     from rageval_batch.api import compare, score
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profiles import PROFILES
+    from rageval_batch.profiles.registry import PROFILES
 
 __all__ = ["PROFILES", "__version__", "compare", "open_store", "score"]
 
-_HOMES = {"compare": "api", "score": "api", "open_store": "catalog", "PROFILES": "profiles"}
+_HOMES = {"compare": "api", "score": "api", "open_store": "analysis.catalog", "PROFILES": "profiles.registry"}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,16 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from rageval_batch.catalog import open_store
-from rageval_batch.comparison import RULES, Comparison, Rules
-from rageval_batch.comparison import compare as compare_sides
+from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.compared_runs import find_compared_runs, pins
+from rageval_batch.analysis.comparison import RULES, Comparison, Rules
+from rageval_batch.analysis.comparison import compare as compare_runs
 from rageval_batch.errors import InputError
-from rageval_batch.profiles import get_profile
-from rageval_batch.sides import find_sides, pins
-from rageval_batch.sources import Source, frame_source, sources
-from rageval_batch.store import Store
-from rageval_batch.sweep import Counts, Job
-from rageval_batch.sweep import run as run_sweep
+from rageval_batch.inputs.sources import Source, frame_source, sources
+from rageval_batch.profiles.registry import get_profile
+from rageval_batch.runs.store import Store
+from rageval_batch.runs.sweep import Counts, Job
+from rageval_batch.runs.sweep import run as run_sweep
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ def compare(
 ) -> Comparison:
     """A candidate against a base: runs of a store, or files of runs. `.passed`, `.delta`, `.movers`, `.as_dict()`."""
     with open_store(store, functions=False, named=pins([base, cand])) as session:
-        sides = find_sides(
+        compared = find_compared_runs(
             session, base, [cand], profile=profile, eval_set=eval_set, metric=metric, strict=strict_hashes
         )
-        return compare_sides(session, sides, Rules(min_delta, max_regressions, fail_on))[0]
+        return compare_runs(session, compared, Rules(min_delta, max_regressions, fail_on))[0]
 
 
 def _frame(table: Any) -> pl.DataFrame:

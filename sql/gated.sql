@@ -2,6 +2,8 @@
 -- wanted: names of runs, or null for all. Inputs: gate_catalog (gates as rows), gate_values (what they are about),
 -- current_runs, profile_catalog. actual is null where there is nothing to apply a gate to: it is skipped, as is one that
 -- is waived and would fail. n: questions that the statistic is over. Limits hold within 1e-9. failure: where it failed.
+-- A run to which none of its gates applies fails: it gets one row more, `applicable_gates`, whose n is how many gates
+-- there were. Gates on coverage (shares of answers, the record's provenance) do not count for that where there are others.
 create macro gated(wanted) as table
 with asked as materialized (
     -- A small number stands for a run, so that rows are grouped by it and not by three texts.
@@ -104,11 +106,26 @@ held as not materialized (
     join gate_catalog g on g.profile = a.profile
     left join figures f on f.run = a.run and f.metric = g.metric and f.stat = g.stat
     left join lacking l on l.run = a.run and g.stat = 'missing_provenance'
+),
+judged as materialized (
+    select
+        run_id, profile, eval_set, gate, nullif(metric, '') as metric, stat, actual, op, "limit", level,
+        case when holds then 'passed' when holds is null or waived then 'skipped' else 'failed' end as status,
+        case when not holds and not waived then failure || coalesce(': ' || array_to_string(names, ', '), '') end
+            as failure,
+        n, coverage
+    from held
+),
+counted as not materialized (
+    select * from judged
+    qualify not coverage or bool_and(coverage) over (partition by run_id, profile, eval_set, level)
 )
+select * exclude (coverage)
+from judged
+union all
 select
-    run_id, profile, eval_set, gate, nullif(metric, '') as metric, stat, actual, op, "limit", level,
-    case when holds then 'passed' when holds is null or waived then 'skipped' else 'failed' end as status,
-    case when not holds and not waived then failure || coalesce(': ' || array_to_string(names, ', '), '') end
-        as failure,
-    n
-from held;
+    run_id, profile, eval_set, 'applicable_gates', null, 'applicable_gates', 0.0, '>=', 1.0, level,
+    'failed', 'nothing to judge', count(*)
+from counted
+group by run_id, profile, eval_set, level
+having bool_and(status = 'skipped');

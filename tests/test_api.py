@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import rageval_batch
 from rageval_batch.errors import InputError
-from rageval_batch.samples import samples_folder
+from rageval_batch.resources import samples_folder
 
 SAMPLES = samples_folder() / "eval_json_v2"
 OUTPUTS = [
@@ -60,3 +60,11 @@ def test_public_names() -> None:
     assert "eval_json_v2" in rageval_batch.PROFILES
     with pytest.raises(AttributeError, match="nothing"):
         _ = rageval_batch.nothing
+
+
+def test_numbers_beyond_64_bits_in_a_list_of_dicts() -> None:
+    """Arrow has no such integer: the column is one of JSON texts."""
+    from rageval_batch.inputs.sources import frame_source
+
+    table = frame_source([{"a": 2**64}, {"a": 1}], "outputs").table
+    assert table is not None and table.to_pylist() == [{"a": "18446744073709551616"}, {"a": "1"}]

@@ -17,7 +17,7 @@ _LEAST = 100
 @click.option("--rows", type=int, default=100_000, show_default=True, help="Answers in the sweep.")
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of the sweep.")
 @output_options("table", "json", "md")
-def bench(rows: int, seed: int, form: str, target: str | None) -> None:
+def bench(rows: int, seed: int, format: str, target: str | None) -> None:
     """Measure this machine: a seeded sweep with 3 % damaged answers, stage by stage, against the oracle and the floor.
 
     The floor is DuckDB merely reading, validating and decoding the file. Ratios of one run can be compared between
@@ -27,7 +27,7 @@ def bench(rows: int, seed: int, form: str, target: str | None) -> None:
     Example:
       rageval bench --rows 100000
     """
-    from rageval_batch.bench import run
+    from rageval_batch.bench.measure import run
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.formats import render
 
@@ -36,10 +36,10 @@ def bench(rows: int, seed: int, form: str, target: str | None) -> None:
     with tempfile.TemporaryDirectory(prefix="rageval-bench-") as folder:
         measured = run(rows, seed, Path(folder), say)
     ratios = measured.ratios()
-    if form == "json":
+    if format == "json":
         emit(json_line({"rows": rows, "megabytes": measured.megabytes, "stages": measured.lines(), **ratios}), target)
         return
     lines = [{**line, "rows_per_s": round(line["rows_per_s"])} for line in measured.lines()]
     columns = ("stage", "rows", "cpu_s", "wall_s", "rows_per_s", "peak_mib")
     shown = [{"ratio": name.replace("_", " "), "value": value} for name, value in ratios.items()]
-    emit(render(lines, columns, form) + "\n\n" + render(shown, ("ratio", "value"), form), target)
+    emit(render(lines, columns, format) + "\n\n" + render(shown, ("ratio", "value"), format), target)

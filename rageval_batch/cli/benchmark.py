@@ -19,7 +19,7 @@ from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_OK, InputErro
 @click.option("--min-delta", type=float, help="Gate: how far the mean over runs must be above the baseline.")
 @click.option("--max-regressions", type=click.IntRange(0), help="Gate: runs below the baseline plus --min-delta.")
 @store_option
-@click.option("--format", "form", type=click.Choice(["json", "table", "md", "parquet"]),
+@click.option("--format", "format", type=click.Choice(["json", "table", "md", "parquet"]),
               help="Output format; else by the ending of -o, else json.")  # fmt: skip
 @click.option("-o", "--output", "target", help="Write to this file in place of stdout.")
 def benchmark(
@@ -32,7 +32,7 @@ def benchmark(
     min_delta: float | None,
     max_regressions: int | None,
     store: str,
-    form: str | None,
+    format: str | None,
     target: str | None,
 ) -> int:
     """Score all datasets of CONFIG (TOML or JSON) into the store and average them for every run.
@@ -43,19 +43,19 @@ def benchmark(
     Example:
       rageval benchmark benchmark.json -o result.json --baseline old-result.json --max-drop-vs-baseline 0.01
     """
-    from rageval_batch.benchmark import Gates, read_benchmark, run_benchmark
+    from rageval_batch.analysis.benchmark import Gates, read_benchmark, run_benchmark
     from rageval_batch.report.benchmark import benchmark_table, benchmark_text
-    from rageval_batch.store import Store
+    from rageval_batch.runs.store import Store
 
-    form = form or ("parquet" if target and target.lower().endswith(".parquet") else "json")
-    if form == "parquet":
+    format = format or ("parquet" if target and target.lower().endswith(".parquet") else "json")
+    if format == "parquet":
         parquet_target(target)
     gates = Gates(max_std_weighted, max_std_question, max_drop_vs_baseline, min_delta, max_regressions)
     read = read_benchmark(config)
     if read.unknown:
         say(f"{config}: these keys mean nothing here: {', '.join(read.unknown)}.")
     result = run_benchmark(read, Store(store), mode=run_mode, gates=gates, baseline=baseline, say=say)
-    if form == "parquet":
+    if format == "parquet":
         import pyarrow.parquet as pq
 
         try:
@@ -63,7 +63,7 @@ def benchmark(
         except OSError as error:
             raise InputError(f"Cannot write {target}: {error.strerror}.") from error
     else:
-        emit(benchmark_text(result, form), target)
+        emit(benchmark_text(result, format), target)
     if result.error is not None:
         say(f"rageval: {result.error}")
         return EXIT_BAD_INPUT

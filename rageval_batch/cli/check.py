@@ -7,7 +7,7 @@ import click
 from rageval_batch.cli.options import emit, output_options, say
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
-_COLUMNS = ("file", "line", "path", "found", "allowed")
+_COLUMNS = ("file", "line", "question", "path", "found", "allowed")
 
 
 @click.command()
@@ -15,7 +15,7 @@ _COLUMNS = ("file", "line", "path", "found", "allowed")
 @click.option("-p", "--profile", "profile_name", help="Whose questions they are; else the files' shape shows it.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the profile's question files.")
 @output_options("table", "json", "jsonl", "csv", "md")
-def check(files: tuple[str, ...], profile_name: str | None, schema: bool, form: str, target: str | None) -> int:
+def check(files: tuple[str, ...], profile_name: str | None, schema: bool, format: str, target: str | None) -> int:
     """Hold question FILES against the JSON Schema of their profile and name every violation with its path.
 
     Exit code 2 if there is any.
@@ -24,9 +24,9 @@ def check(files: tuple[str, ...], profile_name: str | None, schema: bool, form: 
     Example:
       rageval check fact_exact.json -p legal_rag
     """
-    from rageval_batch import sources
-    from rageval_batch.check import check_file, file_schema
-    from rageval_batch.profiles import PROFILES, get_profile
+    from rageval_batch.inputs import sources
+    from rageval_batch.inputs.check import check_file, file_schema
+    from rageval_batch.profiles.registry import PROFILES, get_profile
     from rageval_batch.report import formats
 
     if schema:
@@ -41,11 +41,11 @@ def check(files: tuple[str, ...], profile_name: str | None, schema: bool, form: 
     profiles = [get_profile(profile_name)] if profile_name else list(PROFILES.values())
     checked = [check_file(file, profiles) for file in sources.sources(files)]
     rows = [vars(violation) for one in checked for violation in one.violations]
-    if form == "table":
+    if format == "table":
         if rows:
             emit(formats.table(rows, _COLUMNS, room=1 << 20), target)  # a path that is cut names nothing
     else:
-        emit(formats.render(rows, _COLUMNS, form), target)
+        emit(formats.render(rows, _COLUMNS, format), target)
     for one in checked:
         verdict = f"{len(one.violations):,} violations" if one.violations else "ok"
         say(f"{one.file}: {one.questions:,} questions{f' of {one.profile}' if one.profile else ''}: {verdict}")

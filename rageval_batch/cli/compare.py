@@ -49,7 +49,7 @@ def compare(
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Compare candidates with a base: the delta, which questions rose and fell, and whether chance could do it.
@@ -61,35 +61,35 @@ def compare(
     Example:
       rageval compare adapter-good adapter-weak --max-regressions 2 --format md
     """
-    from rageval_batch import stats
-    from rageval_batch.catalog import open_store
-    from rageval_batch.comparison import Rules
-    from rageval_batch.comparison import compare as compare_sides
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.compared_runs import find_compared_runs, pins
+    from rageval_batch.analysis.comparison import Rules
+    from rageval_batch.analysis.comparison import compare as compare_runs
+    from rageval_batch.columnar import statistics
     from rageval_batch.report.compare import COLUMNS, compare_rows, compare_text, mismatch_text
-    from rageval_batch.sides import find_sides, pins
 
-    first, cands = _named(runs, base, more, every)
-    if form == "parquet":
+    first, candidates = _named(runs, base, more, every)
+    if format == "parquet":
         parquet_target(target)
     rules = Rules(min_delta, max_regressions, fail_on)
-    with open_store(store, functions=False, named=pins([first, *cands])) as session:
+    with open_store(store, functions=False, named=pins([first, *candidates])) as session:
         try:
-            sides = find_sides(
-                session, first, cands,
+            compared = find_compared_runs(
+                session, first, candidates,
                 every=every, profile=profile_name, eval_set=eval_set, metric=metric, strict=strict,
             )  # fmt: skip
         except IncompatibleRuns as error:
-            if (text := mismatch_text(error, form)) is not None:
+            if (text := mismatch_text(error, format)) is not None:
                 emit(text, target)
             raise
-        results = compare_sides(session, sides, rules, seed=stats.SEED if seed is None else seed)
-    if sides.left_out:
-        names = ", ".join(sides.left_out[:_SHOWN]) + (", …" if len(sides.left_out) > _SHOWN else "")
-        say(f"{len(sides.left_out)} runs were left out, scored with another source or other parameters: {names}")
-    if form == "parquet":
-        emit_rows(compare_rows(results), COLUMNS, form, target)
+        results = compare_runs(session, compared, rules, seed=statistics.SEED if seed is None else seed)
+    if compared.left_out:
+        names = ", ".join(compared.left_out[:_SHOWN]) + (", …" if len(compared.left_out) > _SHOWN else "")
+        say(f"{len(compared.left_out)} runs were left out, scored with another source or other parameters: {names}")
+    if format == "parquet":
+        emit_rows(compare_rows(results), COLUMNS, format, target)
     else:
-        emit(compare_text(results, form), target)
+        emit(compare_text(results, format), target)
     return EXIT_OK if all(result.passed for result in results) else EXIT_FAILED
 
 
@@ -99,10 +99,10 @@ def _named(runs: tuple[str, ...], base: str | None, more: tuple[str, ...], every
         if not runs:
             raise InputError("Name a base and a candidate: rageval compare BASE CAND.")
         base, runs = runs[0], runs[1:]
-    cands = [*runs, *more]
-    if not cands and not every:
+    candidates = [*runs, *more]
+    if not candidates and not every:
         raise InputError(f"Name a candidate to compare with '{base}', or give --all.")
-    return base, cands
+    return base, candidates
 
 
 @click.command()
@@ -111,7 +111,7 @@ def _named(runs: tuple[str, ...], base: str | None, more: tuple[str, ...], every
 @click.option("-n", "--limit", type=click.IntRange(1), help="Only so many runs, the best.")
 @output_options("table", "json", "jsonl", "csv", "md", "parquet")
 def leaderboard(
-    store: str, profile_name: str | None, eval_set: str | None, limit: int | None, form: str, target: str | None
+    store: str, profile_name: str | None, eval_set: str | None, limit: int | None, format: str, target: str | None
 ) -> None:
     """Rank the runs of a store by score, with 95 % intervals, for each profile and eval set.
 
@@ -119,11 +119,11 @@ def leaderboard(
     Example:
       rageval leaderboard --store runs -n 10 --format md
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.results import ranked_runs
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import ranked_runs
 
     with open_store(store, functions=False) as session:
         rows = ranked_runs(session, profile_name, eval_set, limit)
     if not rows:
         raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
-    emit_rows(rows, list(rows[0]), form, target)
+    emit_rows(rows, list(rows[0]), format, target)

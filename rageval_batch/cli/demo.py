@@ -27,7 +27,7 @@ def demo(keep: str | None) -> None:
 
 
 def _demo(store: Path) -> None:
-    from rageval_batch.samples import samples_folder
+    from rageval_batch.resources import samples_folder
 
     say("Scoring the packaged samples; the first time, the kernels are compiled (about half a minute).\n")
     for profile, words in SAMPLES.items():

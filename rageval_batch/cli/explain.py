@@ -27,7 +27,7 @@ def explain(
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> None:
     """Take one answer apart: expected and got side by side, which items matched, which keywords hit, and why.
@@ -36,12 +36,12 @@ def explain(
     Example:
       rageval explain adapter-weak tc-03
     """
-    from rageval_batch import recall
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profiles import get_profile
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import find_run, record_row, score_row
+    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.show import explain_text
-    from rageval_batch.results import find_run, record_row, score_row
+    from rageval_batch.runs import stored_inputs
 
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
@@ -56,11 +56,11 @@ def explain(
     output = explanation = said = None
     try:
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            output, explanation = recall.explain(commit, profile, {**row, **place}, Path(folder))
+            output, explanation = stored_inputs.explain(commit, profile, {**row, **place}, Path(folder))
     except InputError as error:  # the scores are still worth seeing
         said = str(error)
-    if form == "json":
+    if format == "json":
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None
         emit(json_line({**row, "explanation": sections, "output": output, "note": said}), target)
         return
-    emit(explain_text(row, output, explanation, said, form), target)
+    emit(explain_text(row, output, explanation, said, format), target)

@@ -14,9 +14,7 @@ from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
 @click.option(
     "--level",
     type=click.Choice(("initial", "target")),
-    default="initial",
-    show_default=True,
-    help="Which limits, where a profile has several.",
+    help="Which limits, where a profile has several; else the run's parameter level, else initial.",
 )
 @click.option("--gates", "gates_path", metavar="FILE", help="Gates to add, or to put in place of those of their name.")
 @click.option("--allow-missing-provenance", is_flag=True, help="Do not fail a run whose record is not complete.")
@@ -26,16 +24,19 @@ from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
 def gate(
     runs: tuple[str, ...],
     every: bool,
-    level: str,
+    level: str | None,
     gates_path: str | None,
     allow_missing_provenance: bool,
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Hold RUNS against the gates of their profile; exit 1 if any run fails. RUN@COMMIT is an older result.
+
+    A gate with nothing to apply to is skipped. A run all of whose gates are skipped fails: there is nothing to judge.
+    Gates on coverage (answered_share, usable_share, n) and on provenance do not count for that where there are others.
 
     A file of gates is TOML, one table a gate; defaults = false at its top leaves out those of the profile:
 
@@ -54,10 +55,17 @@ def gate(
     Example:
       rageval gate adapter-good --level target --format md -o gate.md
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.gatefile import read_gates
-    from rageval_batch.gates import WAIVED_PROVENANCE, check_gates, gate_runs, wanted_runs, with_claims
-    from rageval_batch.profiles import PROFILES
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.gate_file import read_gates
+    from rageval_batch.analysis.gates import (
+        WAIVED_PROVENANCE,
+        check_gates,
+        gate_runs,
+        wanted_levels,
+        wanted_runs,
+        with_claims,
+    )
+    from rageval_batch.profiles.registry import PROFILES
     from rageval_batch.report import gates as report
 
     if bool(runs) == every:
@@ -66,14 +74,15 @@ def gate(
     waived = WAIVED_PROVENANCE if allow_missing_provenance else ()
     with open_store(store, functions=False, named=runs, gate_file=file, waived=waived) as session:
         wanted = wanted_runs(session, runs, profile_name, eval_set)
-        check_gates(wanted, file, level)
-        results = gate_runs(session, wanted, level, every)
-        if form in ("json", "jsonl") or (form in ("table", "md") and len(results) <= report.FEW):
+        levels = wanted_levels(session, wanted, level)
+        check_gates(wanted, levels, file)
+        results = gate_runs(session, wanted, levels, every)
+        if format in ("json", "jsonl") or (format in ("table", "md") and len(results) <= report.FEW):
             results = with_claims(session, results)
-    if form == "parquet":
+    if format == "parquet":
         emit_arrow(report.gate_table(results), target)
     else:
-        emit(report.gate_text(results, form, single=len(results) == 1 and not every), target)
+        emit(report.gate_text(results, format, single=len(results) == 1 and not every), target)
     failed = sum(not result.passed for result in results)
     say(f"Runs: {len(results) - failed:,} passed, {failed:,} failed.")
     return EXIT_FAILED if failed else EXIT_OK

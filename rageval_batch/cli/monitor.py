@@ -12,7 +12,11 @@ from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
 @click.option("--metric", required=True, help="What to watch; see rageval profiles NAME.")
 @click.option("--window", default="7d", show_default=True, help="Length of a window: 12h, 7d, 4w.")
 @click.option("--baseline", default="28d", show_default=True, help="Length of the span before it.")
-@click.option("--max-drop", type=float, default=0.05, show_default=True, help="How much worse is too much, absolute.")
+@click.option(
+    "--max-drop",
+    type=float,
+    help="How much worse is too much, in the metric's unit; else 5 % of its scale, of a count 5 % of its baseline.",
+)
 @click.option("--now", metavar="TIME", help="Where the last window ends, as an ISO time; else the latest run.")
 @store_option
 @picking_options
@@ -21,26 +25,27 @@ def monitor(
     metric: str,
     window: str,
     baseline: str,
-    max_drop: float,
+    max_drop: float | None,
     now: str | None,
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Watch a metric of live runs: each window against the span before it; exit 1 if any window alerts.
 
     A run's time is its metadata `timestamp`, else its commit's. A window alerts if the mean became worse by more than
-    --max-drop and the bootstrap interval over rows excludes 0. All eval sets of the profile count, unless one is named.
-    The table and json have every window that has runs, jsonl one line an alert.
+    --max-drop and the bootstrap interval over rows excludes 0; the newest one also if it has no runs (stale). All eval
+    sets of the profile count, unless one is named. The table and json have every window, jsonl one line an alert;
+    the table gathers long stretches without runs.
 
     \b
     Example:
       rageval monitor --metric claim_precision --window 7d --baseline 28d --format jsonl
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.monitor import read_span, read_time, watch
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.monitor import read_span, read_time, watch
     from rageval_batch.report.monitor import watch_text
 
     spans = read_span(window, "--window"), read_span(baseline, "--baseline")
@@ -51,7 +56,7 @@ def monitor(
         result = watch(session, metric, *spans, max_drop, end, profile_name, eval_set)
     for note in result.notes:
         say(note)
-    text = watch_text(result, form)
+    text = watch_text(result, format)
     if text or target:
         emit(text, target)
     say(f"Alerts: {len(result.alerts)} of {len(result.windows)} windows ({result.profile}, {result.metric}).")

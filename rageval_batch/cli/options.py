@@ -34,7 +34,12 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         command = click.option("-o", "--output", "target", help="Write to this file in place of stdout.")(command)
         return click.option(
-            "--format", "form", type=click.Choice(formats), default=formats[0], show_default=True, help="Output format."
+            "--format",
+            "format",
+            type=click.Choice(formats),
+            default=formats[0],
+            show_default=True,
+            help="Output format.",
         )(command)
 
     return add
@@ -62,14 +67,14 @@ def emit(text: str, target: str | None) -> None:
         raise InputError(f"Cannot write {target}: {error.strerror}.") from error
 
 
-def emit_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str], form: str, target: str | None) -> None:
+def emit_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str], format: str, target: str | None) -> None:
     """Write rows in a format; Parquet needs a file."""
     from rageval_batch.report import formats
 
-    if form == "parquet":
+    if format == "parquet":
         emit_arrow(formats.to_arrow(rows, columns), target)
         return
-    emit(formats.render(rows, columns, form), target)
+    emit(formats.render(rows, columns, format), target)
 
 
 def emit_arrow(table: Any, target: str | None) -> None:

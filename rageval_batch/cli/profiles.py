@@ -10,24 +10,24 @@ from rageval_batch.cli.options import emit, emit_rows, output_options
 @click.command()
 @click.argument("name", required=False)
 @output_options("table", "json", "md")
-def profiles(name: str | None, form: str, target: str | None) -> None:
+def profiles(name: str | None, format: str, target: str | None) -> None:
     """List the profiles, or describe one: parameters, columns, metrics, gates.
 
     \b
     Example:
       rageval profiles eval_json_v2
     """
-    from rageval_batch.profiles import PROFILES, get_profile
+    from rageval_batch.profiles.registry import PROFILES, get_profile
     from rageval_batch.report.describe import as_dict, describe
 
     if name is None:
         rows = [{"profile": profile.name, "what it scores": profile.title} for profile in PROFILES.values()]
-        emit_rows(rows, ("profile", "what it scores"), form, target)
+        emit_rows(rows, ("profile", "what it scores"), format, target)
         return
     profile = get_profile(name)
-    if form == "json":
+    if format == "json":
         from rageval_batch.report.cells import json_line
 
         emit(json_line(as_dict(profile)), target)
         return
-    emit(describe(profile, form), target)
+    emit(describe(profile, format), target)

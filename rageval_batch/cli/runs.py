@@ -14,22 +14,22 @@ _COLUMNS = ("run_id", "profile", "score", "n", "commit")
 @store_option
 @picking_options
 @output_options("table", "json", "jsonl", "csv", "md", "parquet")
-def runs(store: str, profile_name: str | None, eval_set: str | None, form: str, target: str | None) -> None:
+def runs(store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
     """List the runs of a store with their scores, newest last.
 
     \b
     Example:
       rageval runs --store runs
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.results import scored_runs
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import scored_runs
 
     with open_store(store, functions=False) as session:
         rows = scored_runs(session, profile_name, eval_set)
     if not rows:
         raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
-    columns = list(rows[0]) if form in ("json", "jsonl", "csv", "parquet") else list(_COLUMNS)
-    emit_rows(rows, columns, form, target)
+    columns = list(rows[0]) if format in ("json", "jsonl", "csv", "parquet") else list(_COLUMNS)
+    emit_rows(rows, columns, format, target)
 
 
 @click.command()
@@ -37,21 +37,21 @@ def runs(store: str, profile_name: str | None, eval_set: str | None, form: str, 
 @store_option
 @picking_options
 @output_options("table", "json", "md")
-def show(run: str, store: str, profile_name: str | None, eval_set: str | None, form: str, target: str | None) -> None:
+def show(run: str, store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
     """Show one RUN: its record, summary, metrics, failures and confusions. RUN@COMMIT is an older result.
 
     \b
     Example:
       rageval show adapter-good --format json
     """
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profiles import get_profile
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import find_run, summarize
+    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.show import show_text
-    from rageval_batch.results import find_run, summarize
 
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
         profile = get_profile(found.record["profile"])
         summary = summarize(session, found, profile.summary, tuple(profile.shown_views))
-    emit(json_line(summary.as_dict()) if form == "json" else show_text(summary, form, profile.shown_views), target)
+    emit(json_line(summary.as_dict()) if format == "json" else show_text(summary, format, profile.shown_views), target)

@@ -13,8 +13,8 @@ from rageval_batch.cli.progress import Progress
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 if TYPE_CHECKING:
-    from rageval_batch.store import Store
-    from rageval_batch.sweep import Job, Outcome
+    from rageval_batch.runs.store import Store
+    from rageval_batch.runs.sweep import Job, Outcome
 
 FEW = 12  # runs that are all shown; of more, the best and the worst
 _FORMATS = ("table", "json", "jsonl", "csv", "md")
@@ -58,7 +58,7 @@ def score(
     keep_inputs: bool,
     archive: str | None,
     strict: bool,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Score OUTPUTS (files, folders, globs, - for JSONL on stdin) and commit the result to the store.
@@ -69,18 +69,18 @@ def score(
     Example:
       rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
     """
-    from rageval_batch import provenance, sources
-    from rageval_batch.archive import write_archive
-    from rageval_batch.profiles import get_profile
-    from rageval_batch.store import Store
-    from rageval_batch.sweep import Job
+    from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.runs.archive import write_archive
+    from rageval_batch.runs.store import Store
+    from rageval_batch.runs.sweep import Job
 
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
-    given = provenance.Given(
+    given = run_metadata.RunMetadata(
         pairs(meta, "--meta"),
-        provenance.read_run_meta(run_meta_file) if run_meta_file else {},
-        provenance.read_prompt(prompt) if prompt else {},
+        run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
+        run_metadata.read_prompt(prompt) if prompt else {},
     )
     records = profile.records
     if records is None and not questions:
@@ -102,7 +102,7 @@ def score(
         outcome = _run(job, place)
         if archive is not None:
             say(write_archive(outcome.commit, profile, files, Path(archive)))
-    _report(place, [outcome], form, target)
+    _report(place, [outcome], format, target)
     if strict and outcome.counts.rejected_rows:
         say(f"--strict: {outcome.counts.rejected_rows:,} rows were rejected; see rageval sql 'from rejects'.")
         return EXIT_BAD_INPUT
@@ -125,7 +125,7 @@ def rescore(
     store: str,
     profile_name: str | None,
     eval_set: str | None,
-    form: str,
+    format: str,
     target: str | None,
 ) -> int:
     """Score the inputs of RUNS again with other parameters, as a new commit.
@@ -134,12 +134,13 @@ def rescore(
     Example:
       rageval rescore --all --param json_mode=lenient
     """
-    from rageval_batch import recall
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profiles import get_profile
-    from rageval_batch.results import find_run, matching_runs
-    from rageval_batch.store import Store
-    from rageval_batch.sweep import already
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import find_run, matching_runs
+    from rageval_batch.model.profile import params_sha256
+    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.store import Store
+    from rageval_batch.runs.sweep import existing_outcome
 
     if bool(runs) == every:
         raise InputError("Name the runs to score again, or give --all.")
@@ -161,17 +162,17 @@ def rescore(
         commit = commits[commit_id]
         profile = get_profile(commit.manifest["profile"])
         params = profile.read_params({**commit.manifest["params"], **changed})
-        if params == commit.manifest["params"]:
-            outcomes.append(already(commit))
+        if params_sha256(params) == commit.manifest["params_sha256"]:
+            outcomes.append(existing_outcome(commit))
             continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            outcomes.append(_run(recall.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
-    _report(place, outcomes, form, target)
+            outcomes.append(_run(stored_inputs.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
+    _report(place, outcomes, format, target)
     return EXIT_OK
 
 
 def _run(job: Job, store: Store) -> Outcome:
-    from rageval_batch import sweep
+    from rageval_batch.runs import sweep
 
     progress = Progress("scored")
     try:
@@ -180,12 +181,12 @@ def _run(job: Job, store: Store) -> Outcome:
         progress.close()
 
 
-def _report(store: Store, outcomes: list[Outcome], form: str, target: str | None) -> None:
+def _report(store: Store, outcomes: list[Outcome], format: str, target: str | None) -> None:
     """What became of the rows, on stderr; a line a run, on stdout."""
-    from rageval_batch.catalog import open_store
-    from rageval_batch.profiles import get_profile
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import commit_lines, summaries
+    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
-    from rageval_batch.results import commit_lines, summaries
 
     for outcome in outcomes:
         _say_counts(outcome)
@@ -193,20 +194,20 @@ def _report(store: Store, outcomes: list[Outcome], form: str, target: str | None
     with open_store(store.path, functions=False) as session:
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
-            if form in ("json", "jsonl"):
+            if format in ("json", "jsonl"):
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary)]
             else:
                 named = {name: profile.summary[name] for name in profile.headline}
                 found += commit_lines(session, outcome.commit.id, named)
-    if form == "json":
+    if format == "json":
         emit(json_line(found[0] if len(found) == 1 else found), target)
-    elif form == "jsonl":
+    elif format == "jsonl":
         emit("\n".join(map(json_line, found)), target)
     else:
-        shown = found if form == "csv" or len(found) <= FEW else [*found[: FEW // 2], *found[-FEW // 2 :]]
+        shown = found if format == "csv" or len(found) <= FEW else [*found[: FEW // 2], *found[-FEW // 2 :]]
         names = dict.fromkeys(name for line in shown for name in line)
         emit_rows(
-            shown, ["run_id", *(name for name in names if name not in _EDGES), "answered", "questions"], form, target
+            shown, ["run_id", *(name for name in names if name not in _EDGES), "answered", "questions"], format, target
         )
         if len(shown) < len(found):
             say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")

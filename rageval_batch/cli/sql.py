@@ -15,7 +15,7 @@ MOST_ROWS = 200  # of a table on the screen
 @click.argument("query")
 @store_option
 @output_options("table", "csv", "json", "jsonl", "md", "parquet")
-def sql(query: str, store: str, form: str, target: str | None) -> None:
+def sql(query: str, store: str, format: str, target: str | None) -> None:
     """Ask a store in SQL: all views and macros, and the scorer's own functions.
 
     Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
@@ -27,14 +27,14 @@ def sql(query: str, store: str, form: str, target: str | None) -> None:
     Example:
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
-    from rageval_batch.catalog import open_store
+    from rageval_batch.analysis.catalog import open_store
 
     with open_store(store) as session:
-        if form == "parquet":
+        if format == "parquet":
             session.copy_to_parquet(query, Path(parquet_target(target)))
             return
         table = session.sql(query)
-    shown = table if form != "table" or target else table.slice(0, MOST_ROWS)
-    emit_rows(shown.to_pylist(), table.column_names, form, target)
+    shown = table if format != "table" or target else table.slice(0, MOST_ROWS)
+    emit_rows(shown.to_pylist(), table.column_names, format, target)
     if shown.num_rows < table.num_rows:
         say(f"{table.num_rows:,} rows; the first {MOST_ROWS} are shown. --format csv or -o FILE gives all.")

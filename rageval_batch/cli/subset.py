@@ -22,8 +22,8 @@ def subset(questions: str, size: int, seed: int, target: str) -> None:
     Example:
       rageval subset questions.json --size 100 -o dev100.json
     """
-    from rageval_batch.sources import content_hash, source
-    from rageval_batch.subset import write_subset
+    from rageval_batch.inputs.sources import content_hash, source
+    from rageval_batch.inputs.subset import write_subset
 
     file = source(questions)
     try:

@@ -6,38 +6,51 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.benchmark import Benchmark
+from rageval_batch.analysis.benchmark import Benchmark
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.report.cells import json_line, visible
 from rageval_batch.report.formats import md_text, render, titled
-from rageval_batch.strings import LARGE
 
 FORMATS = ("json", "table", "md", "parquet")
 _ROWS = pa.schema(
-    [("benchmark", LARGE), ("dataset", LARGE), ("kind", LARGE), ("profile", LARGE), ("run_id", LARGE),
-     ("score", pa.float64()), ("weight", pa.float64()), ("questions", pa.int64()), ("questions_sha256", LARGE),
-     ("source_sha256", LARGE), ("params_sha256", LARGE), ("commit", LARGE), ("error", LARGE),
-     ("run_weighted_score", pa.float64()), ("run_question_weighted_score", pa.float64())]
-)  # fmt: skip
+    [
+        ("benchmark", LARGE_STRING),
+        ("dataset", LARGE_STRING),
+        ("kind", LARGE_STRING),
+        ("profile", LARGE_STRING),
+        ("run_id", LARGE_STRING),
+        ("score", pa.float64()),
+        ("weight", pa.float64()),
+        ("questions", pa.int64()),
+        ("questions_sha256", LARGE_STRING),
+        ("source_sha256", LARGE_STRING),
+        ("params_sha256", LARGE_STRING),
+        ("commit", LARGE_STRING),
+        ("error", LARGE_STRING),
+        ("run_weighted_score", pa.float64()),
+        ("run_question_weighted_score", pa.float64()),
+    ]
+)
 
 
-def benchmark_text(result: Benchmark, form: str) -> str:
+def benchmark_text(result: Benchmark, format: str) -> str:
     """The whole result as JSON, or what people look at as a table or Markdown."""
-    if form == "json":
+    if format == "json":
         return json_line(result.as_dict())
     verdict = "PASSED" if result.passed else "FAILED"
     runs = [vars(run) for run in result.runs]
-    parts = [f"## {md_text(result.name)}: {verdict}" if form == "md" else f"{visible(result.name)}: {verdict}"]
+    parts = [f"## {md_text(result.name)}: {verdict}" if format == "md" else f"{visible(result.name)}: {verdict}"]
     if runs:
         columns = ("run_id", "weighted_score", "question_weighted_score", "total_questions")
-        parts.append(render(runs, columns, form))
+        parts.append(render(runs, columns, format))
     by_dataset = [
         {"dataset": row["dataset"], "run_id": row["run_id"], "score": row["score"], "error": row["error"]}
         for row in _rows(result)
     ]
-    parts += [titled("datasets", form), render(by_dataset, ("dataset", "run_id", "score", "error"), form)]
+    parts += [titled("datasets", format), render(by_dataset, ("dataset", "run_id", "score", "error"), format)]
     if result.gates:
         gates = [vars(gate) for gate in result.gates]
-        parts += [titled("gates", form), render(gates, ("gate", "actual", "limit", "passed"), form)]
+        parts += [titled("gates", format), render(gates, ("gate", "actual", "limit", "passed"), format)]
     return "\n\n".join(parts)
 
 

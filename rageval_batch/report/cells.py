@@ -23,7 +23,7 @@ def width(text: str) -> int:
     )
 
 
-def fitted(text: str, room: int) -> str:
+def truncate(text: str, room: int) -> str:
     """The text, cut with an ellipsis to at most `room` columns."""
     if width(text) <= room:
         return text
@@ -49,7 +49,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value for people, rounded."""
     if value is None:
         return "–"
@@ -60,7 +60,7 @@ def shown(value: Any) -> str:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, dict | list | tuple):
-        return visible(json.dumps(plain(value), ensure_ascii=False))
+        return visible(json.dumps(to_jsonable(value), ensure_ascii=False))
     return visible(str(value))
 
 
@@ -70,7 +70,7 @@ def _number(value: float) -> str:
     return f"{value:.4f}" if abs(value) <= 1 else f"{value:.2f}"
 
 
-def plain(value: Any) -> Any:
+def to_jsonable(value: Any) -> Any:
     """A value as JSON can hold it, unrounded."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -81,14 +81,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): to_jsonable(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         if value and all(isinstance(part, tuple) and len(part) == 2 for part in value):  # an Arrow map
-            return {str(name): plain(part) for name, part in value}
-        return [plain(part) for part in value]
+            return {str(name): to_jsonable(part) for name, part in value}
+        return [to_jsonable(part) for part in value]
     return value
 
 
 def json_line(value: Any) -> str:
     """One JSON value on one line."""
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    return json.dumps(to_jsonable(value), ensure_ascii=False, allow_nan=False)

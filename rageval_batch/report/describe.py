@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from rageval_batch.profile import Param, Profile
+from rageval_batch.model.profile import Param, Profile
 from rageval_batch.report.formats import render, screen_width, titled
 
 
@@ -31,7 +31,12 @@ def as_dict(profile: Profile) -> dict[str, Any]:
         ],
         "columns": [{"column": c.name, "type": _type(str(c.type)), "what": c.doc} for c in profile.columns],
         "metrics": [
-            {"metric": m.name, "better": "higher" if m.higher_is_better else "lower", "null": _null(m.null_counts_as)}
+            {
+                "metric": m.name,
+                "better": "higher" if m.higher_is_better else "lower",
+                "null": _null(m.null_counts_as),
+                "scale": _scale(profile.scale(m)),
+            }
             for m in profile.metrics
         ],
         "gates": [
@@ -63,6 +68,10 @@ def _null(counts_as: float | None) -> str:
     return "left out" if counts_as is None else f"counts as {counts_as:g}"
 
 
+def _scale(scale: float | None) -> str:
+    return "count" if scale is None else f"of {scale:g}"
+
+
 def _wrapped(text: str) -> str:
     return "\n".join(textwrap.wrap(text, screen_width()))
 
@@ -78,16 +87,16 @@ def _listed(rows: list[dict[str, Any]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def describe(profile: Profile, form: str) -> str:
+def describe(profile: Profile, format: str) -> str:
     """The declarations as tables."""
     whole = as_dict(profile)
-    head = f"## {profile.name}" if form == "md" else profile.name
+    head = f"## {profile.name}" if format == "md" else profile.name
     parts = [f"{head}: {profile.title}", _wrapped(profile.doc)]
     for name in ("params", "columns", "metrics", "gates"):
         rows = [{k: v if v != "" else None for k, v in row.items()} for row in whole[name]]
         if rows:
-            body = render(rows, list(rows[0]), form) if form == "md" else _listed(rows)
-            parts += [titled(name, form), body]
+            body = render(rows, list(rows[0]), format) if format == "md" else _listed(rows)
+            parts += [titled(name, format), body]
     if profile.provenance:
         parts.append(_wrapped("A run's record must name: " + ", ".join(profile.provenance) + "."))
     return "\n\n".join(parts)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.report.cells import fitted, json_line, padded, plain, shown, visible, width
+from rageval_batch.report.cells import format_value, json_line, padded, to_jsonable, truncate, visible, width
 
 FORMATS = ("table", "json", "jsonl", "csv", "md", "parquet")
 NARROWEST = 80
@@ -29,7 +29,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str], room: int | No
     """Aligned columns that fit the screen: the widest texts are cut first, numbers never."""
     if not columns:
         return ""
-    cells = [[shown(row.get(name)) for name in columns] for row in rows]
+    cells = [[format_value(row.get(name)) for name in columns] for row in rows]
     numeric = [
         all(isinstance(row.get(name), int | float | None) and not isinstance(row.get(name), bool) for row in rows)
         and any(row.get(name) is not None for row in rows)
@@ -40,7 +40,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str], room: int | No
     lines = [list(columns), *cells]
     return "\n".join(
         (" " * _GAP)
-        .join(padded(fitted(cell, widths[k]), widths[k], numeric[k]) for k, cell in enumerate(line))
+        .join(padded(truncate(cell, widths[k]), widths[k], numeric[k]) for k, cell in enumerate(line))
         .rstrip()
         for line in lines
     )
@@ -67,7 +67,7 @@ def csv_text(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
 
 
 def _csv_cell(value: Any) -> Any:
-    value = plain(value)
+    value = to_jsonable(value)
     if isinstance(value, str) and value.startswith(_FORMULA) and value != "==":  # the operator of a gate is no formula
         return "'" + value
     if isinstance(value, dict | list):
@@ -78,7 +78,7 @@ def _csv_cell(value: Any) -> Any:
 def markdown(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     """A Markdown table; texts cannot break out of their cell."""
     lines = ["| " + " | ".join(map(md_text, columns)) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(md_text(shown(row.get(name))) for name in columns) + " |" for row in rows]
+    lines += ["| " + " | ".join(md_text(format_value(row.get(name))) for name in columns) + " |" for row in rows]
     return "\n".join(lines)
 
 
@@ -90,20 +90,20 @@ def md_text(text: str) -> str:
     return escaped
 
 
-def titled(name: str, form: str) -> str:
+def titled(name: str, format: str) -> str:
     """The heading of a part."""
-    return f"### {name}" if form == "md" else f"{name}\n{'-' * len(name)}"
+    return f"### {name}" if format == "md" else f"{name}\n{'-' * len(name)}"
 
 
-def render(rows: Sequence[dict[str, Any]], columns: Sequence[str], form: str) -> str:
+def render(rows: Sequence[dict[str, Any]], columns: Sequence[str], format: str) -> str:
     """Rows in one of the text formats."""
-    if form == "json":
+    if format == "json":
         return "[" + ",\n ".join(json_line({name: row.get(name) for name in columns}) for row in rows) + "]"
-    if form == "jsonl":
+    if format == "jsonl":
         return "\n".join(json_line({name: row.get(name) for name in columns}) for row in rows)
-    if form == "csv":
+    if format == "csv":
         return csv_text(rows, columns)
-    if form == "md":
+    if format == "md":
         return markdown(rows, columns)
     return table(rows, columns)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from rageval_batch.gates import GatedRun, GateResult
-from rageval_batch.report.cells import fitted, json_line, shown
+from rageval_batch.analysis.gates import APPLICABLE_GATES, GatedRun, GateResult
+from rageval_batch.report.cells import format_value, json_line, truncate
 from rageval_batch.report.formats import csv_text, md_text, render, table
 from rageval_batch.report.junit import Case, Suite, junit
 
@@ -36,22 +36,26 @@ def _rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
     return [row for result in results for row in result.rows()]
 
 
-def gate_text(results: Sequence[GatedRun], form: str, single: bool) -> str:
+def gate_text(results: Sequence[GatedRun], format: str, single: bool) -> str:
     """Results in a text format; `single` JSON is one object."""
-    if form == "json":
+    if format == "json":
         lines = [json_line(result.as_dict()) for result in results]
         return lines[0] if single else "[" + ",\n ".join(lines) + "]"
-    if form == "jsonl":
+    if format == "jsonl":
         return "\n".join(json_line(result.as_dict()) for result in results)
-    if form == "csv":
+    if format == "csv":
         return csv_text(_rows(results), ROWS.names)
-    if form == "junit":
+    if format == "junit":
         return junit([_suite(result) for result in results])
-    return _markdown(results) if form == "md" else _tables(results)
+    return _markdown(results) if format == "md" else _tables(results)
 
 
 def _verdict(result: GatedRun) -> str:
     return "PASS" if result.passed else "FAIL"
+
+
+def _level(result: GatedRun, format: str) -> str:
+    return format.format(result.level) if result.has_levels else ""
 
 
 def _rule(gate: GateResult) -> str:
@@ -61,7 +65,7 @@ def _rule(gate: GateResult) -> str:
 def _against(gate: GateResult) -> tuple[str, str]:
     """(actual, limit) as they are shown: a failing value is not rounded so far that it looks like its limit."""
     whole = gate.actual is not None and float(gate.actual).is_integer()
-    actual = f"{gate.actual:.0f}" if whole else shown(gate.actual)
+    actual = f"{gate.actual:.0f}" if whole else format_value(gate.actual)
     if gate.actual is not None and gate.status == "failed" and float(actual) == gate.limit:
         actual = f"{gate.actual:.12g}"
     return actual, f"{gate.op} {gate.limit:.12g}"
@@ -77,9 +81,16 @@ def _line(gate: GateResult) -> dict[str, Any]:
     return {"gate": gate.gate, "status": gate.status, "actual": actual, "limit": limit, "n": gate.n, "why": why}
 
 
+def _brief(gate: GateResult, limit: bool = False) -> str:
+    """A gate in a few words, for a line that has several; `limit`: with what it is not."""
+    if gate.stat == APPLICABLE_GATES:
+        return str(gate.failure)
+    return f"{gate.gate} {' not '.join(_against(gate)[: 1 + limit])}"
+
+
 def _details(result: GatedRun) -> list[str]:
     """What a failure says beside its name: too long for a column."""
-    return [f"{gate.gate}: {shown(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
+    return [f"{gate.gate}: {format_value(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
 
 
 def _said(gate: GateResult) -> str:
@@ -98,9 +109,9 @@ def _tables(results: Sequence[GatedRun]) -> str:
         return _overview(results)
     parts = []
     for result in results:
-        parts.append(f"{_verdict(result)}  {shown(result.run.record['run_id'])}")
+        parts.append(f"{_verdict(result)}  {format_value(result.run.record['run_id'])}" + _level(result, "  level {}"))
         parts.append(table([_line(gate) for gate in result.gates], _COLUMNS))
-        notes = [*_details(result), *(text for text in (result.reason, result.note) if text), *_claims(result)]
+        notes = [*_details(result), *([result.note] if result.note else []), *_claims(result)]
         parts.append("\n".join([*notes, ""]))
     return "\n".join(parts).rstrip("\n")
 
@@ -112,12 +123,11 @@ def _overview(results: Sequence[GatedRun]) -> str:
         {
             "run_id": result.run.record["run_id"],
             "result": _verdict(result),
-            "failed": ", ".join(f"{gate.gate} {_against(gate)[0]}" for gate in result.of_status("failed"))
-            or result.reason or "",
+            "failed": ", ".join(map(_brief, result.of_status("failed"))),
             "skipped": ", ".join(gate.gate for gate in result.of_status("skipped")),
         }
         for result in ordered
-    ]  # fmt: skip
+    ]
     return table(rows, ("run_id", "result", "failed", "skipped"))
 
 
@@ -125,8 +135,9 @@ def _claims(result: GatedRun) -> list[str]:
     if result.passed or not result.failing_claims:
         return []
     lines = [
-        fitted(
-            f"{shown(claim['task_id'])} {shown(claim['claim_id'])}: {claim['reason']}: {shown(claim['text'])}",
+        truncate(
+            f"{format_value(claim['task_id'])} {format_value(claim['claim_id'])}: {claim['reason']}: "
+            f"{format_value(claim['text'])}",
             _TEXT_ROOM,
         )
         for claim in result.failing_claims[:MOST_CLAIMS]
@@ -166,10 +177,7 @@ def _all(count: int) -> str:
 def _failed_run(result: GatedRun) -> list[str]:
     lines = [f"**FAIL** {_md_run(result)}", ""]
     rows = [_line(gate) for gate in result.of_status("failed")]
-    if rows:
-        lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
-    else:
-        lines.append(str(result.reason))
+    lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
     if details := _details(result):
         lines += ["", *map(md_text, details)]
     if skipped := result.of_status("skipped"):
@@ -181,20 +189,21 @@ def _failed_run(result: GatedRun) -> list[str]:
 
 def _failed_line(result: GatedRun) -> str:
     return f"- **FAIL** {_md_run(result)}: " + md_text(
-        "; ".join(f"{gate.gate} {' not '.join(_against(gate))}" for gate in result.of_status("failed"))
-        or str(result.reason)
+        "; ".join(_brief(gate, limit=True) for gate in result.of_status("failed"))
     )
 
 
 def _passed_line(result: GatedRun) -> str:
-    parts = [f"{gate.gate} {_against(gate)[0]}" for gate in result.of_status("passed")]
+    parts = list(map(_brief, result.of_status("passed")))
     parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
     return f"- **PASS** {_md_run(result)}: " + md_text(", ".join(parts))
 
 
 def _md_run(result: GatedRun) -> str:
     record = result.run.record
-    return md_text(f"{shown(record['run_id'])} ({record['profile']}, {record['eval_set']})")
+    return md_text(
+        f"{format_value(record['run_id'])} ({record['profile']}, {record['eval_set']}{_level(result, ', level {}')})"
+    )
 
 
 # --- JUnit ----------------------------------------------------------------------------------------------------------
@@ -202,6 +211,4 @@ def _md_run(result: GatedRun) -> str:
 
 def _suite(result: GatedRun) -> Suite:
     cases = [Case(gate.gate, gate.status, "" if gate.status == "passed" else _said(gate)) for gate in result.gates]
-    if result.reason:
-        cases.append(Case("applicable gates", "failed", result.reason))
     return Suite(result.run.record["run_id"], tuple(cases))

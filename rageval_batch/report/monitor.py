@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from itertools import groupby
 from typing import Any
 
-from rageval_batch.monitor import Watch, Window
+from rageval_batch.analysis.monitor import Watch, Window
 from rageval_batch.report.cells import json_line
 from rageval_batch.report.formats import table
 
+MOST_EMPTY = 3  # windows without runs, one after the other, that a table shows one by one
 _COLUMNS = ("until", "n", "mean", "base", "drop", "low", "high", "status")
 
 
-def watch_text(watch: Watch, form: str) -> str:
+def watch_text(watch: Watch, format: str) -> str:
     """A table of all windows, one JSON object with everything, or a JSON line an alert."""
-    if form == "json":
+    if format == "json":
         return json_line(watch.as_dict())
-    if form == "jsonl":
+    if format == "jsonl":
         return "\n".join(json_line({"profile": watch.profile, **asdict(window)}) for window in watch.alerts)
-    return table([_row(window) for window in watch.windows], _COLUMNS)
+    return table(_rows(watch.windows), _COLUMNS)
+
+
+def _rows(windows: Sequence[Window]) -> list[dict[str, Any]]:
+    """A row a window; many in a row that have no runs are one, at the end of the last."""
+    rows = []
+    for empty, found in groupby(windows, key=lambda window: window.status == "no runs"):
+        part = list(found)
+        if empty and len(part) > MOST_EMPTY:
+            rows.append(_row(part[-1]) | {"base": None, "status": f"no runs ({len(part)} windows)"})
+        else:
+            rows += map(_row, part)
+    return rows
 
 
 def _row(window: Window) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rageval_batch.profile import Explanation
-from rageval_batch.report.cells import fitted, shown, visible
+from rageval_batch.analysis.runs import RunSummary
+from rageval_batch.model.profile import Explanation
+from rageval_batch.report.cells import format_value, truncate, visible
 from rageval_batch.report.formats import render, screen_width, titled
-from rageval_batch.results import RunSummary
 
 _RECORD = (
     "run_id", "profile", "eval_set", "commit", "created_at", "signature", "params_sha256", "questions_sha256",
@@ -19,55 +19,55 @@ _GROUP = ("grouping", "value", "total_tests", "passed_tests", "pass_rate", "mean
 _METRIC = ("metric", "mean", "n_scored", "n_total", "std", "p50", "max")
 
 
-def _pairs(values: dict[str, Any], form: str) -> str:
-    if form == "md":
-        return render([{"": name, "value": value} for name, value in values.items()], ["", "value"], form)
+def _pairs(values: dict[str, Any], format: str) -> str:
+    if format == "md":
+        return render([{"": name, "value": value} for name, value in values.items()], ["", "value"], format)
     room = max(map(len, values))
     return "\n".join(
-        f"{name:<{room}}  {fitted(shown(value), screen_width() - room - 2)}" for name, value in values.items()
+        f"{name:<{room}}  {truncate(format_value(value), screen_width() - room - 2)}" for name, value in values.items()
     )
 
 
-def show_text(summary: RunSummary, form: str, shown_views: Mapping[str, tuple[str, ...]] | None = None) -> str:
+def show_text(summary: RunSummary, format: str, shown_views: Mapping[str, tuple[str, ...]] | None = None) -> str:
     """A run as a table or as Markdown; of views of its profile's own, these columns."""
     record = summary.run.record
     parts = [
-        _pairs({name: record[name] for name in _RECORD} | dict(record["meta"]), form),
-        titled("summary", form),
-        _pairs(dict(summary.summary), form),
-        titled("metrics", form),
-        render(summary.metrics, _METRIC, form),
+        _pairs({name: record[name] for name in _RECORD} | dict(record["meta"]), format),
+        titled("summary", format),
+        _pairs(dict(summary.summary), format),
+        titled("metrics", format),
+        render(summary.metrics, _METRIC, format),
     ]
     if summary.groups:
-        parts += [titled("by group", form), render(summary.groups, _GROUP, form)]
+        parts += [titled("by group", format), render(summary.groups, _GROUP, format)]
     if summary.fail_reasons:
-        parts += [titled("failures", form), render(summary.fail_reasons, ("fail_reason", "n", "share"), form)]
+        parts += [titled("failures", format), render(summary.fail_reasons, ("fail_reason", "n", "share"), format)]
     for name, columns in (shown_views or {}).items():
         if rows := summary.views[name]:
-            parts += [titled(name, form), render(rows, columns, form)]
+            parts += [titled(name, format), render(rows, columns, format)]
     if summary.tallies:
-        parts += [titled("most often wrong", form), render(summary.tallies, ("kind", "got", "expected", "n"), form)]
+        parts += [titled("most often wrong", format), render(summary.tallies, ("kind", "got", "expected", "n"), format)]
     return "\n\n".join(parts)
 
 
 def explain_text(
-    row: dict[str, Any], output: str | None, explanation: Explanation | None, said: str | None, form: str
+    row: dict[str, Any], output: str | None, explanation: Explanation | None, said: str | None, format: str
 ) -> str:
     """One answer: its score row, then what was expected and got."""
     scored = {name: value for name, value in row.items() if value is not None}
-    parts = [_pairs(scored, form)]
+    parts = [_pairs(scored, format)]
     if said:
         parts.append(said)
     for section in explanation.sections if explanation else ():
         columns = list(section.lines[0]) if section.lines else []
-        parts += [titled(section.name, form), render(section.lines, columns, form) if columns else "nothing"]
+        parts += [titled(section.name, format), render(section.lines, columns, format) if columns else "nothing"]
     if output is not None:
-        parts += [titled("answer", form), _answer(output, form)]
+        parts += [titled("answer", format), _answer(output, format)]
     return "\n\n".join(parts)
 
 
-def _answer(output: str, form: str) -> str:
-    if form == "md":
+def _answer(output: str, format: str) -> str:
+    if format == "md":
         fence = "`" * (max((len(run) for run in _backtick_runs(output)), default=0) + 3)
         return f"{fence}\n{output}\n{fence}"
     return "\n".join(visible(line) for line in output.split("\n"))

@@ -78,10 +78,9 @@ def _given(task: dict[str, Any], name: str) -> Any:
 
 
 def _whole(value: Any) -> int | None:
-    """An integer of 31 bits that is not negative: a count of stages."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
-        return value
-    return None
+    """A whole number of 31 bits that is not negative, 3 or 3.0: a count of stages."""
+    number = _number(value)
+    return int(number) if number is not None and number.is_integer() and 0 <= number < 2**31 else None
 
 
 def _number(value: Any) -> float | None:
@@ -455,7 +454,12 @@ def gates(rows: list[dict[str, Any]], level: str = "initial") -> list[dict[str, 
     return results
 
 
+def nothing_to_judge(results: list[dict[str, Any]]) -> bool:
+    """Whether no gate but `answered_share` applies."""
+    return all(result["status"] == "skipped" for result in results if result["gate"] != "answered_share")
+
+
 def pass_fail(results: list[dict[str, Any]]) -> str:
-    """`pass` if some gate applied and none failed."""
-    statuses = {result["status"] for result in results}
-    return "pass" if "passed" in statuses and "failed" not in statuses else "fail"
+    """`pass` if a gate beside `answered_share` applied and none failed."""
+    failed = any(result["status"] == "failed" for result in results)
+    return "fail" if failed or nothing_to_judge(results) else "pass"

@@ -5,11 +5,22 @@ from typing import Any
 from rapidfuzz.distance import Indel
 
 from oracles.json_text import classify, json_text
-from oracles.text import bigram_jaccard, bigrams, collapse, keyword_hits, keywords, squash, strip, unicode_form
+from oracles.text import (
+    TOLERANCE,
+    collapse,
+    contained,
+    keyword_hits,
+    keywords,
+    soft_match,
+    squash,
+    strip,
+    unicode_form,
+)
 
 PARAMS: dict[str, Any] = {
     "json_mode": "strict",
     "soft_threshold": 0.72,
+    "containment_min": 1,
     "unicode_form": "none",
     "list_match": "one_to_one",
     "list_matcher": "bigram_jaccard",
@@ -144,13 +155,11 @@ def matches(e: str, g: str, matcher: str, p: dict[str, Any]) -> bool:
     g = squash(unicode_form(g, p["unicode_form"]))
     if not e or not g:
         return False
-    if e in g or g in e:
+    if contained(e, g, p["containment_min"]):
         return True
     if matcher == "indel":
-        return Indel.normalized_similarity(e, g) >= float(p["indel_threshold"])
-    if not bigrams(e) or not bigrams(g):
-        return False
-    return bigram_jaccard(e, g) >= float(p["soft_threshold"])
+        return Indel.normalized_similarity(e, g) >= float(p["indel_threshold"]) - TOLERANCE
+    return soft_match(e, g, float(p["soft_threshold"]), p["containment_min"])
 
 
 def list_scores(expected: list[str], got: list[str], p: dict[str, Any]) -> tuple[float, float, float]:

@@ -63,6 +63,13 @@ def figure(
     return {"mean": _mean(values), "sum": sum(values, Fraction(0)), "min": min(values), "max": max(values)}[stat]
 
 
+def nothing_to_judge(statuses: list[tuple[str, bool]]) -> bool:
+    """Of gates as (status, whether it is on coverage): no gate on quality applies, or none at all where all are on
+    coverage."""
+    on_quality = [found for found, coverage in statuses if not coverage]
+    return all(found == "skipped" for found in on_quality or [found for found, _ in statuses])
+
+
 def status(actual: Fraction | None, op: str, limit: float) -> str:
     """passed, failed or skipped."""
     if actual is None:

@@ -225,17 +225,36 @@ def _text_citations(text: str) -> list[Item]:
 
 
 def as_decimal(value: Any) -> Decimal | None:
-    """A number, or the only number in a text; None for anything else."""
-    if isinstance(value, Decimal):
-        return value
+    """A JSON number exactly; None for anything else."""
     if isinstance(value, bool | Absurd) or value is None:
         return None
+    if isinstance(value, Decimal):
+        return value
     if isinstance(value, int):
         return Decimal(value)
     if isinstance(value, float):
         number = Decimal(repr(value))
         return number if number.is_finite() else None
-    if isinstance(value, str):
-        distinct = {number.value for number in numbers(value)}
-        return distinct.pop() if len(distinct) == 1 else None
     return None
+
+
+class Amount(NamedTuple):
+    """A number with its kind; `low` and `high` are the ends of a range, and equal where it is none."""
+
+    kind: str
+    low: Decimal
+    high: Decimal
+
+
+def as_amount(value: Any) -> Amount | None:
+    """A number, or the only number or range in a text; None for anything else."""
+    if isinstance(value, str) and not isinstance(value, Absurd):
+        found = numbers(value)
+        if len({number.value for number in found}) == 1:
+            exact = any(number.kind == "exact" for number in found)
+            return Amount("exact" if exact else found[0].kind, found[0].value, found[0].value)
+        if len(found) == 2 and found[0].high is not None:
+            return Amount("range", found[0].value, found[0].high)
+        return None
+    number = as_decimal(value)
+    return None if number is None else Amount("exact", number, number)

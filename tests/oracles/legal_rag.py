@@ -4,12 +4,13 @@ import datetime
 import re
 import unicodedata
 from decimal import Decimal, localcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from oracles.legal_output import (
+    Amount,
     Answer,
     Item,
-    as_decimal,
+    as_amount,
     as_list,
     as_object,
     as_text,
@@ -201,21 +202,46 @@ def _near(wanted: Decimal, got: Decimal, tolerance: Decimal) -> bool:
         return abs(got - wanted) <= abs(wanted) * tolerance + Decimal(str(LIMIT))
 
 
-def _tolerance(question: dict[str, Any], settings: dict[str, Any]) -> Decimal:
-    return Decimal(0) if _flag(question, "numeric_exact", True) else Decimal(str(settings["numeric_tolerance"]))
+class Rule(NamedTuple):
+    """Whether kinds count, and how far a value may be off as a share of the wanted one."""
+
+    exact: bool
+    tolerance: Decimal
+
+    def near(self, wanted: Decimal, got: Decimal) -> bool:
+        return _near(wanted, got, self.tolerance)
+
+    def same(self, want: Amount, got: Amount) -> bool:
+        if self.exact and want.kind != got.kind:
+            return False
+        return self.near(want.low, got.low) and self.near(want.high, got.high)
+
+    def found(self, want: Amount, number: Number) -> bool:
+        """A wanted range is found by the low end of one; anything else by value and kind."""
+        if want.low != want.high:
+            return self.same(
+                want, Amount(number.kind, number.value, number.value if number.high is None else number.high)
+            )
+        return self.near(want.low, number.value) and (want.kind == number.kind or not self.exact)
 
 
-def _amounts(value: Any) -> list[Decimal | None]:
+def _rule(question: dict[str, Any], settings: dict[str, Any]) -> Rule:
+    exact = _flag(question, "numeric_exact", True)
+    return Rule(exact, Decimal(0) if exact else Decimal(str(settings["numeric_tolerance"])))
+
+
+def _amounts(value: Any) -> list[Amount | None]:
     """The amounts of a breakdown: of objects their `amount`, else the entries themselves."""
     entries = [entry.get("amount") if isinstance(entry, dict) else entry for entry in as_list(value)]
-    return [as_decimal(entry) for entry in entries]
+    return [as_amount(entry) for entry in entries]
 
 
 def _allowed(expected: dict[str, Any], question: dict[str, Any]) -> set[Decimal]:
     """Values that may stand beside the expected one: the question's and the other expected numbers."""
     allowed = {number.value for number in numbers(as_text(question.get("question")))}
-    listed = [*_amounts(expected.get("amount_breakdown")), as_decimal(expected.get("amount_total"))]
-    return allowed | {value for value in [*listed, as_decimal(expected.get("count"))] if value is not None}
+    listed = [*_amounts(expected.get("amount_breakdown")), as_amount(expected.get("amount_total"))]
+    listed.append(as_amount(expected.get("count")))
+    return allowed | {end for amount in listed if amount is not None for end in (amount.low, amount.high)}
 
 
 def _number_matches(
@@ -226,37 +252,31 @@ def _number_matches(
     answer: Answer,
     settings: dict[str, Any],
 ) -> bool:
-    want, tolerance = as_decimal(wanted), _tolerance(question, settings)
+    want, rule = as_amount(wanted), _rule(question, settings)
     if want is None:
         return False
     if given is not None:
-        got = as_decimal(given)
-        return got is not None and _near(want, got, tolerance)
-    return _found_in_text(want, tolerance, _allowed(expected, question), answer.text)
+        got = as_amount(given)
+        return got is not None and rule.same(want, got)
+    return _found_in_text(want, rule, _allowed(expected, question), answer.text)
 
 
-def _found_in_text(want: Decimal, tolerance: Decimal, allowed: set[Decimal], text: str) -> bool:
+def _found_in_text(want: Amount, rule: Rule, allowed: set[Decimal], text: str) -> bool:
     """Whether the first sentence that holds the number gives it, and not one value among several of its unit."""
     found = numbers(text)
-    first = next((number for number in found if _near(want, number.value, tolerance)), None)
+    first = next((number for number in found if rule.found(want, number)), None)
     if first is None:
         return False
     start, end = next((a, b) for a, b in sentences(text) if a <= first.start < b)
     inside = [number for number in found if start <= number.start < end]
-    hits = [number for number in inside if _near(want, number.value, tolerance)]
+    hits = [number for number in inside if rule.found(want, number)]
     if any(TOTAL_BEFORE.search(text[max(start, hit.start - 40) : hit.start]) for hit in hits):
         return True
-    return any(not _rivals(hit, inside, want, tolerance, allowed) for hit in hits)
-
-
-def _rivals(
-    hit: Number, inside: list[Number], want: Decimal, tolerance: Decimal, allowed: set[Decimal]
-) -> list[Number]:
-    return [
-        number
-        for number in inside
-        if number.unit == hit.unit and number.value not in allowed and not _near(want, number.value, tolerance)
-    ]
+    excused = {want.low, want.high, *allowed}
+    return any(
+        all(number.unit != hit.unit or any(rule.near(value, number.value) for value in excused) for number in inside)
+        for hit in hits
+    )
 
 
 def _breakdown_matches(
@@ -268,21 +288,25 @@ def _breakdown_matches(
     settings: dict[str, Any],
 ) -> bool:
     """The amounts as a multiset; in a text each as often as expected, and each by the rule for one number."""
-    tolerance = _tolerance(question, settings)
+    rule = _rule(question, settings)
     want = [amount for amount in _amounts(wanted) if amount is not None]
     if len(want) < len(_amounts(wanted)):
         return False
+
+    def ordered(amounts: list[Amount]) -> list[Amount]:
+        return sorted(amounts, key=lambda amount: (amount.low, amount.high, amount.kind if rule.exact else ""))
+
     if given is not None:
         got = [amount for amount in _amounts(given) if amount is not None]
         if len(got) < len(_amounts(given)) or len(got) != len(want):
             return False
-        return all(_near(w, g, tolerance) for w, g in zip(sorted(want), sorted(got), strict=True))
+        return all(rule.same(w, g) for w, g in zip(ordered(want), ordered(got), strict=True))
     allowed = _allowed(expected, question)
-    if not all(_found_in_text(amount, tolerance, allowed, answer.text) for amount in want):
+    if not all(_found_in_text(amount, rule, allowed, answer.text) for amount in want):
         return False
-    left = sorted(number.value for number in numbers(answer.text))
-    for amount in sorted(want):
-        hit = next((value for value in left if _near(amount, value, tolerance)), None)
+    left = sorted(numbers(answer.text), key=lambda number: number.value)
+    for amount in ordered(want):
+        hit = next((number for number in left if rule.found(amount, number)), None)
         if hit is None:
             return False
         left.remove(hit)
@@ -495,5 +519,6 @@ def _statements(answer: Answer) -> list[str]:
             texts.append(as_text(fields[key]))
     ends = fields.get("date_range")
     texts += [as_text(end) for end in ends.values()] if isinstance(ends, dict) else [as_text(ends)]
-    texts += [f"{amount:f}" for amount in _amounts(fields.get("amount_breakdown")) if amount is not None]
+    for amount in _amounts(fields.get("amount_breakdown")):
+        texts += [f"{end:f}" for end in dict.fromkeys(amount[1:])] if amount is not None else []
     return texts

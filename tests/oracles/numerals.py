@@ -6,14 +6,25 @@ from decimal import Decimal
 DIGITS = {c: i for i, row in enumerate(["零〇○", "一壹", "二两兩贰貳", "三叁參叄", "四肆", "五伍"]) for c in row}
 DIGITS |= {c: i for i, row in enumerate(["六陆陸", "七柒", "八捌", "九玖"], 6) for c in row}
 MAGNITUDES = {"十": 1, "拾": 1, "百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
-NUMERAL = "".join(DIGITS) + "".join(MAGNITUDES)
+TENS = {"廿": 2, "卅": 3}
+NUMERAL = "".join(DIGITS) + "".join(MAGNITUDES) + "".join(TENS)
 
 
-Token = Decimal | str  # a Decimal is an Arabic coefficient, "d…" a Chinese digit, "m…" a magnitude
+Token = Decimal | str  # a Decimal is an Arabic coefficient, "d…" a Chinese digit, "m…" a magnitude, "t…" tens
 
 
 def token_of(c: str) -> Token:
+    if c in TENS:
+        return f"t{TENS[c]}"
     return f"d{DIGITS[c]}" if c in DIGITS else f"m{MAGNITUDES[c]}"
+
+
+def _spelled_out(tokens: list[tuple[str, Token]]) -> list[tuple[str, Token]]:
+    """廿 as 二十."""
+    out: list[tuple[str, Token]] = []
+    for text, token in tokens:
+        out += [("二", f"d{TENS[text]}"), ("十", "m1")] if text in TENS else [(text, token)]
+    return out
 
 
 def exact_context(digits: int) -> decimal.Context:
@@ -23,6 +34,7 @@ def exact_context(digits: int) -> decimal.Context:
 
 def run_value(tokens: list[tuple[str, Token]], before_unit: bool) -> Decimal | None:
     """The number that a run of tokens writes; None where it is none."""
+    tokens = _spelled_out(tokens)
     kinds = [token for _, token in tokens]
     with decimal.localcontext(exact_context(sum(len(text) for text, _ in tokens))):
         if len(kinds) == 1 and isinstance(kinds[0], Decimal):
@@ -72,6 +84,8 @@ def _structured(tokens: list[tuple[str, Token]]) -> Decimal | None:
                 zero = True
                 last = last if last is not None else 0
                 continue
+            if "." in text and "e" in text.lower() and len(tokens) > 1:
+                return None
             coefficient, written = (token, text) if isinstance(token, Decimal) else (Decimal(token[1:]), text)
             closed = "." in text
             continue

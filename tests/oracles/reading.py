@@ -27,10 +27,11 @@ def normalised(raw: str) -> Normal:
     """NFKC character by character; signs such as ① ² ½ (category No) stand for no number and become blanks."""
     out: list[str] = []
     at: list[int] = []
+    thousands = _thousands(raw)
     for i, c in enumerate(raw):
         form = MASK if unicodedata.category(c) == "No" else unicodedata.normalize("NFKC", c)
-        if c == "，" and not _wide_digits_around(raw, i):
-            form = "，"  # between narrow digits it separates clauses, not thousands
+        if c == "，" and not _wide_digits_around(raw, i) and i not in thousands:
+            form = "，"  # it separates clauses
         out.append(form)
         at += [i] * len(form)
     return Normal("".join(out), at)
@@ -38,6 +39,25 @@ def normalised(raw: str) -> Normal:
 
 def _wide_digits_around(raw: str, i: int) -> bool:
     return 0 < i < len(raw) - 1 and "０" <= raw[i - 1] <= "９" and "０" <= raw[i + 1] <= "９"
+
+
+def _thousands(raw: str) -> set[int]:
+    """Where full-width commas separate thousands between narrow digits: 1，000 and 42，500, not 100，200，300."""
+    found: set[int] = set()
+    raw = "".join("," if c == "，" and _wide_digits_around(raw, i) else c for i, c in enumerate(raw))
+    for m in re.finditer("[0-9]+(?:，[0-9]+)+", raw):
+        first, *groups = m[0].split("，")
+        fits = first[0] != "0" and len(first) <= 3 and all(len(group) == 3 for group in groups)
+        clear = len(first) < 3 or any(group[0] == "0" for group in groups)
+        lead = raw[: m.start()]
+        named = re.search("[A-Za-z第０-９.．,，:：/]\\Z|[0-9][-~]\\Z", lead) and not lead.endswith(
+            ("RMB", "CNY", "USD")
+        )
+        cited = lead.endswith(("第 ", "p. ", "page ", "pages ", "No. "))
+        listed = re.search("分[别別][^，。；\n]{0,4}\\Z", lead)
+        if fits and clear and not (named or cited or listed):
+            found |= {m.start() + k for k, c in enumerate(m[0]) if c == "，"}
+    return found
 
 
 def fold(s: str) -> str:

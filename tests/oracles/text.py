@@ -4,6 +4,8 @@ import itertools
 import re
 import unicodedata
 
+TOLERANCE = 1e-9  # of every limit
+
 # Unicode's White_Space property, written out: str.isspace() also has U+001C to U+001F, which are not in it.
 WHITE_SPACE = frozenset(
     "\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u1680"
@@ -60,16 +62,19 @@ def bigram_jaccard(a: str, b: str) -> float:
     return len(pairs_a & pairs_b) / len(union)
 
 
-def soft_match(e: str, g: str, threshold: float = 0.72) -> bool:
+def contained(e: str, g: str, least: int) -> bool:
+    """Whether two squashed strings are equal, or the shorter, of at least so many characters, is in the longer."""
+    return bool(e and g) and (e == g or (min(len(e), len(g)) >= least and (e in g or g in e)))
+
+
+def soft_match(e: str, g: str, threshold: float = 0.72, containment_min: int = 1) -> bool:
     """Whether two strings, squashed, contain one another or share enough pairs; never where one is empty."""
     e, g = squash(e), squash(g)
-    if not e or not g:
-        return False
-    if e in g or g in e:
+    if contained(e, g, containment_min):
         return True
     if not bigrams(e) or not bigrams(g):
         return False
-    return bigram_jaccard(e, g) >= threshold
+    return bigram_jaccard(e, g) >= threshold - TOLERANCE
 
 
 def distinct(items: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
+from oracles.bounds import EXACT, LOWER, RANGE, after, before, range_joiner, shared_magnitude, signed
 from oracles.daytext import Date, date_ranges, dates, days_in
 from oracles.numerals import (
     DIGITS,
@@ -20,6 +21,7 @@ from oracles.numerals import (
 from oracles.reading import (
     HAN,
     Citation,
+    Normal,
     fold,
     markers_masked,
     normalised,
@@ -61,13 +63,18 @@ SHARE_UNIT = {"百": "%", "佰": "%", "千": "‰", "仟": "‰", "万": "‱", 
 
 
 class Number(NamedTuple):
-    """A number with its unit ("" for none) and the span of both; `article` marks the 一 of 一个."""
+    """A number with its unit ("" for none), its span and kind; `article` marks the 一 of 一个.
+
+    The low end of a range has the other one in `high`.
+    """
 
     value: Decimal
     unit: str
     start: int
     end: int
     article: bool = False
+    kind: str = EXACT
+    high: Decimal | None = None
 
 
 class Name(NamedTuple):
@@ -83,10 +90,24 @@ class Name(NamedTuple):
 # --- numbers -------------------------------------------------------------------------------------------------------
 
 _ARABIC = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?")
+_TENTHS = re.compile(r"\.[0-9]+")
+_EXPONENT = re.compile(r"[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9])")
+_BEFORE_POINT = " \t\n\r([{<>=≤≥≈~:,;、，+*/|\"'“‘「『¥￥$€£−-为為是约約近于於达達到至负負"
 _UNITS_LONGEST_FIRST = sorted({*UNITS, *EXTRA_UNITS}, key=lambda unit: (-len(unit), unit))
 _POINT = re.compile(rf"[点點]([{''.join(DIGITS)}]+)((?:百|千|佰|仟)?(?:万|萬|亿|億)|千|仟|百|佰)?")
 _WORD = re.compile("[A-Za-z_]+")
 _JOINED = re.compile(r"[ \t]*(?:[-~–—至到、或和])[ \t]*")
+
+
+def _figure_end(text: str, i: int) -> int | None:
+    """Where the Arabic figure at i ends: 42,000.5, .5, 1e5."""
+    m = _ARABIC.match(text, i)
+    if m is None and (i == 0 or text[i - 1] in _BEFORE_POINT):
+        m = _TENTHS.match(text, i)
+    if m is None:
+        return None
+    exponent = _EXPONENT.match(text, m.end())
+    return exponent.end() if exponent else m.end()
 
 
 def _run(text: str, i: int) -> tuple[list[tuple[str, Token]], list[int]]:
@@ -97,13 +118,13 @@ def _run(text: str, i: int) -> tuple[list[tuple[str, Token]], list[int]]:
     while i < len(text) and not (arabic and len(tokens) >= 40):
         before = tokens[-1][1] if tokens else None
         c = text[i]
-        if c in "0123456789":
-            m = _ARABIC.match(text, i)
-            if m is None or not (before is None or before == "d0" or str(before)[0] == "m"):
+        if c in "0123456789" or (c == "." and before is None):
+            end = _figure_end(text, i)
+            if end is None or not (before is None or before == "d0" or str(before)[0] == "m"):
                 break
-            tokens.append((m[0], Decimal(m[0].replace(",", ""))))
-            i, arabic = m.end(), True
-        elif c in NUMERAL and not (c in DIGITS and isinstance(before, Decimal)):
+            tokens.append((text[i:end], Decimal(text[i:end].replace(",", ""))))
+            i, arabic = end, True
+        elif c in NUMERAL and not (c not in MAGNITUDES and isinstance(before, Decimal)):
             if text.startswith(("千克", "仟克"), i):
                 break
             tokens.append((c, token_of(c)))
@@ -143,30 +164,37 @@ def _number_at(text: str, i: int) -> tuple[Number | None, int]:
         return None, i + 1
     arabic = any(isinstance(token, Decimal) for _, token in tokens)
     vague = i > 0 and text[i - 1] in "几幾数數" and c in MAGNITUDES
+    if endless := re.compile(r"[eE][+-]?[0-9]{5,}").match(text, ends[-1]):
+        return None, endless.end()
     if text.startswith("分之", ends[-1]):
         return None, _skip_share(text, ends[-1] + 2)
     if vague:
         return None, ends[-1]
+    if coins := _coins_alone(text, i):
+        return coins, coins.end
     if not arabic and (point := _POINT.match(text, ends[-1])):
         number = _pointed(text, i, tokens, point)
         if number is not None:
             return number, number.end
     for n in range(len(tokens), 0, -1):
-        end = ends[n - 1]
+        end, kind = ends[n - 1], EXACT
         more = re.compile("[多余餘](万|萬|亿|億)").match(text, end)
         if more:
             value = run_value(tokens[:n], True)
             if value is not None:
                 with decimal.localcontext(exact_context(more.end() - i)):
                     value = value.scaleb(MAGNITUDES[more[1]])
-            end = more.end()
+            end, kind = more.end(), LOWER
         at = end + 1 if text[end : end + 1] in {"多", "余", "餘"} and _unit(text, end + 1)[0] else end
         unit, unit_end = _unit(text, at)
+        kind = LOWER if at > end else kind
         if not more:
             value = run_value(tokens[:n], unit != "")
         if value is not None:
             article = n == 1 and tokens[0][0] in "一壹" and unit != ""
-            return _with_unit(value, unit, i, unit_end if unit else end, article), unit_end if unit else end
+            number = _with_unit(value, unit, i, unit_end if unit else end, article)._replace(kind=kind)
+            number = _with_parts(text, number) if kind == EXACT else number
+            return number, number.end
         if not arabic:
             break
     return None, ends[-1] if not arabic else ends[0]
@@ -177,6 +205,62 @@ def _with_unit(value: Decimal, unit: str, start: int, end: int, article: bool = 
         with decimal.localcontext(exact_context(end - start)):
             value, unit = value.scaleb(BIG_UNIT[unit]), "元"
     return Number(value, SAME_UNIT.get(unit, unit), start, end, article)
+
+
+_COIN = f"[0-9]{{1,2}}|[{''.join(DIGITS)}]"
+_JIAO = "角(?![度色落形星逐])|毛(?![利重坯巾衣笔])"
+_FEN = "分(?![钟鐘之别別期析配成为為公局店院行部])"
+
+
+def _coin(text: str, i: int, mark: str) -> tuple[Decimal, int] | None:
+    """How many 角 or 分 stand at i, and where they end."""
+    m = re.compile(f"({_COIN})[ \t]*(?:{mark})").match(text, i)
+    return (Decimal(DIGITS[m[1]] if m[1] in DIGITS else int(m[1])), m.end()) if m else None
+
+
+def _after_zero(text: str, i: int) -> int:
+    m = re.compile("[ \t]*零?").match(text, i)
+    return m.end() if m else i
+
+
+def _jiao_and_fen(text: str, i: int) -> tuple[Decimal, int] | None:
+    """The 元 that 5角3分, 5角 or 3分 at i are, and where they end."""
+    at = _after_zero(text, i)
+    starts = [at] if at == i or text[at - 1] != "零" else [at, at - 1]
+    for start in starts:
+        if jiao := _coin(text, start, _JIAO):
+            fen = next((f for s in (_after_zero(text, jiao[1]),) if (f := _coin(text, s, _FEN))), None)
+            return jiao[0] / 10 + (fen[0] / 100 if fen else 0), fen[1] if fen else jiao[1]
+        if fen := _coin(text, start, _FEN):
+            return fen[0] / 100, fen[1]
+    return None
+
+
+def _coins_alone(text: str, i: int) -> Number | None:
+    """5角3分, 5角钱, 5分钱 and 5角, which has no 元 before it; 三角 is a triangle."""
+    if jiao := _coin(text, i, _JIAO):
+        fen = _coin(text, _after_zero(text, jiao[1]), _FEN)
+        if fen:
+            return Number(jiao[0] / 10 + fen[0] / 100, "元", i, fen[1])
+    if (jiao := _coin(text, i, "[角毛][钱錢]")) or re.compile(f"[0-9]{{1,2}}(?:{_JIAO})").match(text, i):
+        jiao = jiao or _coin(text, i, _JIAO)
+        assert jiao is not None
+        return Number(jiao[0] / 10, "元", i, jiao[1])
+    if fen := _coin(text, i, "分[钱錢]"):
+        return Number(fen[0] / 100, "元", i, fen[1])
+    return None
+
+
+def _with_parts(text: str, number: Number) -> Number:
+    """1元5角, 两年半."""
+    with decimal.localcontext(exact_context(number.end - number.start)):
+        if number.unit == "元" and (coins := _jiao_and_fen(text, number.end)):
+            return number._replace(value=number.value + coins[0], end=coins[1], article=False)
+        half = re.compile("半(?![载載夜数數价價径徑途路截真推成])").match(text, number.end)
+        parted = number.unit in ("年", "天", "个", "小时", "公里", "千克", "吨", "岁")
+        if half and parted and number.value == number.value.to_integral_value():
+            return number._replace(value=number.value + Decimal("0.5"), end=half.end(), article=False)
+    return number
 
 
 def _pointed(text: str, i: int, tokens: list[tuple[str, Token]], point: re.Match[str]) -> Number | None:
@@ -216,59 +300,197 @@ def numbers(raw: str) -> list[Number]:
     """Every number in the text, in order; digits of dates, references, ordinals and list markers are none."""
     normal = normalised(raw)
     text = markers_masked(days_in(references_masked(normal.text))[2])
-    found: list[Number] = []
+    found: list[tuple[Number, int, bool]] = []  # with where the figure begins, and whether it is a lone numeral
+    first = len(text) - len(text.lstrip())
+    last = len(text.rstrip(" \t\n\r。.!！"))
     i = 0
     while i < len(text):
         c = text[i]
         if word := _WORD.match(text, i):
-            attached = _ARABIC.match(text, word.end())  # V2, A4
-            i = attached.end() if attached and word[0].upper() not in CURRENCIES else word.end()
+            attached = _figure_end(text, word.end())  # V2, A4
+            i = attached if attached and word[0].upper() not in CURRENCIES else word.end()
             continue
-        if c not in "0123456789" and c not in NUMERAL:
+        if c not in "0123456789." and c not in NUMERAL:
             i += 1
             continue
         number, end = _number_at(text, i)
-        if number is not None:
-            found.append(number)
+        lone = number is None
+        number = _lone(text, i, end) if number is None else number
         i = max(end, i + 1)
+        if number is None:
+            continue
+        qualified = _qualified(text, number, found[-1][0].end if found else 0)
+        lone = lone and not (qualified.start <= first and qualified.end >= last)
+        if not lone or range_joiner(text, number.end) is not None:
+            found.append((qualified, number.start, lone))
+            i = qualified.end
     for k in range(len(found) - 2, -1, -1):
-        here, after = found[k], found[k + 1]
+        here, after_ = found[k][0], found[k + 1][0]
         joined = _JOINED.match(text, here.end)
-        if not here.unit and joined and joined.end() == after.start:
-            found[k] = here._replace(unit=after.unit)  # 100-200元: both are 元
+        if not here.unit and (
+            (joined and joined.end() == after_.start) or range_joiner(text, here.end) == after_.start
+        ):
+            found[k] = (here._replace(unit=after_.unit), *found[k][1:])  # 100-200元: both are 元
+    return _placed(normal, _ranges(text, found))
+
+
+def _placed(normal: Normal, found: list[Number]) -> list[Number]:
     spans = [normal.span(number.start, number.end) for number in found]
     return [number._replace(start=a, end=b) for number, (a, b) in zip(found, spans, strict=True)]
 
 
+def _lone(text: str, i: int, end: int) -> Number | None:
+    """三, 零点五: a number only as the whole text or at the beginning of a range."""
+    tokens, ends = _run(text, i)
+    if not tokens or ends[-1] != end or any(isinstance(token, Decimal) for _, token in tokens):
+        return None
+    value = run_value(tokens, True)
+    if value is None or (i > 0 and text[i - 1] in "几幾数數"):
+        return None
+    point = re.compile(rf"[点點]([{''.join(DIGITS)}]+)").match(text, end)
+    if point and (range_joiner(text, point.end()) is not None or not text[point.end() :].strip(" \t\n\r。.!！")):
+        value, end = Decimal(f"{value:f}.{''.join(str(DIGITS[c]) for c in point[1])}"), point.end()
+    return Number(value, "", i, end)
+
+
+def _qualified(text: str, number: Number, previous_end: int) -> Number:
+    start, negative, kind = before(text, number.start, number.end, number.unit, previous_end)
+    end, kind_after = after(text, number.end, number.unit)
+    kinds = [one for one in (kind, number.kind, kind_after) if one != EXACT]
+    return number._replace(
+        value=signed(number.value, negative), start=start, end=end, kind=kinds[0] if kinds else EXACT
+    )
+
+
+def _ranges(text: str, found: list[tuple[Number, int, bool]]) -> list[Number]:
+    """Both ends of a range are marked; a lone numeral that begins none is no number."""
+    out: list[Number] = []
+    taken = False  # as the high end of the range before
+    for k, (here, figure, lone) in enumerate(found):
+        low: Decimal | None = None
+        if k + 1 < len(found) and not taken and not found[k + 1][2]:
+            low = _low_end(text, here, figure, lone, found[k + 1])
+        if low is not None:
+            out.append(here._replace(value=low, kind=RANGE, high=found[k + 1][0].value))
+        elif taken:
+            out.append(here._replace(kind=RANGE))
+        elif not lone:
+            out.append(here)
+        taken = low is not None
+    return out
+
+
+def _low_end(text: str, here: Number, figure: int, lone: bool, after_: tuple[Number, int, bool]) -> Decimal | None:
+    there, there_figure, _ = after_
+    if range_joiner(text, here.end) != there.start or here.unit != there.unit:
+        return None
+    joiner = text[here.end : there.start]
+    written, written_last = text[figure : here.end], text[there_figure : there.end]
+    if re.match("0[0-9]", written) or re.search(r"[0-9]-\Z", text[: here.start]):
+        return None
+    if "-" in joiner and re.match("-[0-9]", text[there.end :]):
+        return None
+    if lone:
+        named = figure > 0 and text[figure - 1] in "统統逐之唯惟专專同划劃单單如第每任某不归歸合其周期拜初"
+        if named or joiner != joiner.strip() or not (there.unit or any(c in MAGNITUDES for c in written_last)):
+            return None
+    low = here.value
+    if there.value > 0 and re.fullmatch(f"[0-9.,点點{NUMERAL}]+", written):
+        for part, power in shared_magnitude(written_last):
+            tokens, ends = _run(part, 0) if part else ([], [])
+            most = run_value(tokens, True) if tokens and ends[-1] == len(part) else None
+            if most is not None and abs(low) < most:
+                with decimal.localcontext(exact_context(len(text))):
+                    low = low.scaleb(power)
+                break
+    return low if low < there.value else None
+
+
 # --- booleans and names --------------------------------------------------------------------------------------------
 
-TRUE_WORDS = ["是", "有", "yes", "true"]
-FALSE_WORDS = ["否", "没有", "沒有", "不是", "no", "false"]
-# Longer words around 是 and 有 that answer nothing.
-NEUTRAL_WORDS = ["是否", "是不是", "有没有", "有沒有", "有无", "有無", "但是", "可是", "还是", "還是", "于是", "於是"]
-NEUTRAL_WORDS += ["只是", "所有", "有限", "有关", "有關"]
+TRUE_WORDS = ["是", "有", "yes", "true", "да", "はい"]
+FALSE_WORDS = [
+    "否",
+    "没有",
+    "沒有",
+    "不是",
+    "并非",
+    "並非",
+    "no",
+    "false",
+    "нет",
+    "いいえ",
+    "不同意",
+    "不足以",
+    "不等于",
+]
+FALSE_WORDS += [
+    "不等於",
+    "不到庭",
+    "不到场",
+    "不到場",
+    "不安排",
+    "没收到",
+    "沒收到",
+    "没收取",
+    "沒收取",
+    "没收款",
+    "沒收款",
+]
+# Longer words around 是, 有, 否, 不, 没 and 未 that answer nothing.
+NEUTRAL_WORDS = """
+    是否 有没有 有沒有 有无 有無 有否 能否 可否 应否 應否 会否 會否 与否 與否 否则 否則 要不是 是非 实事求是
+    實事求是 国有 國有 所有 公有 私有 共有 现有 現有 原有 特有 固有 专有 專有 自有 既有 只有 唯有 如有 若有 有限
+    有关 有關 有期 有时 有時 有些 有偿 有償 有价证券 有價證券 有形 有机 有機 不仅 不僅 不但 不只 不止 不光 不单 不單
+    不过 不過 不管 不论 不論 不如 不然 不久 不断 不斷 不时 不時 不少 不足 不到 不满 不滿 不及 不超过 不超過 不低于
+    不低於 不高于 不高於 不多于 不多於 不大于 不大於 不小于 不小於 不等 不同 不动产 不動產 不可抗力 不可分 不当得利
+    不當得利 不正当 不正當 不法 不良 不利 不便 不幸 不慎 不料 不妨 不得不 不能不 不可不 不会不 不會不 不得已 不定期
+    不特定 不锈钢 不銹鋼 不服 不安 不日 不禁 不由 不愧 不惜 不知 不清楚 不清 不详 不詳 不明 不确定 不確定 不记得
+    不記得 不好说 不好說 不一定 差不多 对不起 對不起 了不起 来不及 來不及 要不 动不动 動不動 记不清 記不清 记不得
+    記不得 说不清 說不清 没收 沒收 没错 沒錯 没问题 沒問題 没关系 沒關係 没落 沒落 没入 沒入 淹没 淹沒 沉没 沉沒
+    埋没 埋沒 出没 出沒 吞没 吞沒 隐没 隱沒 没准 沒準 没提及 沒提及 没说明 沒說明 没记录 沒記錄 未成年 未来 未來
+    未必 未经 未經 未婚 未知 未满 未滿 未満 未超过 未超過 未详 未詳 未定 未提及 未提到 未说明 未說明 未记载 未記載
+    未载明 未載明 未明确 未明確 未遂 未到期
+"""
+CONNECTIVES = "但是 可是 还是 還是 于是 於是 只是 若是 要是 凡是 而是 或是 总是 總是 倒是 尤其是 特别是 特別是"
 
 
 def first_boolean(raw: str) -> bool | None:
-    """The first boolean word, the longest where several begin; None without any."""
+    """The first boolean word, the longest where several begin, a negated verb as no; None without any."""
     text = normalised(raw).text.lower()
-    words = sorted([*TRUE_WORDS, *FALSE_WORDS, *NEUTRAL_WORDS], key=lambda word: (-len(word), word))
+    neutral, connectives = NEUTRAL_WORDS.split(), CONNECTIVES.split()
+    words = sorted([*TRUE_WORDS, *FALSE_WORDS, *neutral], key=lambda word: (-len(word), word))
     i = 0
     while i < len(text):
+        if re.match(f"([{HAN}])[不没沒]\\1", text[i : i + 3]):  # 能不能
+            i += 3
+            continue
+        connective = next((w for w in connectives if text.startswith(w, i) and text[i + len(w) :][:1] != "否"), None)
+        if connective:
+            i += len(connective)
+            continue
         word = next((w for w in words if text.startswith(w, i) and _whole_word(text, i, w)), None)
-        if word is not None and word not in NEUTRAL_WORDS:
+        if word is not None and word not in neutral:
             return word in TRUE_WORDS
+        if word is None and text[i] in "不没沒未" and not text[:i].endswith(("如", "若", "倘", "如果", "要是", "除非")):
+            return False
         i += len(word) if word is not None else 1
     return None
 
 
 def _whole_word(text: str, i: int, word: str) -> bool:
-    if not word.isascii():
+    before_, behind = text[i - 1 : i] if i else "", text[i + len(word) :]
+    if word in ("国有", "國有"):
+        return not (before_ and before_ in "中我美法英德俄日韩韓泰外全各本两兩该該他它")  # 中国有
+    if word == "はい":
+        japanese = f"[ぁ-んァ-ヶー{HAN}]"
+        return not re.match(japanese, before_) and not re.match(f"(?!です|でし|そう){japanese}", behind)
+    if not re.match("[a-zа-яё]", word):
         return True
-    before, behind = text[i - 1 : i] if i else "", text[i + len(word) :][:1]
-    if re.match("[a-z0-9_]", before) or re.match("[a-z0-9_]", behind):
+    if re.match("[a-zа-яё0-9_]", before_) or re.match("[a-zа-яё0-9_]", behind):
         return False
-    return not (word == "no" and re.match(r"\.[ \t]*[0-9]", text[i + 2 : i + 40]))  # No. 5
+    number = re.match(r"\.[ \t]*[0-9]|[ \t]+(more|less|fewer|later|earlier|greater)[ \t]+than", behind)
+    return not (word == "no" and number)  # No. 5, no later than
 
 
 QUOTES = [("「", "」"), ("『", "』"), ("“", "”"), ('"', '"')]

@@ -1,0 +1,1 @@
+"""What a store says: the DuckDB session, summaries, gates, comparisons, drift, benchmarks."""

@@ -1,0 +1,62 @@
+"""The profiles as rows, the form in which analytics learns of them; and stores opened with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from rageval_batch.analysis.gate_file import GateFile, gates_of
+from rageval_batch.analysis.session import GateRow, MetricRow, ProfileRow, Session
+from rageval_batch.model.profile import Gate, Metric, Profile
+from rageval_batch.model.schemas import KEYS
+from rageval_batch.profiles.registry import PROFILES
+from rageval_batch.runs.store import Store
+
+
+def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> list[ProfileRow]:
+    """All profiles with their tables, metrics and gates; `waived` are statistics that no run fails for."""
+    return [
+        ProfileRow(
+            profile.name,
+            pa.schema([*KEYS, *profile.schema]),
+            profile.run_stat,
+            profile.score_top,
+            tuple(_metric_row(profile, metric) for metric in profile.metrics),
+            tuple(_gate_row(profile, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
+            profile.provenance,
+            profile.views,
+            profile.groups,
+            profile.unit,
+            profile.unit_key,
+            profile.counted,
+            profile.restored,
+        )
+        for profile in PROFILES.values()
+    ]
+
+
+def _metric_row(profile: Profile, metric: Metric) -> MetricRow:
+    return MetricRow(
+        profile.name, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator,
+        metric.denominator, metric.column, profile.scale(metric),
+    )  # fmt: skip
+
+
+def _gate_row(profile: Profile, gate: Gate, waived: bool) -> GateRow:
+    return GateRow(
+        profile.name, gate.name, gate.metric, gate.stat, gate.op, gate.limit, gate.level, gate.failure, waived,
+        profile.is_coverage(gate),
+    )  # fmt: skip
+
+
+def open_store(
+    path: str | os.PathLike[str] = "runs",
+    functions: bool = True,
+    named: Iterable[str] = (),
+    gate_file: GateFile | None = None,
+    waived: tuple[str, ...] = (),
+) -> Session:
+    """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table."""
+    return Session(Store(path), catalog(gate_file, waived), functions, named)

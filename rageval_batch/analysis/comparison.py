@@ -1,0 +1,341 @@
+"""A run against a run: how far apart, on which questions or other units, and whether chance could have done it.
+
+Rows come from SQL.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rageval_batch.analysis.compared_runs import ComparedRun, ComparedRuns, described, differences
+from rageval_batch.analysis.repeats import repeat_summary
+from rageval_batch.analysis.runs import Run
+from rageval_batch.analysis.session import Session
+from rageval_batch.columnar import statistics
+from rageval_batch.columnar.statistics import TOLERANCE, Interval
+from rageval_batch.errors import InputError
+
+MOVERS = 10
+MOST_LISTED = 1_000  # question ids of a kind in a result; of several candidates, fewer
+_LISTED_OF_SEVERAL = 50
+RULES, SIGNIFICANT = "rules", "significant"
+WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
+_LISTS = {"improvement": "improved", "regression": "regressed", "only_base": "only_base", "only_cand": "only_cand"}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a candidate passes."""
+
+    min_delta: float = 0.0
+    max_regressions: int = 0
+    fail_on: str = RULES  # significant: only a drop that the interval shows fails
+
+    def __post_init__(self) -> None:
+        if self.fail_on not in (RULES, SIGNIFICANT) or not math.isfinite(self.min_delta):
+            raise InputError(f"A comparison fails on {RULES} or {SIGNIFICANT}, and its least delta is a finite number.")
+
+    def passed(self, delta: float | None, regressions: int, interval: Interval) -> bool:
+        """Whether a candidate keeps the rules; one that cannot be measured does not."""
+        if delta is None:
+            return False
+        if self.fail_on == SIGNIFICANT:
+            return interval.high is not None and not statistics.shows_drop(interval)
+        return delta >= self.min_delta - TOLERANCE and regressions <= self.max_regressions
+
+
+@dataclass(frozen=True)
+class Mover:
+    """A question, or what else is paired, that moved, with the answers of both runs where they can still be read."""
+
+    question_id: str
+    base_score: float
+    cand_score: float
+    delta: float
+    base_answer: str | None = None
+    cand_answer: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One candidate against the base. Deltas are positive where the candidate is better."""
+
+    compared: ComparedRuns
+    candidate: ComparedRun
+    base_score: float | None
+    cand_score: float | None
+    delta: float | None
+    paired_delta: float | None  # of the shared units alone: what the interval is about
+    improvements: int
+    regressions: int
+    ties: int
+    only_base_count: int
+    only_cand_count: int
+    interval: Interval
+    p_value: float
+    p_holm: float
+    rules: Rules
+    passed: bool
+    listed: dict[str, list[str]]
+    movers: tuple[Mover, ...]
+    base_repeats: dict[str, float | int | None]
+    cand_repeats: dict[str, float | int | None]
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """One flat object with everything, unrounded; null texts where nothing is known."""
+        base = self.compared.base
+        return {
+            "base": self.base_score,
+            "candidate": self.cand_score,
+            "delta": self.delta,
+            "changed": self.improvements + self.regressions,
+            "improvements": self.improvements,
+            "regressions": self.regressions,
+            "min_delta": self.rules.min_delta,
+            "max_regressions": self.rules.max_regressions,
+            "passed": self.passed,
+            "base_run": base.name,
+            "candidate_run": self.candidate.name,
+            "profile": self.compared.profile or None,
+            "metric": self.compared.metric,
+            "higher_is_better": self.compared.higher_is_better,
+            "fail_on": self.rules.fail_on,
+            "unit": self.compared.unit,
+            "ties": self.ties,
+            "paired_delta": self.paired_delta,
+            "interval_low": self.interval.low,
+            "interval_high": self.interval.high,
+            "p_value": self.p_value,
+            "p_holm": self.p_holm,
+            "only_base_count": self.only_base_count,
+            "only_cand_count": self.only_cand_count,
+            "hashes_equal": not differences(base, self.candidate),
+            "questions_sha256": self.candidate.questions_sha256,
+            "pdf_sha256": self.candidate.source_sha256,
+            **self.listed,
+            "movers": [vars(mover) for mover in self.movers],
+            "base_repeats": self.base_repeats or None,
+            "candidate_repeats": self.cand_repeats or None,
+            "notes": list(self.notes),
+        }
+
+
+def compare(
+    session: Session, compared: ComparedRuns, rules: Rules, *, answers: bool = True, seed: int = statistics.SEED
+) -> list[Comparison]:
+    """Every candidate against the base, in the order given; p-values are corrected for their number.
+
+    Answers and repeats are looked up for a single candidate only.
+    """
+    base = compared.base
+    session.keep_table(
+        "compared",
+        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $cands)",
+        {
+            "profile": compared.profile,
+            "metric": compared.metric,
+            "base": base.name,
+            "base_set": base.eval_set,
+            "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
+        },
+    )
+    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"stat": compared.run_stat})}
+    for candidate in compared.candidates:
+        if candidate.name not in totals:
+            raise InputError(
+                f"'{base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
+            )
+    chances = dict(zip(sorted(totals), _chances(session, totals, compared.run_stat == WEIGHTED, seed), strict=True))
+    listed = _listed(session, MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL)
+    movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
+    found = [
+        _comparison(
+            compared,
+            candidate,
+            totals[candidate.name],
+            chances[candidate.name],
+            rules,
+            listed.get(candidate.name, {}),
+            movers.get(candidate.name, ()),
+        )
+        for candidate in compared.candidates
+    ]
+    corrected = statistics.holm([result.p_value for result in found])
+    found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
+    return [_with_details(session, result, answers) for result in found] if len(found) == 1 else found
+
+
+_TOTALS = """
+    with tops as (
+        select
+            run_id,
+            max(coalesce(base_weight, 1.0)) filter (base_score is not null) as base_top,
+            max(coalesce(cand_weight, 1.0)) filter (cand_score is not null) as cand_top
+        from compared
+        group by run_id
+    )
+    select
+        c.run_id,
+        run_value($stat, base_score, coalesce(base_weight, 1.0), base_top, base_numerator, base_denominator)
+            as base_score,
+        run_value($stat, cand_score, coalesce(cand_weight, 1.0), cand_top, cand_numerator, cand_denominator)
+            as cand_score,
+        count(*) filter (status = 'improvement') as improvements,
+        count(*) filter (status = 'regression') as regressions,
+        count(*) filter (status = 'tie') as ties,
+        count(*) filter (status = 'only_base') as only_base,
+        count(*) filter (status = 'only_cand') as only_cand
+    from compared c
+    join tops t on t.run_id = c.run_id
+    group by c.run_id
+"""
+
+_SHARED = """
+    select delta, coalesce(base_weight, cand_weight, 1.0) as weight
+    from compared
+    where delta is not null
+    order by run_id, unit
+"""
+
+# The heap of the smallest keeps memory small; what comes first in the struct decides, the unit breaks ties.
+_MOVED = f"""
+    select run_id, min(struct_pack(size := -abs(delta), question_id := unit, base_score := base_score,
+        cand_score := cand_score, delta := delta), {MOVERS}) as moved
+    from compared
+    where status in ('improvement', 'regression')
+    group by run_id
+"""
+
+
+def _mover(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name != "size"}
+
+
+def _listed(session: Session, most: int) -> dict[str, dict[str, list[str]]]:
+    """The first units of each kind, by candidate."""
+    rows = session.rows(
+        f"select run_id, status, min(unit, {most}) as ids from compared where status <> 'tie' group by all"
+    )
+    out: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        out.setdefault(row["run_id"], {})[_LISTS[row["status"]]] = row["ids"]
+    return out
+
+
+def _chances(
+    session: Session, totals: dict[str, dict[str, Any]], weighted: bool, seed: int
+) -> Iterator[tuple[float | None, Interval, float]]:
+    """(mean delta, interval, p-value) of every candidate by name, on threads: the resamples do not depend on them."""
+    shared = session.sql(_SHARED)
+    deltas, weights = (shared.column(name).to_numpy() for name in ("delta", "weight"))
+    sizes = [sum(totals[name][kind] for kind in ("improvements", "regressions", "ties")) for name in sorted(totals)]
+    ends = np.cumsum(sizes)
+
+    def chance(bounds: tuple[int, int]) -> tuple[float | None, Interval, float]:
+        mine = slice(*bounds)
+        own = weights[mine] if weighted else None
+        return (
+            statistics.mean_delta(deltas[mine], own),
+            statistics.bootstrap_interval(deltas[mine], own, seed=seed),
+            statistics.sign_flip_p(deltas[mine], own, seed=seed),
+        )
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(chance, zip((ends - sizes).tolist(), ends.tolist(), strict=True))
+
+
+def _comparison(
+    compared: ComparedRuns,
+    candidate: ComparedRun,
+    total: dict[str, Any],
+    chance: tuple[float | None, Interval, float],
+    rules: Rules,
+    listed: dict[str, list[str]],
+    movers: tuple[Mover, ...],
+) -> Comparison:
+    base_score = compared.base.score if compared.base.score is not None else total["base_score"]
+    cand_score = candidate.score if candidate.score is not None else total["cand_score"]
+    delta = None
+    if base_score is not None and cand_score is not None:
+        delta = cand_score - base_score if compared.higher_is_better else base_score - cand_score
+    paired, interval, p_value = chance
+    names = differences(compared.base, candidate)
+    notes = [f"Compared all the same: {described(compared.base, candidate, names)}."] if names else []
+    notes += compared.notes
+    if paired is None and not (total["improvements"] or total["regressions"] or total["ties"]):
+        notes.append(f"The runs have no {compared.unit} in common: the delta is of whole runs, and nothing is paired.")
+    return Comparison(
+        compared, candidate, base_score, cand_score, delta, paired,
+        total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
+        interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
+        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, tuple(notes),
+    )  # fmt: skip
+
+
+# --- what is worth its time for one candidate alone -------------------------------------------------------------------
+
+
+def _with_details(session: Session, result: Comparison, answers: bool) -> Comparison:
+    """The same comparison with what repeats say of both runs, and the answers of the questions that moved."""
+    before, after = (_repeats(session, side) for side in (result.compared.base, result.candidate))
+    result = replace(result, base_repeats=before, cand_repeats=after)
+    return _with_answers(session, result) if answers else result
+
+
+def _repeats(session: Session, side: ComparedRun) -> dict[str, float | int | None]:
+    return repeat_summary(session, side.run.key, side.repeats) if side.run else {}
+
+
+def _with_answers(session: Session, result: Comparison) -> Comparison:
+    """The same comparison with answers, read again from the inputs."""
+    units = [mover.question_id for mover in result.movers]
+    before, after = (_answers(session, side, units) for side in (result.compared.base, result.candidate))
+    movers = tuple(
+        replace(mover, base_answer=before[0].get(mover.question_id), cand_answer=after[0].get(mover.question_id))
+        for mover in result.movers
+    )
+    notes = dict.fromkeys((*result.notes, *before[1], *after[1]))
+    return replace(result, movers=movers, notes=tuple(notes))
+
+
+def _answers(session: Session, side: ComparedRun, units: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+    """(answers by unit, why there are none) of a side; of several repeats or judgements the first that counts."""
+    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.runs import stored_inputs
+
+    if not units or side.run is None:
+        return {}, []
+    try:
+        commit, rows = _places(session, side.run, units)
+        return stored_inputs.unit_outputs(commit, get_profile(side.run.record["profile"]), rows), []
+    except InputError as error:
+        return {}, [f"Answers of '{side.name}' are not shown: {error}"]
+
+
+def _places(session: Session, run: Run, units: Sequence[str]) -> tuple[Any, list[dict[str, Any]]]:
+    """(the commit of a run, where the answers of some units stand)."""
+    profile = session.profile(run.record["profile"])
+    assert profile is not None
+    counted = f"{profile.counted} is null, " if profile.counted else ""
+    rows = session.rows(
+        f"""
+        select run_id as stored_id, question_id, {profile.unit_sql} as unit, repeat, input, line
+        from stored_{profile.profile}
+        where commit = $commit and run_id = $run_id and unit in (select unnest($units))
+        qualify row_number() over (partition by unit order by {counted}repeat, input, line) = 1
+        """,
+        {
+            "commit": run.record["commit"],
+            "run_id": session.stored_name(run.record["run_id"]),
+            "units": list(units),
+        },
+    )
+    return next(commit for commit in session.commits if commit.id == run.record["commit"]), rows

@@ -1,0 +1,256 @@
+"""What the store says of runs, as frozen results: which run is meant, its record, its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_batch.analysis.repeats import repeat_summary
+from rageval_batch.analysis.session import Session
+from rageval_batch.errors import StoreError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was asked for: its record in the store."""
+
+    record: dict[str, Any]
+
+    @property
+    def key(self) -> dict[str, str]:
+        """What picks its rows out of a view."""
+        return {name: self.record[name] for name in ("run_id", "profile", "eval_set")}
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run: its record, the profile's summary, every metric, failures and what was counted beside."""
+
+    run: Run
+    summary: dict[str, float | int | None]
+    metrics: list[dict[str, Any]]
+    fail_reasons: list[dict[str, Any]]
+    tallies: list[dict[str, Any]]
+    views: dict[str, list[dict[str, Any]]]  # what views of the profile's own say of the run
+    groups: list[dict[str, Any]]  # the same run by type, category and whatever else its profile names
+
+    def as_dict(self) -> dict[str, Any]:
+        """One object with everything, unrounded."""
+        return {
+            **self.run.record,
+            **({"pdf_sha256": source} if (source := self.run.record["source_sha256"]) else {}),
+            **self.summary,
+            "metrics": {row["metric"]: {k: v for k, v in row.items() if k != "metric"} for row in self.metrics},
+            "fail_reasons": {row["fail_reason"]: row["n"] for row in self.fail_reasons},
+            "tallies": self.tallies,
+            **self.views,
+            **({"groups": self.groups} if self.groups else {}),
+        }
+
+
+_MOST_TALLIES = 20
+_OF_RUN = "run_id = $run_id and profile = $profile and eval_set = $eval_set"
+
+
+def find_run(session: Session, name: str, profile: str | None = None, eval_set: str | None = None) -> Run:
+    """The run of that name: of several profiles or eval sets the newest; StoreError where there is none."""
+    found = matching_runs(session, profile, eval_set, name)
+    if found:
+        return found[-1]
+    known = [row["run_id"] for row in session.rows("select distinct run_id from runs order by 1 limit 200")]
+    if not known:
+        raise StoreError(f"The store {session.store.path} has no runs. Score some first with rageval score.")
+    if name in known:
+        raise StoreError(f"Run '{name}' is there, but not with this profile or eval set. See rageval runs.")
+    raise StoreError(did_you_mean("run", name, known))
+
+
+def matching_runs(
+    session: Session, profile: str | None = None, eval_set: str | None = None, name: str | None = None
+) -> list[Run]:
+    """The current runs, oldest first, of a name, profile or eval set (its name, version, or the start of its hash)."""
+    query = """
+        select * from runs
+        where ($name is null or run_id = $name)
+          and ($profile is null or profile = $profile)
+          and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set
+               or starts_with(questions_sha256, $eval_set))
+        order by commit, run_id
+    """
+    rows = session.rows(query, {"name": name, "profile": profile, "eval_set": eval_set})
+    return [Run(row) for row in rows]
+
+
+def summarize(
+    session: Session, run: Run, named: Mapping[str, tuple[str, str]], views: Sequence[str] = ()
+) -> RunSummary:
+    """The summary of a run; `named` are the profile's own names for statistics of metrics."""
+    metrics = session.rows(
+        f"select * exclude (run_id, profile, eval_set) from run_summary where {_OF_RUN} order by metric", run.key
+    )
+    by_name = {row["metric"]: row for row in metrics}
+    summary: dict[str, float | int | None] = {
+        "question_count": run.record["question_count"],
+        "answered_count": run.record["answered_count"],
+    }
+    for name, (metric, stat) in named.items():
+        summary[name] = _statistic(by_name[metric], stat)
+    summary |= repeat_summary(session, run.key, run.record["repeats"])
+    return RunSummary(
+        run,
+        summary,
+        metrics,
+        session.rows(f"select fail_reason, n, share from fail_reasons where {_OF_RUN} order by n desc, 1", run.key),
+        session.rows(
+            f"select kind, got, expected, n from tallies where {_OF_RUN} "
+            f"order by n desc, kind, got, expected limit {_MOST_TALLIES}",
+            run.key,
+        ),
+        {view: _rows_of(session, view, run) for view in views},
+        session.rows(
+            f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} order by grouping, value",
+            run.key,
+        ),
+    )
+
+
+def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
+    """The rows that a view has of a run."""
+    return session.rows(
+        f"select * exclude (run_id, eval_set) from {view} where run_id = $run_id and eval_set = $eval_set order by all",
+        {name: run.key[name] for name in ("run_id", "eval_set")},
+    )
+
+
+def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
+    """A statistic of a metric; percent is a hundred times the mean."""
+    if stat == "percent":
+        return None if row["mean"] is None else 100.0 * row["mean"]
+    value: float | int | None = row[stat]
+    return value
+
+
+def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """A line for every run of a commit, best first: the named statistics, answers and questions."""
+    wanted = sorted({metric for metric, _ in named.values()} | {"score"})
+    rows = session.rows(
+        """
+        select r.run_id, r.answered_count, r.question_count, s.* exclude (run_id, profile, eval_set)
+        from runs r
+        join run_summary s on s.run_id = r.run_id and s.profile = r.profile and s.eval_set = r.eval_set
+        where r.commit = $commit and s.metric in (select unnest($wanted))
+        """,
+        {"commit": commit, "wanted": wanted},
+    )
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:  # in no order: the names stand in theirs from the start
+        counts = {"answered": row["answered_count"], "questions": row["question_count"]}
+        line = lines.setdefault(row["run_id"], {"run_id": row["run_id"], **dict.fromkeys(named), **counts})
+        for name, (metric, stat) in named.items():
+            if metric == row["metric"]:
+                line[name] = _statistic(row, stat)
+    first = next(iter(named))
+    return sorted(
+        lines.values(), key=lambda line: (-(line[first] if line[first] is not None else -1e300), line["run_id"])
+    )
+
+
+def summaries(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[RunSummary]:
+    """The summaries of all runs of a commit."""
+    rows = session.rows("select * from runs where commit = $commit order by run_id", {"commit": commit})
+    return [summarize(session, Run(row), named) for row in rows]
+
+
+def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> list[dict[str, Any]]:
+    """The record of every current run with its score, oldest first."""
+    scores = {
+        (row["run_id"], row["profile"], row["eval_set"]): row
+        for row in session.rows("select run_id, profile, eval_set, score, n from leaderboard")
+    }
+    out = []
+    for run in matching_runs(session, profile, eval_set):
+        scored = scores[run.record["run_id"], run.record["profile"], run.record["eval_set"]]
+        out.append({**run.record, "score": scored["score"], "n": scored["n"]})
+    return out
+
+
+def ranked_runs(
+    session: Session, profile: str | None, eval_set: str | None, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """The leaderboard, best first, of each profile and eval set; `limit` is for each of them."""
+    query = """
+        select * from leaderboard
+        where ($profile is null or profile = $profile)
+          and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set
+               or eval_set in (select eval_set from runs where starts_with(questions_sha256, $eval_set)))
+        qualify $limit is null
+            or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
+        order by profile, eval_set, rank, run_id
+    """
+    return session.rows(query, {"profile": profile, "eval_set": eval_set, "limit": limit})
+
+
+def score_row(session: Session, run: Run, question: str, repeat: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the score row of one answer, where its input stands); StoreError where the run has no such row."""
+    rows = session.rows(
+        f"""
+        select v.*, s.run_id as stored_id, s.input, s.line
+        from {run.record["profile"]} v
+        join current_runs r on r.run_id = v.run_id and r.eval_set = v.eval_set
+        join stored_{run.record["profile"]} s
+            on s.commit = r.commit and s.run_id = r.stored_id and s.question_id = v.question_id and s.repeat = v.repeat
+        where v.run_id = $run_id and v.eval_set = $eval_set and r.profile = $profile
+          and v.question_id = $question and v.repeat = $repeat
+        """,
+        {**run.key, "question": question, "repeat": repeat},
+    )
+    if not rows:
+        raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
+    place = {name: rows[0].pop(name) for name in ("stored_id", "input", "line")}
+    return rows[0], place
+
+
+def record_row(
+    session: Session, run: Run, question: str, repeat: int, wanted: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same for a profile whose rows have more keys than their question; StoreError where they pick not just one."""
+    profile = run.record["profile"]
+    known = [row["column_name"] for row in session.rows(f"describe {profile}")]
+    for name in wanted:
+        if name not in known:
+            raise StoreError(did_you_mean(f"column of {profile}", name, known))
+    quoted = ('"' + name.replace('"', '""') + '"' for name in wanted)
+    picked = "".join(f" and s.{name} = $key{k}" for k, name in enumerate(quoted))
+    rows = session.rows(
+        f"""
+        select r.run_id, s.* exclude (run_id, commit), r.eval_set, r.stored_id
+        from stored_{profile} s
+        join current_runs r on r.commit = s.commit and r.stored_id = s.run_id
+        where r.run_id = $run_id and r.profile = $profile and r.eval_set = $eval_set
+          and s.question_id = $question and s.repeat = $repeat{picked}
+        order by s.input nulls last, s.line
+        """,
+        {
+            **run.key, "question": question, "repeat": repeat,
+            **{f"key{k}": value for k, value in enumerate(wanted.values())},
+        },
+    )  # fmt: skip
+    if len(rows) != 1:
+        asked = "".join(f", {name} {value}" for name, value in wanted.items())
+        raise StoreError(
+            f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
+            f"{asked}. Pick one with --key NAME=VALUE{_choices(rows)}."
+        )
+    place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
+    return {name: value for name, value in rows[0].items() if name in known}, place
+
+
+def _choices(rows: list[dict[str, Any]]) -> str:
+    """Columns whose values tell the rows apart, with some of the values."""
+    told = []
+    for name in rows[0] if rows else ():
+        values = list(dict.fromkeys(row[name] for row in rows if isinstance(row[name], str)))
+        if 1 < len(values) <= len(rows) and name not in ("verdict", "verdict_declared", "fail_reason", "target_key"):
+            told.append(f"{name} ({', '.join(values[:4])}{', …' if len(values) > 4 else ''})")
+    return f"; they differ in {', '.join(told[:4])}" if told else ""

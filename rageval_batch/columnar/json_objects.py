@@ -1,0 +1,99 @@
+"""Model answers that should be one JSON object: which are, and what is wrong with the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from rageval_batch.columnar import json_tape, kernels
+from rageval_batch.columnar.json_tape import Tape
+from rageval_batch.columnar.kernels.json import OK
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Offsets, Strings, from_arrow
+
+# In the order in which they are tested; the first that holds is the reason.
+REASONS = (
+    "missing_output",
+    "empty_output",
+    "code_fence",
+    "truncated_json",
+    "extra_text",
+    "invalid_json",
+    "not_object",
+    "missing_field",
+    "wrong_type",
+)
+NO_REASON = -1
+(MISSING_OUTPUT, EMPTY_OUTPUT, CODE_FENCE, TRUNCATED_JSON, EXTRA_TEXT, INVALID_JSON, NOT_OBJECT, MISSING_FIELD,
+ WRONG_TYPE) = range(len(REASONS))  # fmt: skip
+
+Reasons = np.ndarray[tuple[int], np.dtype[np.int8]]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A column of answers: `tape` has the objects that may be scored, `reason` why a row is not one or was mended."""
+
+    tape: Tape
+    reason: Reasons
+    usable: Flags
+    repaired: Flags
+
+
+def read_objects(column: pa.Array, lenient: bool) -> Answers:
+    """The JSON objects of a column of raw answers; null and blank are empty_output.
+
+    Lenient: what stands inside a code fence or amid other text is taken, and the row keeps that reason.
+    """
+    texts = from_arrow(column)
+    starts, ends = kernels.strip(texts.data, texts.starts, texts.ends)
+    tape = json_tape.parse(texts.data, starts, ends)
+    reason: Reasons = np.full(len(texts), NO_REASON, np.int8)
+    reason[starts == ends] = EMPTY_OUTPUT
+    broken = np.flatnonzero((tape.status != OK) & (starts < ends)).astype(np.int32)
+    if len(broken):
+        found, mended = _diagnose(texts, starts[broken], ends[broken])
+        reason[broken] = found
+        if lenient:
+            tape = json_tape.merge(tape, mended, broken)
+    usable = json_tape.usable(tape)
+    reason[(tape.status == OK) & ~usable] = NOT_OBJECT
+    return Answers(tape, reason, usable, usable & (reason != NO_REASON))
+
+
+def _diagnose(texts: Strings, starts: Offsets, ends: Offsets) -> tuple[Reasons, Tape]:
+    """Why texts are no JSON, and a tape of the JSON found inside them."""
+    data = texts.data
+    unfenced, fence_starts, fence_ends = _inside_fences(data, starts, ends)
+    object_starts, object_ends = kernels.first_object(data, starts, ends)
+    balanced = object_ends >= 0
+    # One span each: what the fence holds, else what the first bracket opens, else nothing.
+    span_starts = np.where(unfenced, fence_starts, np.where(balanced, object_starts, 0))
+    span_ends = np.where(unfenced, fence_ends, np.where(balanced, object_ends, 0))
+    tape = json_tape.parse(data, span_starts, span_ends)
+    reason: Reasons = np.full(len(starts), INVALID_JSON, np.int8)
+    reason[balanced & (tape.status == OK)] = EXTRA_TEXT
+    reason[(object_starts >= 0) & ~balanced] = TRUNCATED_JSON
+    reason[unfenced] = CODE_FENCE
+    return reason, tape
+
+
+def _inside_fences(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Flags, Offsets, Offsets]:
+    """(holds JSON, start, end) of what stands between code fences, with or without its first word as a language."""
+    inner, behind, stops = kernels.fenced(data, starts, ends)
+    there = np.flatnonzero(inner >= 0)
+    holds = np.zeros(len(starts), np.bool_)
+    if len(there):
+        for first in (inner, behind):  # the second, with the language word off, wins where both are JSON
+            begin, end = kernels.strip(data, first[there], stops[there])
+            good = json_tape.parse(data, begin, end).status == OK
+            holds[there[good]] = True
+            inner[there[good]], stops[there[good]] = begin[good], end[good]
+    return holds, inner, stops
+
+
+def reason_names(reason: Reasons) -> pa.Array:
+    """The reasons as a string column, null where there is none."""
+    names = pa.array(REASONS, LARGE_STRING)
+    return names.take(pa.array(reason, mask=reason < 0))

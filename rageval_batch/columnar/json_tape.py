@@ -1,0 +1,178 @@
+"""Exact JSON over whole string columns: every value becomes a node of a flat table, every bad row a status.
+
+The grammar is RFC 8259 to the letter: no NaN, no trailing commas, no comments, no control characters in strings,
+no escaped lone surrogates. Of duplicate keys the last one counts. Nesting has no limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_batch.columnar.kernels import Points32, lines, span_points
+from rageval_batch.columnar.kernels import json as kernel
+from rageval_batch.columnar.kernels.json import (
+    ARRAY,
+    BAD_ESCAPE,
+    BAD_NUMBER,
+    CONTROL,
+    EMPTY,
+    ENDS_EARLY,
+    OBJECT,
+    OK,
+    TRAILING,
+    UNEXPECTED,
+)
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
+
+PROBLEMS = {
+    EMPTY: "nothing there",
+    UNEXPECTED: "unexpected character",
+    ENDS_EARLY: "ends in the middle of a value",
+    TRAILING: "something follows the value",
+    BAD_ESCAPE: "bad escape or lone surrogate",
+    CONTROL: "raw control character in a string",
+    BAD_NUMBER: "bad number",
+}
+
+
+@dataclass(frozen=True)
+class Tape:
+    """All values of a column of JSON texts, in document order; a row that is not JSON has a status and no nodes."""
+
+    data: Bytes
+    row: Ints
+    parent: Ints
+    position: Ints
+    kind: Bytes
+    flags: Bytes
+    start: Offsets
+    stop: Offsets
+    key_start: Offsets
+    key_stop: Offsets
+    root: Ints
+    status: Bytes
+    error_at: Offsets
+
+    def members(self, owners: Ints, names: list[str]) -> npt.NDArray[np.int32]:
+        """The node of each named member of each object node, -1 where absent; of duplicates the last."""
+        if not (owners >= 0).any():
+            return np.full((len(owners), len(names)), -1, np.int32)
+        encoded = [name.encode() for name in names]
+        bounds = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        slot = self._slots(owners, OBJECT)
+        return kernel.members(
+            self.data,
+            self.parent,
+            self.flags,
+            self.key_start,
+            self.key_stop,
+            slot,
+            len(owners),
+            np.frombuffer(b"".join(encoded), np.uint8),
+            bounds,
+        )
+
+    def elements(self, owners: Ints, limit: int | None = None) -> tuple[Ints, Ints]:
+        """(nodes, index of the owner) of the first `limit` elements of each array node, in order."""
+        if not (owners >= 0).any():
+            return np.zeros(0, np.int32), np.zeros(0, np.int32)
+        most = len(self.parent) if limit is None else limit
+        return kernel.elements(self.parent, self.position, self._slots(owners, ARRAY), most)
+
+    def names(self, owners: Ints) -> tuple[Ints, Ints, Strings]:
+        """(nodes, index of the owner, key) of every member of each object node, in order, duplicates included."""
+        slot = self._slots(owners, OBJECT)
+        if not len(slot):
+            return np.zeros(0, np.int32), np.zeros(0, np.int32), Strings(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+        owner = np.where(self.parent >= 0, slot[self.parent], -1)
+        nodes = np.flatnonzero(owner >= 0).astype(np.int32)
+        escaped = ((self.flags >> 1) & 1).astype(np.uint8)
+        keys = Strings(*kernel.texts(self.data, self.key_start, self.key_stop, escaped, nodes))
+        return nodes, owner[nodes].astype(np.int32), keys
+
+    def texts(self, nodes: Ints) -> Strings:
+        """The text of each node: a string without quotes and escapes, anything else as it stands; -1 is empty."""
+        return Strings(*kernel.texts(self.data, self.start, self.stop, self.flags, nodes))
+
+    def points(self, nodes: Ints) -> Points32:
+        """The squashed code points of the text of each node, as `texts` would give it; -1 is empty."""
+        starts, stops = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+        escaped = np.zeros(len(nodes), np.uint8)
+        there = nodes >= 0
+        starts[there], stops[there] = self.start[nodes[there]], self.stop[nodes[there]]
+        escaped[there] = self.flags[nodes[there]] & 1
+        return span_points(self.data, starts, stops, escaped)
+
+    def kinds(self, nodes: Ints) -> npt.NDArray[np.int16]:
+        """The kind of each node, -1 for node -1."""
+        out = np.full(nodes.shape, -1, np.int16)
+        there = nodes >= 0
+        out[there] = self.kind[nodes[there]]
+        return out
+
+    def _slots(self, owners: Ints, kind: int) -> Ints:
+        """For every node its index among the owners of that kind, else -1."""
+        slot = np.full(len(self.parent), -1, np.int32)
+        there = owners >= 0
+        there[there] = self.kind[owners[there]] == kind
+        slot[owners[there]] = np.flatnonzero(there).astype(np.int32)
+        return slot
+
+    def problem(self, row: int) -> str:
+        """What is wrong with a row, for people."""
+        return f"{PROBLEMS[int(self.status[row])]} at byte {int(self.error_at[row])}"
+
+
+def parse(data: Bytes, starts: Offsets, ends: Offsets) -> Tape:
+    """The values of the JSON texts `data[starts[i]:ends[i]]`, which must be UTF-8."""
+    size = 1024 + max(64 * len(starts), int((ends - starts).sum()) // 16)  # room that is not used is never touched
+    while True:
+        *columns, overflow = kernel.parse(data, starts, ends, size)
+        if not overflow:
+            return Tape(data, *columns)
+        size *= 8
+
+
+def parse_strings(column: Strings) -> Tape:
+    """The values of a column of JSON texts."""
+    return parse(column.data, column.starts, column.ends)
+
+
+def merge(base: Tape, patch: Tape, rows: Ints) -> Tape:
+    """`base` with rows that had failed taken from `patch`, whose row k is row `rows[k]` of `base`; same bytes."""
+    shift = len(base.row)
+    good = patch.status == OK
+    root, status, error_at = base.root.copy(), base.status.copy(), base.error_at.copy()
+    root[rows[good]] = patch.root[good] + np.int32(shift)
+    status[rows[good]] = OK
+    error_at[rows[good]] = -1
+    return Tape(
+        base.data,
+        np.concatenate([base.row, rows[patch.row].astype(np.int32)]),
+        np.concatenate([base.parent, np.where(patch.parent >= 0, patch.parent + shift, -1).astype(np.int32)]),
+        np.concatenate([base.position, patch.position]),
+        np.concatenate([base.kind, patch.kind]),
+        np.concatenate([base.flags, patch.flags]),
+        np.concatenate([base.start, patch.start]),
+        np.concatenate([base.stop, patch.stop]),
+        np.concatenate([base.key_start, patch.key_start]),
+        np.concatenate([base.key_stop, patch.key_stop]),
+        root,
+        status,
+        error_at,
+    )
+
+
+def elements_of_array(data: Bytes, start: int) -> tuple[Offsets, Offsets, Offsets, int, bool]:
+    """Spans and line numbers of the elements of the array at `start`, the position behind it, and whether it closes."""
+    return lines.elements_of_array(data, start, len(data))
+
+
+def usable(tape: Tape) -> Flags:
+    """The rows that are one JSON object."""
+    there: Flags = tape.status == OK
+    there[there] = tape.kind[tape.root[there]] == OBJECT
+    return there

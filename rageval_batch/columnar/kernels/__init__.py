@@ -1,0 +1,72 @@
+"""Compiled loops over string columns. None has a threshold of its own, reads a file or rounds.
+
+Text is UTF-8 in and code points inside.
+"""
+
+from rageval_batch.columnar.kernels.broken import fenced, first_object
+from rageval_batch.columnar.kernels.keywords import (
+    Keywords,
+    KeywordTables,
+    keyword_hits,
+    keyword_tables,
+    keyword_texts,
+    keywords,
+)
+from rageval_batch.columnar.kernels.numeric import blank, numbered, unify_numbers
+from rageval_batch.columnar.kernels.search import among, contains, group_hits
+from rageval_batch.columnar.kernels.softmatch import (
+    CONTAINED,
+    EQUAL,
+    SIMILAR,
+    UNMATCHED,
+    Assignment,
+    Codes,
+    Grams,
+    Pairs,
+    Points32,
+    assign,
+    bigram_jaccard,
+    grams_of,
+    match_pairs,
+    plain_points,
+    span_points,
+    squashed_points,
+)
+from rageval_batch.columnar.kernels.spaces import collapsed_length, cut, squash, strip
+
+__all__ = [
+    "CONTAINED",
+    "EQUAL",
+    "SIMILAR",
+    "UNMATCHED",
+    "Assignment",
+    "Codes",
+    "Grams",
+    "KeywordTables",
+    "Keywords",
+    "Pairs",
+    "Points32",
+    "among",
+    "assign",
+    "bigram_jaccard",
+    "blank",
+    "collapsed_length",
+    "contains",
+    "cut",
+    "fenced",
+    "first_object",
+    "grams_of",
+    "group_hits",
+    "keyword_hits",
+    "keyword_tables",
+    "keyword_texts",
+    "keywords",
+    "match_pairs",
+    "numbered",
+    "plain_points",
+    "span_points",
+    "squash",
+    "squashed_points",
+    "strip",
+    "unify_numbers",
+]

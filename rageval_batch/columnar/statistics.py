@@ -1,0 +1,148 @@
+"""What chance could have done: bootstrap interval, sign-flip test, Holm's correction, repeats. Seeded and bounded.
+
+Up to BLOCKS questions every resample is one of questions. More are first dealt at random into BLOCKS blocks, and whole
+blocks are resampled or have their signs flipped: time and memory stop growing, the test keeps its level, and the width
+of the interval is known to about 1 / sqrt(2 * BLOCKS), half a percent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from rageval_batch.columnar.kernels.resample import (
+    Floats,
+    all_extreme_flips,
+    assign_blocks,
+    extreme_flips,
+    resampled_means,
+)
+
+RESAMPLES = 10_000
+BLOCKS = 16_384
+LEVEL = 0.95
+TOLERANCE = 1e-9
+SEED = 20_240_229
+_DEALING, _DRAWING, _FLIPPING = range(3)  # streams of random numbers of their own
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The ends of an interval; null where there was nothing to resample."""
+
+    low: float | None
+    high: float | None
+
+
+def _stream(seed: int, purpose: int) -> np.uint64:
+    """The seed of a stream: far from those of other purposes and neighbouring seeds."""
+    mixed = (seed * 3 + purpose) * 0xD1342543DE82EF95 + 0x63652362D2C1B4A5
+    return np.uint64(mixed % 2**64)
+
+
+def _blocks(products: Floats, weights: Floats, seed: int, blocks: int) -> tuple[Floats, Floats]:
+    """(sums of value times weight, sums of weights) of blocks that rows are dealt into."""
+    block = assign_blocks(len(products), blocks, _stream(seed, _DEALING))
+    sums, weighed = (np.bincount(block, column, blocks).astype(np.float64) for column in (products, weights))
+    return sums, weighed
+
+
+def mean_delta(deltas: Floats, weights: Floats | None = None) -> float | None:
+    """The mean, weighted where weights are given; null for no deltas or weights that sum to 0."""
+    if weights is None:
+        return math.fsum(deltas) / len(deltas) if len(deltas) else None
+    weights = _scaled(weights)
+    total = math.fsum(weights)
+    return math.fsum(deltas * weights) / total if total else None
+
+
+def bootstrap_interval(
+    deltas: Floats,
+    weights: Floats | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = SEED,
+    blocks: int = BLOCKS,
+) -> Interval:
+    """The percentile interval of the mean delta over resamples of questions, weighted where weights are given.
+
+    A resample whose weights sum to 0 is left out; nulls for no deltas. The interval never leaves the range of the
+    deltas: a mean does not, and rounding must not.
+    """
+    least, most = float(deltas.min(initial=math.inf)), float(deltas.max(initial=-math.inf))
+    weights = np.ones(len(deltas)) if weights is None else _scaled(weights)
+    if len(deltas) > blocks:
+        sums, weights = _blocks(deltas * weights, weights, seed, blocks)
+        deltas = np.divide(sums, weights, out=np.zeros(blocks), where=weights != 0)
+    means = resampled_means(deltas, weights, _stream(seed, _DRAWING), resamples)
+    means = means[~np.isnan(means)]
+    if not len(means):
+        return Interval(None, None)
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(means, [tail, 1.0 - tail])
+    return Interval(*(min(max(float(end), least), most) for end in (low, high)))
+
+
+def _scaled(weights: Floats) -> Floats:
+    """Weights by the largest: the mean is the same, and no finite weight is too large to add."""
+    top = float(weights.max(initial=0.0))
+    return weights / top if top > 0 else weights
+
+
+def sign_flip_p(
+    deltas: Floats,
+    weights: Floats | None = None,
+    *,
+    flips: int = RESAMPLES,
+    seed: int = SEED,
+    blocks: int = BLOCKS,
+) -> float:
+    """The paired two-sided p-value: how often a choice of signs moves the mean as far from 0; 1.0 for no deltas.
+
+    Exact over all choices where there are no more than `flips`, else (1 + b) / (1 + flips). A delta of 0 has no sign.
+    """
+    weights = np.ones(len(deltas)) if weights is None else _scaled(weights)
+    products = deltas * weights
+    limit = abs(math.fsum(products)) - TOLERANCE * math.fsum(weights)
+    signed = products[products != 0.0]
+    if len(signed) < flips.bit_length():
+        return all_extreme_flips(signed, limit) / (1 << len(signed))
+    if len(signed) > blocks:
+        signed, _ = _blocks(signed, signed, seed, blocks)
+    extreme: int = extreme_flips(signed, limit, _stream(seed, _FLIPPING), flips)
+    return (1 + extreme) / (1 + flips)
+
+
+def shows_drop(interval: Interval) -> bool:
+    """Whether the whole interval lies below 0."""
+    return interval.high is not None and interval.high < -TOLERANCE
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down correction, in the order given; a null stays null and is no test."""
+    ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(ranked):
+        largest = max(largest, min(1.0, (len(ranked) - rank) * p))
+        corrected[place] = largest
+    return corrected
+
+
+def pass_at_k(repeats: int, passed: int, k: int) -> Fraction:
+    """The unbiased chance that one of k repeats drawn without return passed, for k from 1 to the repeats."""
+    return 1 - Fraction(math.comb(repeats - passed, k), math.comb(repeats, k))
+
+
+def population_std(values: Sequence[float]) -> float | None:
+    """The standard deviation of values that are all there is; null for none."""
+    if not values:
+        return None
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact)
+    return math.sqrt(sum((value - mean) ** 2 for value in exact) / len(exact))

@@ -1,0 +1,88 @@
+"""String columns as two flat arrays, the form in which compiled loops see an Arrow column without copying it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+LARGE_STRING = pa.large_string()
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """UTF-8 bytes and `n + 1` offsets into them; a null is an empty string here."""
+
+    data: Bytes
+    offsets: Offsets
+
+    @property
+    def starts(self) -> Offsets:
+        """Where each string begins."""
+        return self.offsets[:-1]
+
+    @property
+    def ends(self) -> Offsets:
+        """Where each string ends."""
+        return self.offsets[1:]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def to_arrow(self, valid: Flags | None = None) -> pa.LargeStringArray:
+        """The column as Arrow; rows that are not valid become null."""
+        mask = None if valid is None or valid.all() else _bitmap(valid)
+        buffers = [mask, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
+        return pa.Array.from_buffers(LARGE_STRING, len(self), buffers)
+
+    def at(self, index: int) -> str:
+        """One string."""
+        return self.data[self.offsets[index] : self.offsets[index + 1]].tobytes().decode("utf-8")
+
+
+def _bitmap(valid: Flags) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def from_arrow(column: pa.Array | pa.ChunkedArray) -> Strings:
+    """The buffers of a string column, without a copy where it is one large_string chunk; nulls are empty strings."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if column.type != LARGE_STRING:
+        column = column.cast(LARGE_STRING)
+    if len(column) == 0:
+        return Strings(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    content = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    if column.null_count and _bytes_behind_nulls(bounds, column):
+        return from_arrow(column.fill_null(""))
+    return Strings(content, bounds)
+
+
+def _bytes_behind_nulls(bounds: Offsets, column: pa.Array) -> bool:
+    """Arrow permits bytes behind a null; a JSON null that was read as text has some."""
+    nulls = column.is_null().to_numpy(zero_copy_only=False)
+    return bool(np.diff(bounds)[nulls].any())
+
+
+def from_list(values: Sequence[str]) -> Strings:
+    """Python strings as a column."""
+    return from_arrow(pa.array(values, LARGE_STRING))
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Whether it is a string that a column can hold: one without lone surrogates."""
+    return isinstance(value, str) and not _SURROGATE.search(value)

@@ -1,0 +1,180 @@
+"""Dates in a text, whole or partial, and ranges of them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from rageval_batch.columnar.values.normal import MASK
+from rageval_batch.columnar.values.numerals import CHINESE, DIGITS, chinese_int
+
+FIRST_YEAR, LAST_YEAR = 1900, 2099  # of a year that stands alone; other figures before 年 are numbers of years
+
+_CN_YEAR = "[〇零○一二三四五六七八九]{4}"
+_CN_MONTH = "十[一二]?|[一二三四五六七八九]"
+_CN_DAY = "三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九]"
+_B = r"[ \t]*"
+
+_SEPARATED = re.compile(
+    r"(?<![0-9])(?P<year>[0-9]{4})(?P<mark>[-/.])(?P<month>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})"
+    r"(?![0-9])(?!(?P=mark)[0-9])"
+)
+_HAN = re.compile(
+    rf"(?:(?<![0-9{CHINESE}])(?P<year>[0-9]{{4}}|{_CN_YEAR}){_B}年{_B})?"
+    rf"(?<![0-9.{CHINESE}])(?P<month>[0-9]{{1,2}}|{_CN_MONTH}|(?<=年)元){_B}月份?"
+    rf"(?:{_B}(?P<day>[0-9]{{1,2}}|{_CN_DAY}){_B}[日号號])?"
+)
+_YEAR_MONTH = re.compile(r"(?<![0-9])(?<![-/.])(?P<year>(?:19|20)[0-9]{2})-(?P<month>0[1-9]|1[0-2])(?![-/.]?[0-9])")
+_YEAR = re.compile(rf"(?<![0-9.{CHINESE}])(?P<year>[0-9]{{4}}|{_CN_YEAR}){_B}年")
+_CLOCK = re.compile(
+    r"(?:T|[ \t]+)?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?![0-9])"
+)
+_UNTIL = re.compile(rf"{_B}起?(?:至|到|~|-|–|—{{1,2}}|to(?![A-Za-z])){_B}(?:[同当當][年月])?", re.IGNORECASE)
+_END_DAY = re.compile(rf"(?P<day>[0-9]{{1,2}}|{_CN_DAY}){_B}[日号號]")
+_END_MONTH_DAY = re.compile(r"(?P<month>[0-9]{1,2})(?P<mark>[-/.])(?P<day>[0-9]{1,2})(?![0-9])(?!(?P=mark)[0-9])")
+
+
+class Date(NamedTuple):
+    """What a text says of a day, with its span; year, month and day as far as they are there."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    start: int
+    end: int
+
+    @property
+    def iso(self) -> str:
+        """ISO 8601, cut where parts are unknown: 2020-08-30, 2020-08, 2020, --08-30, --08."""
+        parts = [f"{part:02d}" for part in (self.month, self.day) if part is not None]
+        return "-".join(["-" if self.year is None else f"{self.year:04d}", *parts])
+
+    def exists(self) -> bool:
+        """Whether a calendar has it; 29 February passes where the year is unknown."""
+        if self.year == 0 or self.month == 0:
+            return False
+        try:
+            datetime.date(self.year or 2000, self.month or 1, 1 if self.day is None else self.day)
+        except ValueError:
+            return False
+        return True
+
+
+class Dates(NamedTuple):
+    """The dates of a normal text, the pairs that are ranges, and the text with them masked."""
+
+    dates: list[Date]
+    ranges: list[tuple[Date, Date]]
+    rest: str
+
+
+def _number(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text[0] in "0123456789":
+        return int(text)
+    if text == "元":
+        return 1
+    return int("".join(str(DIGITS[c]) for c in text)) if len(text) == 4 else chinese_int(text)
+
+
+def _read(m: re.Match[str]) -> Date:
+    parts = m.groupdict()
+    return Date(_number(parts.get("year")), _number(parts.get("month")), _number(parts.get("day")), *m.span())
+
+
+def _mask(text: str, dates: list[Date]) -> str:
+    if not dates:
+        return text
+    pieces, at = [], 0
+    for date in sorted(dates, key=lambda date: date.start):
+        start = max(at, date.start)
+        pieces += [text[at:start], MASK * (date.end - start)]
+        at = max(at, date.end)
+    return "".join([*pieces, text[at:]])
+
+
+def _is_separated(m: re.Match[str], date: Date) -> bool:
+    """001-2020-08-30 is a number of something, no date."""
+    before = m.string[max(0, m.start() - 2) : m.start()]
+    glued = len(before) == 2 and before[1] == m["mark"] and before[0] in "0123456789"
+    return date.exists() and not glued
+
+
+def find_dates(text: str) -> Dates:
+    """The dates of a normal text without references."""
+    found: list[Date] = []
+    refused: set[int] = set()
+
+    def take(pattern: re.Pattern[str], fits: Callable[[re.Match[str], Date], bool]) -> None:
+        nonlocal text
+        taken = []
+        for m in pattern.finditer(text):
+            date = _read(m)
+            if not fits(m, date):
+                refused.add(date.start)
+                continue
+            clock = _CLOCK.match(text, date.end) if date.day is not None else None
+            taken.append(date._replace(end=clock.end()) if clock else date)
+        found.extend(taken)
+        text = _mask(text, taken)
+
+    if re.search(r"[0-9]{4}[-/.][0-9]", text):
+        take(_SEPARATED, _is_separated)
+        refused.clear()
+    if "月" in text:
+        take(_HAN, lambda m, date: date.exists())
+    if "-" in text:
+        take(_YEAR_MONTH, lambda m, date: True)
+    if "年" in text:  # the year of 2021年2月30日 is no date by itself
+        take(_YEAR, lambda m, date: FIRST_YEAR <= (date.year or 0) <= LAST_YEAR and date.start not in refused)
+    if not found:
+        return Dates([], [], text)
+    dates, ranges = _joined(text, sorted(found, key=lambda date: date.start))
+    return Dates(dates, ranges, _mask(text, [date for date in dates if date not in found]))
+
+
+def _joined(text: str, found: list[Date]) -> tuple[list[Date], list[tuple[Date, Date]]]:
+    """Pairs joined by 至, to or a dash; the end has from its beginning what it does not say itself."""
+    dates: list[Date] = []
+    ranges: list[tuple[Date, Date]] = []
+    at_start = {date.start: date for date in found}
+    for origin in found:
+        first = at_start[origin.start]
+        dates.append(first)
+        if (until := _UNTIL.match(text, first.end)) is None:
+            continue
+        last = at_start.get(until.end())
+        if last is None:
+            last = _short_end(text, until.end(), first)
+            if last is None:
+                continue
+            dates.append(last)
+        elif last.year is None and first.year is not None:
+            full = last._replace(year=first.year)
+            last = at_start[last.start] = full if full.exists() else last
+        ranges.append((first, last))
+    return dates, ranges
+
+
+def _short_end(text: str, at: int, first: Date) -> Date | None:
+    """30日 of 8月1日至30日, 8/30 of 2020/8/1~8/30."""
+    return next((date for date in _short_ends(text, at, first) if date.exists()), None)
+
+
+def _short_ends(text: str, at: int, first: Date) -> Iterator[Date]:
+    if first.day is None:
+        return
+    if m := _END_DAY.match(text, at):
+        yield Date(first.year, first.month, _number(m["day"]), *m.span())
+    elif first.year is not None and (m := _END_MONTH_DAY.match(text, at)) and text[at - 1] != m["mark"]:
+        yield Date(first.year, int(m["month"]), int(m["day"]), *m.span())
+
+
+def agrees(date: str, known: str) -> bool:
+    """Whether a date says nothing that the known one does not: 2020-08 and --08-30 agree with 2020-08-30."""
+    if known == date or known.startswith(f"{date}-"):
+        return True
+    return date.startswith("-") and f"{known}-"[4:].startswith(f"{date[1:]}-")

@@ -1,0 +1,94 @@
+"""Texts as values are read in them: NFKC with a way back to the raw text, squashing, sentences."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
+
+MASK = "\x00"  # stands where a character says nothing about a value
+HAN = "\u4e00-\u9fff\u3400-\u4dbf"
+
+# Unicode's White_Space property; Python's own classes also have U+001C to U+001F.
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACES = re.compile(f"[{WHITE_SPACE}]+")
+_WIDE_COMMA = re.compile("(?<=[０-９])，(?=[０-９])")
+# 1，000 and 42，500; 100，200，300 is a list, and so is what follows 分别, a page, a day or a letter.
+_WIDE_THOUSANDS = re.compile(
+    r"(?:(?<![0-9A-Za-z第０-９.．,，:：/])(?<![0-9][-~])(?<!第 )(?<!p\. )(?<!page )(?<!pages )(?<!No\. )"
+    r"|(?<=RMB)|(?<=CNY)|(?<=USD))"
+    r"(?:[1-9][0-9]{0,2}(?=(?:，[0-9]{3})*，0)|[1-9][0-9]?)(?:，[0-9]{3})+(?![0-9])(?!，[0-9])"
+)
+_EACH = re.compile("(?:分别|分別)[^，。；\n]{0,4}\\Z")
+_EACH_REACH = 6  # characters in which 分别 and what may follow it have room
+_SENTENCE = re.compile("[^。！？!?；;\n\r]+")
+
+
+class _Forms(dict[int, str]):
+    """NFKC of single characters, worked out when first met; signs such as ① ² ½ stand for no number."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        form = MASK if unicodedata.category(character) == "No" else unicodedata.normalize("NFKC", character)
+        self[point] = form
+        return form
+
+
+_FORMS = _Forms({ord("，"): "，"})  # it separates clauses, and thousands only between wide digits
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A text in NFKC, character by character, that can point into the raw one."""
+
+    raw: str
+    text: str
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The raw span of a span of the normal text that is not empty."""
+        if len(self.raw) == len(self.text):
+            return start, end
+        return self._origins[start], self._origins[end - 1] + 1
+
+    @cached_property
+    def _origins(self) -> list[int]:
+        """For every character of the normal text the index of the raw one it came from."""
+        return [at for at, character in enumerate(_narrow_commas(self.raw)) for _ in _FORMS[ord(character)]]
+
+
+def _narrow_commas(raw: str) -> str:
+    """The text with the full-width commas that separate thousands narrow."""
+    if "，" not in raw:
+        return raw
+
+    def narrow(m: re.Match[str]) -> str:
+        listed = _EACH.search(raw, max(0, m.start() - _EACH_REACH), m.start())
+        return m[0] if listed else m[0].replace("，", ",")
+
+    return _WIDE_THOUSANDS.sub(narrow, _WIDE_COMMA.sub(",", raw))
+
+
+def normal(raw: str) -> Normal:
+    """A text made ready for reading."""
+    return Normal(raw, raw if raw.isascii() else _narrow_commas(raw).translate(_FORMS))
+
+
+def squash(text: str) -> str:
+    """The text without White_Space."""
+    return _SPACES.sub("", text)
+
+
+def fold(text: str) -> str:
+    """NFKC, squash and casefold: how entities and labels are compared."""
+    return squash(unicodedata.normalize("NFKC", text)).casefold()
+
+
+def plain(text: str) -> str:
+    """How phrases are looked up: NFKC, casefold, one kind of apostrophe, white space runs as one space."""
+    return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
+
+
+def sentences(raw: str) -> list[tuple[int, int]]:
+    """Spans of the raw text between sentence ends, those that are blank left out."""
+    return [m.span() for m in _SENTENCE.finditer(raw) if squash(m[0])]

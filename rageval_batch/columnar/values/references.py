@@ -1,0 +1,108 @@
+"""What looks like a number and is none: page and line references, ordinals, list markers. And cited pages."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from rageval_batch.columnar.values.normal import MASK, Normal
+from rageval_batch.columnar.values.numerals import chinese_int
+
+_N = "(?:[0-9]{1,9}|[零〇一二两三四五六七八九十百千]{1,9})"
+_RANGES = "-~–—至到"
+_TO = f"[{_RANGES}]"
+_AND = r"[ \t]*[-~–—至到、和及与與][ \t]*"
+_LATIN_LIST = r"[0-9]{1,9}(?:[ \t]*[-~–—&][ \t]*[0-9]{1,9}){0,20}(?![0-9])"
+_MOST_PAGES = 100  # of a range that names every page in it
+
+_PAGE_HAN = re.compile(rf"第[ \t]*(?P<pages>{_N}(?:{_AND}第?{_N}){{0,20}})[ \t]*[页頁]")
+_PAGE_LATIN = re.compile(
+    rf"(?<![A-Za-z])(?:pages?[ \t]*|pp?\.[ \t]*|pp?(?=[0-9]))(?P<pages>{_LATIN_LIST})", re.IGNORECASE
+)
+_PAGE_PART = re.compile(rf"{_N}|{_TO}")
+
+# Looked for one behind the other, each with characters of which one must be there.
+_REFERENCES = (
+    ("第", _PAGE_HAN),
+    ("页頁", re.compile(rf"(?<![0-9])[0-9]{{1,9}}[ \t]*{_TO}[ \t]*[0-9]{{1,9}}[ \t]*[页頁]")),
+    ("pP", _PAGE_LATIN),
+    (
+        "行lL",
+        re.compile(
+            rf"(?<![0-9])(?:第[ \t]*)?[0-9]{{1,9}}(?:{_AND}[0-9]{{1,9}}){{0,20}}[ \t]*行(?![为為政业業])"
+            rf"|(?<![A-Za-z])lines?[ \t]*{_LATIN_LIST}",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "第",
+        re.compile(
+            rf"第[ \t]*(?:[0-9]+|{_N})(?:(?:{_AND}第?{_N}){{0,20}}(?=[ \t]*[行条條款项項章节節]))?(?:[.][0-9]+)*"
+        ),
+    ),
+    ("sSnNrRtT", re.compile(r"(?<![A-Za-z0-9.,])[0-9]+(?:st|nd|rd|th)(?![A-Za-z])", re.IGNORECASE)),
+)
+
+_CHAIN = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+){2,}")
+_SMALL_HAN = "[一二三四五六七八九十]{1,3}"
+_MARKER = re.compile(
+    rf"(?:\A|(?<=[\n\r。！？!?；;]))[ \t]*(?:[0-9]{{1,2}}(?:[.](?![0-9])|[、)])|{_SMALL_HAN}、)(?=[ \t]*[^ \t\n\r])"
+    rf"|(?<=[:：])[ \t]*(?:[0-9]{{1,2}}[、)]|{_SMALL_HAN}、)(?=[ \t]*[^ \t\n\r0-9])"
+    rf"|\([ \t]*(?:[0-9]{{1,2}}|{_SMALL_HAN})[ \t]*\)|[\[【][ \t]*[0-9]{{1,3}}[ \t]*[\]】]"
+)
+_PERHAPS_MARKER = re.compile(r"[0-9一二三四五六七八九十][ \t]*[.、)\]】]")
+
+
+class Citation(NamedTuple):
+    """A page that a text cites, and the raw span of the reference."""
+
+    page: int
+    start: int
+    end: int
+
+
+def _masked(m: re.Match[str]) -> str:
+    return MASK * (m.end() - m.start())
+
+
+def without_references(text: str) -> str:
+    """A normal text with page and line references and ordinals masked."""
+    for marks, pattern in _REFERENCES:
+        if any(mark in text for mark in marks):
+            text = pattern.sub(_masked, text)
+    return text
+
+
+def without_markers(text: str) -> str:
+    """A normal text with list markers and chains such as 1.2.3 masked."""
+    if text.count(".") > 1:
+        text = _CHAIN.sub(_masked, text)
+    return _MARKER.sub(_masked, text) if _PERHAPS_MARKER.search(text) else text
+
+
+def cited_pages(given: Normal) -> list[Citation]:
+    """第N页, p. N, page N in the order of the text."""
+    found = []
+    for pattern in (_PAGE_HAN, _PAGE_LATIN):
+        for m in pattern.finditer(given.text):
+            span = given.span(*m.span())
+            found += [Citation(page, *span) for page in _listed(m["pages"])]
+    return sorted(found, key=lambda citation: citation.start)
+
+
+def _listed(text: str) -> list[int]:
+    """The pages of 4, 6-8 and the like."""
+    pages: list[int] = []
+    ranged = False
+    for part in _PAGE_PART.findall(text):
+        if part in _RANGES:
+            ranged = True
+            continue
+        page = int(part) if part[0] in "0123456789" else chinese_int(part)
+        if page is None:
+            continue
+        if ranged and pages and pages[-1] < page <= pages[-1] + _MOST_PAGES:
+            pages.extend(range(pages[-1] + 1, page))
+        pages.append(page)
+        ranged = False
+    return pages

@@ -1,0 +1,1 @@
+"""Bytes into batches of rows and rejects: files, readers, questions, contexts, outputs, metadata, checks."""

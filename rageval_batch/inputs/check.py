@@ -1,0 +1,274 @@
+"""Questions against the JSON Schema and the rules of their profile: every violation, where it is, what is allowed.
+
+`check` lists the violations, `score` refuses questions that have any: both ask here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_batch.errors import InputError
+from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model.field_names import FieldNames, misspelt_fields
+from rageval_batch.model.profile import Profile
+from rageval_batch.model.schemas import QUESTION_ID
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_LOOKED_AT = 200  # questions that decide what a file is
+_LISTED = 5  # violations that an error has in full
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that is wrong with a question file."""
+
+    file: str
+    line: int | None
+    question: str | None  # its id
+    path: str
+    found: str
+    allowed: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file, the profile it was held against, how many questions it has, and what is wrong."""
+
+    file: str
+    profile: str
+    questions: int
+    violations: tuple[Violation, ...]
+
+
+# --- schemas --------------------------------------------------------------------------------------------------------
+
+
+def file_schema(profile: Profile) -> dict[str, Any]:
+    """The JSON Schema of a question file of a profile: an object with `questions`, as lists of questions are read."""
+    question = {
+        "type": "object",
+        "properties": {
+            **{name: {"type": ["string", "number"], "minLength": 1} for name in QUESTION_ID},
+            "weight": {
+                "type": "number", "minimum": 0, "maximum": 1.7976931348623157e308,
+                "description": "a finite number from 0",
+            },
+            "dataset": {},
+        },
+        "anyOf": [{"required": [name]} for name in QUESTION_ID],
+        "description": f"an id: {', '.join(QUESTION_ID)}",
+        "allOf": [dict(profile.question_schema)],
+    }  # fmt: skip
+    return {
+        "$schema": DRAFT,
+        "title": f"Questions of the profile {profile.name}",
+        "type": "object",
+        "required": ["questions"],
+        "properties": {"questions": {"type": "array", "minItems": 1, "items": question}},
+        "allOf": [dict(profile.header_schema)],
+    }
+
+
+_TYPE_NAMES = {
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def _allowed(keyword: str, value: Any, schema: Mapping[str, Any]) -> str:
+    """What a rule of a schema allows, in words."""
+    if keyword == "type":
+        return " or ".join(_TYPE_NAMES[name] for name in ([value] if isinstance(value, str) else value))
+    if keyword in ("enum", "const"):
+        return ", ".join(json.dumps(one, ensure_ascii=False) for one in (value if keyword == "enum" else [value]))
+    if "description" in schema:
+        return str(schema["description"])
+    words = {
+        "minimum": "a number from {}",
+        "maximum": "a number up to {}",
+        "exclusiveMinimum": "a number above {}",
+        "minItems": "at least {} of them",
+        "minLength": "a text of at least {} characters",
+        "pattern": "a text like {}",
+    }
+    return words.get(keyword, f"{keyword} {{}}").format(value)
+
+
+# --- checking -------------------------------------------------------------------------------------------------------
+
+
+def check_file(file: Source, profiles: Sequence[Profile]) -> Checked:
+    """Every violation of a question file; of several profiles the one that the file's shape shows."""
+    read = read_question_file(file)
+    profile = profiles[0] if len(profiles) == 1 else _profile_of(read, profiles)
+    count = len(read.questions) + sum(one.path != "$" for one in read.unreadable)
+    return Checked(file.name, profile.name if profile else "", count, violations(read, profile))
+
+
+def checked_questions(files: Sequence[Source], profile: Profile) -> list[QuestionFile]:
+    """The questions of files that have no violation; InputError with the first violations where they have any."""
+    read = [read_question_file(file) for file in files]
+    found = [(file, one) for file in read for one in violations(file, profile)]
+    if found:
+        raise InputError(_refusal([one for _, one in found], found[0][0].source, profile))
+    return read
+
+
+def _refusal(found: list[Violation], first: Source, profile: Profile) -> str:
+    """What is wrong with questions that cannot be scored: one sentence, or a line for each of the first violations."""
+    said = [_sentence(one) for one in found[:_LISTED]]
+    if len(found) == 1:
+        return f"{said[0]}. Nothing was scored."
+    lines = [f"{len(found):,} violations in the questions of {profile.name}. Nothing was scored.", *said]
+    if len(found) > _LISTED:
+        lines.append(f"… and {len(found) - _LISTED:,} more.")
+    if first.table is None:
+        lines.append(f"`rageval check {first.name} -p {profile.name}` lists all of them.")
+    return "\n  ".join(lines)
+
+
+def _sentence(one: Violation) -> str:
+    line = "" if one.line is None else f", line {one.line}"
+    question = "" if one.question is None else f", question '{one.question}'"
+    return f"{one.file}{line}{question}: {one.path} is {one.found}; allowed: {one.allowed}"
+
+
+def _profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | None:
+    """The profile whose marks occur most often; None where nothing can be read; InputError if it is not clear."""
+    if not read.questions:
+        return None
+    rows = [{**read.header, **q} for q in read.questions[:_LOOKED_AT]]
+    counts = [(sum(_has(row, mark) for row in rows for mark in one.question_marks), one) for one in profiles]
+    best = max(count for count, _ in counts)
+    likely = [one for count, one in counts if count == best]
+    if best == 0 or len(likely) > 1:
+        names = ", ".join(one.name for one in profiles)
+        raise InputError(f"{read.source.name}: cannot tell which profile its questions are for. Give -p: {names}.")
+    return likely[0]
+
+
+def _has(row: Any, mark: str) -> bool:
+    for name in mark.split("."):
+        if not isinstance(row, dict) or name not in row:
+            return False
+        row = row[name]
+    return True
+
+
+def violations(read: QuestionFile, profile: Profile | None) -> tuple[Violation, ...]:
+    """Every violation of a file that was read, in the order of its questions; without a profile what cannot be read."""
+    name = read.source.name
+    found = [Violation(name, bad.line, None, bad.path, bad.found, bad.allowed) for bad in read.unreadable]
+    if profile is not None and (read.questions or not read.unreadable):
+        for rules in (_schema_violations, _rule_violations, _misspelt, _doubles):
+            found += [_violation(read, steps, *said) for steps, *said in rules(read, profile)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
+
+
+_Found = tuple[list[str | int], str, str]  # steps from the whole file, what was found, what is allowed
+
+
+def _violation(read: QuestionFile, steps: Sequence[str | int], found: str, allowed: str) -> Violation:
+    if len(steps) > 1 and steps[0] == "questions" and isinstance(steps[1], int):
+        index = steps[1]
+        path = read.path(read.places[index]) + _steps(steps[2:])
+        name = question_id(read.questions[index])
+        return Violation(read.source.name, read.lines[index], name, path, found, allowed)
+    return Violation(read.source.name, None, None, "$" + _steps(steps), found, allowed)
+
+
+def _steps(steps: Iterable[str | int]) -> str:
+    def one(step: str | int) -> str:
+        if isinstance(step, int):
+            return f"[{step}]"
+        return f".{step}" if step.replace("_", "a").isalnum() else f"[{json.dumps(step, ensure_ascii=False)}]"
+
+    return "".join(map(one, steps))
+
+
+def _schema_violations(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    from jsonschema_rs import Draft202012Validator, ValidationErrorKind
+
+    schema = file_schema(profile)
+    whole = {**read.header, "questions": read.questions}
+    for error in Draft202012Validator(schema, validate_formats=True).iter_errors(whole):
+        steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
+        if isinstance(error.kind, ValidationErrorKind.Required):
+            missing = error.kind.property
+            yield [*steps, missing], "nothing", _wanted(rules, missing)
+        else:
+            yield list(steps), _found(keyword, _at(whole, steps)), _allowed(keyword, rules[keyword], rules)
+
+
+def _at(value: Any, steps: Iterable[str | int]) -> Any:
+    """The part of a JSON value that some steps lead to."""
+    for step in steps:
+        value = value[step]
+    return value
+
+
+def _found(keyword: str, value: Any) -> str:
+    """A value that breaks a rule; where a rule about its members is broken, their names."""
+    if keyword in ("anyOf", "oneOf", "not") and isinstance(value, dict) and value:
+        return f"only {', '.join(value)}"
+    return shown_json(value)
+
+
+def _wanted(schema: Mapping[str, Any], name: str) -> str:
+    """What a required member would have to be."""
+    rules = schema.get("properties", {}).get(name, {})
+    keyword = next((key for key in ("enum", "description", "type") if key in rules), None)
+    if keyword is None:
+        return "it is required"
+    return _allowed(keyword, rules[keyword], rules)
+
+
+def _rule_violations(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    """What breaks the rules of the profile that no schema can say."""
+    if profile.question_problems is None:
+        return
+    for index, question in enumerate(read.questions):
+        for steps, allowed in profile.question_problems(question):
+            yield ["questions", index, *steps], shown_json(_at(question, steps)), allowed
+
+
+def _misspelt(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    """Names that nobody reads, one slip away from a name that is read and not there."""
+    names = FieldNames.of_schema(file_schema(profile)["properties"]["questions"]["items"])
+    for index, question in enumerate(read.questions):
+        for steps, meant in misspelt_fields(names, question):
+            yield ["questions", index, *steps], f"the field {steps[-1]}", f"did you mean {meant}?"
+    header = FieldNames.of_schema(profile.header_schema)
+    for steps, meant in misspelt_fields(header, {**read.header, "questions": []}):
+        yield list(steps), f"the field {steps[-1]}", f"did you mean {meant}?"
+
+
+def _doubles(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+    """Ids, or keys of several fields, that are there twice."""
+    seen: dict[Any, int] = {}
+    for index, question in enumerate(read.questions):
+        steps, key = _key(question, profile.question_key)
+        if key is None:
+            continue
+        if key in seen:
+            first = read.path(read.places[seen[key]])
+            yield ["questions", index, *steps], f"{shown_json(key)}, as in {first}", "an id of its own"
+        seen.setdefault(key, index)
+
+
+def _key(question: dict[str, Any], fields: tuple[str, ...]) -> tuple[list[str], Any]:
+    """(where the key stands if in one field, the key); None where there is none that can be compared."""
+    if fields:
+        values = tuple(question.get(name) for name in fields)
+        return [], values if all(isinstance(value, str) for value in values) else None
+    key = question_id(question)
+    return [] if key is None else [next(name for name in QUESTION_ID if name in question)], key

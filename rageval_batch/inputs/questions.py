@@ -1,0 +1,150 @@
+"""Question files as objects: every question that can be read with its place, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rageval_batch.columnar import json_tape
+from rageval_batch.columnar.kernels.json import OK
+from rageval_batch.errors import InputError
+from rageval_batch.inputs import readers
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model.schemas import QUESTION, QUESTION_ID, first_of
+
+SHOWN = 80  # characters of a value that was found
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A part of a question file that is no question: where it stands, what is wrong, what is allowed there."""
+
+    line: int | None
+    path: str
+    found: str
+    allowed: str
+
+
+@dataclass(frozen=True)
+class QuestionFile:
+    """A question file: what stands around the questions, the questions that can be read, and where each stands."""
+
+    source: Source
+    header: dict[str, Any]
+    questions: list[dict[str, Any]]
+    lines: list[int]
+    places: list[int]  # the index of each question in the file
+    in_object: bool  # the questions stand under `questions` of an object
+    unreadable: list[Unreadable]
+
+    def where(self, index: int) -> str:
+        """The file and line of a question that can be read."""
+        return f"{self.source.name}, line {self.lines[index]}"
+
+    def path(self, place: int) -> str:
+        """The JSON path of the question with an index in the file."""
+        return f"$.questions[{place}]" if self.in_object else f"$[{place}]"
+
+
+def question_id(question: dict[str, Any]) -> str | None:
+    """The id of a question as text; None where it has none that can be used."""
+    found = first_of(question, QUESTION_ID)
+    if isinstance(found, bool) or not isinstance(found, str | int | float) or found == "":
+        return None
+    return found if isinstance(found, str) else json.dumps(found)
+
+
+def read_question_file(file: Source) -> QuestionFile:
+    """A file as far as it can be read. Members that are null are absent, as columnar files write what a row lacks."""
+    read = QuestionFile(file, {}, [], [], [], False, [])
+    if file.format == "json":
+        read = _json_frame(file)
+        if read.unreadable:
+            return read
+    place = 0
+    for block in readers.read_blocks(file):
+        bad = {row_error.row: row_error for row_error in block.row_errors}
+        for row, line in enumerate(block.lines.tolist()):
+            raw = block.raw(row)
+            try:
+                if row in bad:
+                    raise ValueError(f"{bad[row].reason}, {bad[row].detail}")
+                read.questions.append(_question(file, raw))
+                read.lines.append(line)
+                read.places.append(place)
+            except (ValueError, RecursionError) as error:
+                found = f"{error}: {raw[:SHOWN]}"
+                read.unreadable.append(Unreadable(line, read.path(place), found, "a JSON object"))
+            place += 1
+    return read
+
+
+def _json_frame(file: Source) -> QuestionFile:
+    """A JSON file without its questions yet: what stands around them, or why it has none."""
+    with file.open() as stream:
+        content = stream.read().removeprefix(b"\xef\xbb\xbf")
+    bounds = np.array([0, len(content)], np.int64)
+    tape = json_tape.parse(np.frombuffer(content, np.uint8), bounds[:1], bounds[1:])
+    if tape.status[0] != OK:
+        line = 1 + content[: max(0, int(tape.error_at[0]))].count(b"\n")
+        return QuestionFile(file, {}, [], [], [], False, [Unreadable(line, "$", tape.problem(0), "one JSON value")])
+    try:
+        header = _loads(json.dumps(readers.json_array(file)[2]))
+    except InputError:
+        found, allowed = shown_json(json.loads(content)), "a list of questions, or an object with a list `questions`"
+        return QuestionFile(file, {}, [], [], [], False, [Unreadable(1, "$", found, allowed)])
+    except ValueError as error:
+        return QuestionFile(file, {}, [], [], [], True, [Unreadable(1, "$", str(error), "finite numbers")])
+    return QuestionFile(file, header, [], [], [], content.lstrip()[:1] == b"{", [])
+
+
+def _question(file: Source, raw: str) -> dict[str, Any]:
+    """The question of a row; ValueError where it is none."""
+    question: dict[str, Any] = _loads(raw)
+    if file.format in ("json", "jsonl"):
+        return question
+    return {name: _cell(file, name, value) for name, value in question.items() if value != "" or file.format != "csv"}
+
+
+def _cell(file: Source, name: str, value: Any) -> Any:
+    """A cell of a columnar file: an object or list may stand there as JSON text, in CSV any value."""
+    if not isinstance(value, str) or name in (*QUESTION_ID, *QUESTION):
+        return value
+    if file.format == "csv" or value[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            return _loads(value)
+    return value
+
+
+def _loads(text: str) -> Any:
+    """JSON whose null members are absent; ValueError for a number that is not finite and a name that is there twice."""
+    return json.loads(text, object_pairs_hook=_members, parse_float=_finite, parse_constant=_no_number)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        doubled = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"the name {shown_json(doubled)} is there twice in one object")
+    return {name: value for name, value in pairs if value is not None}
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is a number that is not finite")
+
+
+def shown_json(value: Any) -> str:
+    """A value as JSON text, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,0 +1,86 @@
+"""What a run's record says of where it came from: metadata from columns, options and files; prompt; hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rageval_batch.errors import InputError
+from rageval_batch.inputs import readers
+from rageval_batch.inputs.sources import Source, source, unreadable
+
+_HEADER_LINES = 40
+_VERSION = re.compile(r"^\W*prompt_version\W*[:=]\s*[\"']?([^\s\"']+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class RunMetadata:
+    """The metadata a user gives beside the outputs."""
+
+    meta: Mapping[str, str] = field(default_factory=dict)
+    run_meta: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    prompt: Mapping[str, str] = field(default_factory=dict)
+
+    def of_run(self, run_id: str, columns: Mapping[str, str]) -> dict[str, str]:
+        """A run's metadata: its constant columns, then the prompt, then what holds for all, then its own."""
+        return {**columns, **self.prompt, **self.meta, **self.run_meta.get(run_id, {})}
+
+
+def read_prompt(path: str) -> dict[str, str]:
+    """prompt_sha256 of the file, and the `prompt_version:` in its header."""
+    content = read_bytes(path)
+    found = {"prompt_sha256": hashlib.sha256(content).hexdigest()}
+    header = "\n".join(content.decode("utf-8", "replace").splitlines()[:_HEADER_LINES])
+    if version := _VERSION.search(header):
+        found["prompt_version"] = version.group(1)
+    return found
+
+
+def read_bytes(path: str) -> bytes:
+    """A small file, whole."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def read_run_meta(path: str) -> dict[str, dict[str, str]]:
+    """Metadata of single runs: rows with `run_id`, in any format; or a JSON object of objects by run id."""
+    file = source(path)
+    if file.format == "json" and (by_run := _object_of_objects(file)) is not None:
+        return by_run
+    out: dict[str, dict[str, str]] = {}
+    for block in readers.read_blocks(file):
+        for row, line in enumerate(block.lines.tolist()):
+            try:
+                fields = json.loads(block.raw(row))
+            except ValueError as error:
+                raise InputError(f"{path}, line {line}: not readable run metadata: {error}.") from error
+            run_id = fields.pop("run_id", None) if isinstance(fields, dict) else None
+            if run_id is None:
+                raise InputError(f"{path}, line {line}: run metadata without run_id.")
+            out[str(run_id)] = _texts(fields)
+    return out
+
+
+def _object_of_objects(file: Source) -> dict[str, dict[str, str]] | None:
+    try:
+        content = json.loads(read_bytes(file.name)) if file.compression is None else None
+    except ValueError as error:
+        raise InputError(f"{file.name} is not JSON: {error}.") from error
+    if isinstance(content, dict) and all(isinstance(fields, dict) for fields in content.values()):
+        return {run_id: _texts(fields) for run_id, fields in content.items()}
+    return None
+
+
+def _texts(fields: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in fields.items()
+        if value is not None
+    }

@@ -1,0 +1,273 @@
+"""Which files a user means, and their bytes: names, folders, globs and stdin in, opened streams and hashes out."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+
+from rageval_batch.errors import InputError
+
+FORMATS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+STREAMED = ("jsonl", "json", "csv")  # the formats whose reader can take a compressed stream
+STDIN = "-"
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input file: how it is called in messages and records, where its bytes are, and how to read them."""
+
+    name: str
+    path: Path
+    format: str
+    compression: str | None
+    stem: str
+    size: int = -1
+    sha256: str = ""
+    table: pa.Table | None = None  # a frame given in memory in place of a file
+    members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
+
+    def open(self) -> BinaryIO:
+        """The decompressed bytes as a stream."""
+        try:
+            return cast(BinaryIO, pa.input_stream(str(self.path), compression=self.compression))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise unreadable(self.name, error) from error
+
+    def with_hash(self) -> Source:
+        """The same source with its size and SHA-256; a frame is measured by its canonical JSON, a source only once."""
+        if self.sha256:
+            return self
+        if self.table is not None:
+            content = _canonical(self.table)
+            return replace(self, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        if self.members:
+            return self._measured_members()
+        try:
+            with open(self.path, "rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return replace(self, size=self.path.stat().st_size, sha256=digest)
+        except OSError as error:
+            raise unreadable(self.name, error) from error
+
+    def _measured_members(self) -> Source:
+        """Of a folder: the sizes of its files, and the hash of their names and hashes."""
+        digest, size = hashlib.sha256(), 0
+        for member in self.members:
+            try:
+                content = (self.path / member).read_bytes()
+            except OSError as error:
+                raise unreadable(str(self.path / member), error) from error
+            size += len(content)
+            digest.update(os.fsencode(member) + b"\0" + hashlib.sha256(content).digest())
+        return replace(self, size=size, sha256=digest.hexdigest())
+
+
+def frame_source(frame: Any, name: str) -> Source:
+    """A Polars, Arrow or pandas frame as a source."""
+    return Source(name, Path(), "frame", None, name, table=_as_table(frame, name))
+
+
+def _as_table(frame: Any, name: str) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "collect") and hasattr(frame, "collect_schema"):  # a lazy Polars frame
+        frame = frame.collect()
+    if hasattr(frame, "to_arrow"):
+        return frame.to_arrow()
+    if hasattr(frame, "__dataframe__") or hasattr(frame, "iloc"):
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
+        names = dict.fromkeys(key for row in frame for key in row)  # not every row need have every key
+        return pa.table({key: _column([row.get(key) for row in frame]) for key in names})
+    raise InputError(f"{name}: a {type(frame).__name__} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Values as Arrow; of several shapes as JSON texts."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        texts = (
+            v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False, default=str) for v in values
+        )
+        return pa.array(list(texts))
+
+
+def _canonical(table: pa.Table) -> bytes:
+    rows = table.to_pylist()
+    return json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode()
+
+
+def unreadable(name: str, error: Exception) -> InputError:
+    """The error for a file that cannot be read, whatever the reader called it."""
+    if isinstance(error, IsADirectoryError):
+        return InputError(f"{name} is a folder. Give a file.")
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
+    return InputError(f"Cannot read {name}: {reason}. Check that the file is whole and what its name says.")
+
+
+def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
+    """The file of that name as a source, or a copy of it that lies elsewhere; InputError where it is not there."""
+    path = Path(name)
+    place = at or path
+    if not place.exists():
+        raise InputError(f"There is no file {path}. Check the path; folders, globs and - for stdin work too.")
+    stem, compression = path.name, None
+    for suffix, kind in COMPRESSIONS.items():
+        if stem.endswith(suffix):
+            stem, compression = stem[: -len(suffix)], kind
+    base, dot = os.path.splitext(stem)
+    if dot.lower() not in FORMATS:
+        raise InputError(f"Cannot tell the format of {path}. Known endings: {_endings()}.")
+    kind = FORMATS[dot.lower()]
+    if compression and kind not in STREAMED:
+        raise InputError(f"{path}: a compressed {kind} file cannot be read. Decompress it first.")
+    return Source(str(path), place, kind, compression, base)
+
+
+def any_file(name: str) -> Source:
+    """A file of any kind, for its hash only."""
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(f"There is no file {name}. Check the path.")
+    return Source(name, path, "any", None, path.stem)
+
+
+def recorded(name: str, path: Path, size: int, sha256: str) -> Source:
+    """A file that was measured when it was there, for its hash only."""
+    return Source(name, path, "any", None, path.stem, size, sha256)
+
+
+def _endings() -> str:
+    return f"{', '.join(FORMATS)}; {', '.join(STREAMED)} also with {' or '.join(COMPRESSIONS)}"
+
+
+def _known(path: Path) -> bool:
+    name = path.name
+    for suffix in COMPRESSIONS:
+        name = name.removesuffix(suffix)
+    return os.path.splitext(name)[1].lower() in FORMATS
+
+
+def _expanded(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        files = [found for found in path.rglob("*") if found.is_file() and _known(found) and not _hidden(found, path)]
+        if not files:
+            raise InputError(f"The folder {name} has no file that can be read. Known endings: {_endings()}.")
+        return files
+    if not path.exists() and glob.has_magic(name):
+        found = [Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file()]
+        if not found:
+            raise InputError(f"No file matches {name}.")
+        return found
+    return [path]
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
+
+
+def sources(names: Iterable[str | os.PathLike[str]], whole_json: bool = False) -> list[Source]:
+    """All files that names, folders and globs stand for, once each, ordered by path whatever the order given.
+
+    `whole_json`: each .json file is a row, and those of one folder are one source.
+    """
+    paths: dict[str, Path] = {}
+    members: dict[Path, set[str]] = {}
+    for name in names:
+        for path in _expanded(os.fspath(name)):
+            if whole_json and path.name.lower().endswith(".json"):
+                root = Path(name) if Path(name).is_dir() else path.parent
+                members.setdefault(root, set()).add(path.relative_to(root).as_posix())
+            else:
+                paths[str(path)] = path
+    found = [source(path) for path in paths.values()]
+    found += [members_source(root, sorted(files)) for root, files in members.items()]
+    return sorted(found, key=lambda file: file.name)
+
+
+def members_source(root: Path, files: list[str]) -> Source:
+    """Files of a folder as one source, a row each; the run is called like the folder."""
+    for file in files:
+        if not (root / file).is_file():
+            raise InputError(f"There is no file {root / file}. Check the path; folders and globs work too.")
+    return Source(str(root), root, "texts", None, root.resolve().name or "outputs", members=tuple(files))
+
+
+def json_members(root: Path) -> list[str]:
+    """The .json files below a folder, as names inside it."""
+    found = (path for path in root.rglob("*") if path.name.lower().endswith(".json") and not _hidden(path, root))
+    return sorted(path.relative_to(root).as_posix() for path in found if path.is_file())
+
+
+def shown_name(name: str) -> str:
+    """A file's name as text; bytes that are not UTF-8 as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def opened(names: Iterable[str], whole_json: bool = False) -> Iterator[list[Source]]:
+    """The sources of a command line; stdin is JSONL and lies in a temporary file while they are used."""
+    plain = [name for name in names if name != STDIN]
+    if STDIN not in names:
+        yield sources(plain, whole_json)
+        return
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+        spool = Path(folder) / "stdin.jsonl"
+        with spool.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
+        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(plain, whole_json)]
+
+
+@dataclass(frozen=True)
+class ContentHash:
+    """Hashes of what several files say, compressed or not, in whatever order they were given."""
+
+    sha256: str
+    sha1: str
+
+
+def content_hash(files: list[Source]) -> ContentHash:
+    """Of one file its decompressed bytes; of several their sorted hex digests joined by newline."""
+    digests = [(hashlib.sha256(), hashlib.sha1()) for _ in files]
+    for file, pair in zip(files, digests, strict=True):
+        if file.table is not None:
+            for digest in pair:
+                digest.update(_canonical(file.table))
+            continue
+        with file.open() as stream:
+            try:
+                while piece := stream.read(_PIECE):
+                    for digest in pair:
+                        digest.update(piece)
+            except (OSError, pa.ArrowInvalid) as error:
+                raise unreadable(file.name, error) from error
+    if len(files) == 1:
+        return ContentHash(digests[0][0].hexdigest(), digests[0][1].hexdigest())
+    joined = ["\n".join(sorted(pair[k].hexdigest() for pair in digests)).encode() for k in range(2)]
+    return ContentHash(hashlib.sha256(joined[0]).hexdigest(), hashlib.sha1(joined[1]).hexdigest())

@@ -1,0 +1,95 @@
+"""A stratified subset of an eval set: the same on every machine, whatever the order of the input."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from rageval_batch.errors import InputError
+from rageval_batch.inputs import eval_sets, readers
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
+
+
+def stratum(question: dict[str, Any]) -> tuple[str, str]:
+    """(target audience, main topic) of a question, empty where it has none."""
+    expected = first_of(question, EXPECTED)
+    example = expected.get("answer_example", expected) if isinstance(expected, dict) else {}
+    example = example if isinstance(example, dict) else {}
+    return tuple(str(example.get(name) or "") for name in ("target_audience", "main_topic"))  # type: ignore[return-value]
+
+
+def choose(eval_set: EvalSet, size: int, seed: int) -> list[int]:
+    """The indices of the chosen questions, in the order of the eval set."""
+    if not 1 <= size <= len(eval_set):
+        raise InputError(f"--size {size} is not possible: the eval set has {len(eval_set)} questions.")
+    strata: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for index, question in enumerate(eval_set.objects):
+        strata[stratum(question)].append(index)
+    ordered = sorted(strata, key=lambda key: (-len(strata[key]), key))
+    quota = _quotas([len(strata[key]) for key in ordered], size)
+    chosen: list[int] = []
+    for key, count in zip(ordered, quota, strict=True):
+        ranked = sorted(strata[key], key=lambda index: _rank(seed, eval_set.ids[index]))
+        chosen += ranked[:count]
+    return sorted(chosen)
+
+
+def _rank(seed: int, name: str) -> tuple[str, str]:
+    return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest(), name
+
+
+def _quotas(sizes: list[int], wanted: int) -> list[int]:
+    """One of each stratum in order while they last, the rest by largest remainder of what is left, ties in order."""
+    quota = [1 if k < wanted else 0 for k in range(len(sizes))]
+    rest = wanted - sum(quota)
+    left = [size - taken for size, taken in zip(sizes, quota, strict=True)]
+    total = sum(left)
+    if rest == 0 or total == 0:
+        return quota
+    floors = [rest * size // total for size in left]
+    order = sorted(range(len(sizes)), key=lambda k: (-(rest * left[k] % total), k))
+    for k, floor in enumerate(floors):
+        quota[k] += floor
+    for k in order[: rest - sum(floors)]:
+        quota[k] += 1
+    return quota
+
+
+def write_subset(file: Source, size: int, seed: int, target: Path) -> int:
+    """Write the chosen questions in the input's order and form; how many."""
+    eval_set = eval_sets.read_questions([file])
+    chosen = set(choose(eval_set, size, seed))
+    if file.format == "parquet":
+        _write_parquet(file, chosen, target)
+        return len(chosen)
+    rows = [raw for index, raw in enumerate(_raw_rows(file)) if index in chosen]
+    if file.format == "jsonl":
+        content = "".join(row + "\n" for row in rows)
+    elif file.format == "json":
+        header = readers.json_array(file)[2]
+        array = "[\n" + ",\n".join(rows) + "\n]\n"
+        content = array if not header else _with_header(header, array)
+    else:
+        raise InputError(f"{file.name}: a subset is made of .json, .jsonl or .parquet files, not of {file.format}.")
+    target.write_text(content, encoding="utf-8")
+    return len(chosen)
+
+
+def _raw_rows(file: Source) -> list[str]:
+    return [block.raw(row) for block in readers.read_blocks(file) for row in range(len(block))]
+
+
+def _with_header(header: dict[str, Any], array: str) -> str:
+    opened = json.dumps(header, ensure_ascii=False, indent=1).removesuffix("}").rstrip()
+    return f'{opened},\n "questions": {array}}}\n'
+
+
+def _write_parquet(file: Source, chosen: set[int], target: Path) -> None:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file.path, partitioning=None)
+    pq.write_table(table.take(sorted(chosen)), target)

@@ -1,1 +1,0 @@
-"""The parts of the profile `legal_rag`: questions, outputs, facts, evidence, gaps. The profile has the formulas."""

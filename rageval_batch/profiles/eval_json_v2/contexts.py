@@ -1,0 +1,77 @@
+"""Retrieved chunks of questions or of single answers: the paths that may be cited and the text that may be quoted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar import json_tape, kernels
+from rageval_batch.columnar.kernels.json import OBJECT, STRING
+from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, from_arrow
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """Numbered sets of chunks: stripped source paths of each set, and its texts joined by newlines."""
+
+    paths: Strings
+    path_bounds: Offsets
+    text: Strings
+    present: Flags
+
+    def with_rows(self, question: Ints, chunks: pa.Array) -> tuple[Contexts, Ints]:
+        """(contexts, index of each row's set): a row with chunks of its own has those in place of its question's."""
+        if chunks.null_count == len(chunks):
+            return self, question
+        own = read_contexts(chunks)
+        mine = chunks.is_valid().to_numpy(zero_copy_only=False)
+        rows = np.arange(len(question)) + len(self.present)
+        return _joined(self, own), np.where(mine, rows, question).astype(np.int32)
+
+
+def _joined(a: Contexts, b: Contexts) -> Contexts:
+    return Contexts(
+        _behind(a.paths, b.paths),
+        np.concatenate([a.path_bounds, b.path_bounds[1:] + a.path_bounds[-1]]),
+        _behind(a.text, b.text),
+        np.concatenate([a.present, b.present]),
+    )
+
+
+def _behind(a: Strings, b: Strings) -> Strings:
+    return from_arrow(pa.concat_arrays([a.to_arrow(), b.to_arrow()]))
+
+
+def read_contexts(column: pa.Array) -> Contexts:
+    """Sets of chunks from JSON arrays of `{source_path, text}` or of plain texts; null or empty: nothing present."""
+    tape = json_tape.parse_strings(from_arrow(column))
+    chunks, owners = tape.elements(tape.root.copy())
+    known = (tape.kind[chunks] == OBJECT) | (tape.kind[chunks] == STRING)
+    chunks, owners = chunks[known], owners[known]
+    parts = tape.members(chunks, ["source_path", "text"])
+    plain = tape.kind[chunks] == STRING
+    path_nodes = parts[:, 0].copy()
+    text_nodes = np.where(plain, chunks, parts[:, 1]).astype(np.int32)
+    cited = tape.kinds(path_nodes) == STRING
+    text_nodes = np.where(tape.kinds(text_nodes) == STRING, text_nodes, -1).astype(np.int32)
+    paths = tape.texts(path_nodes[cited])
+    starts, ends = kernels.strip(paths.data, paths.starts, paths.ends)
+    present = np.bincount(owners, minlength=len(column)) > 0
+    return Contexts(
+        kernels.cut(paths.data, starts, ends),
+        _bounds(owners[cited], len(column)),
+        _join_lines(tape.texts(text_nodes), _bounds(owners, len(column))),
+        present,
+    )
+
+
+def _bounds(owners: Ints, count: int) -> Offsets:
+    return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
+
+
+def _join_lines(texts: Strings, bounds: Offsets) -> Strings:
+    lists = pa.LargeListArray.from_arrays(pa.array(bounds), texts.to_arrow())
+    return from_arrow(pc.binary_join(lists, pa.scalar("\n", pa.large_string())))

@@ -1,0 +1,177 @@
+"""Answers to questions that the record leaves open: abstention, quotes, and what the answer makes up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rageval_batch.columnar.strings import Flags, Ints
+from rageval_batch.columnar.values import Reader, Reading, fold, holds_parts, squash
+from rageval_batch.columnar.values.numerals import EXACT
+from rageval_batch.profiles.legal_rag.fields import as_boolean, as_text
+from rageval_batch.profiles.legal_rag.outputs import FLAG, Coded, Codes, Outputs, spread
+from rageval_batch.profiles.legal_rag.questions import Known, Question, breakdown
+
+_PLAIN_FIELDS = ("amount", "amount_total", "count", "date", "text", "text_answer")
+
+
+@dataclass(frozen=True)
+class Specific:
+    """A number, date or name of an answer: what is counted, as it stands there, and what knowing it means."""
+
+    kind: str
+    label: str  # equal labels of a kind are one specific
+    readings: tuple[Any, ...]
+    shown: str = field(compare=False)
+    span: tuple[int, int] | None = field(default=None, compare=False)
+
+    def known(self, known: Known) -> bool:
+        """Whether the question says it itself."""
+        if self.kind == "number":
+            return self.readings[0] in known.numbers
+        if self.kind == "date":
+            return known.has_date(self.label)
+        return any(known.has_name(reading) for reading in self.readings)
+
+
+def specifics(reading: Reading) -> list[Specific]:
+    """The specifics of a text. A quotation that holds a value or says that nothing is known is no name."""
+    found = [
+        Specific("number", f"{EXACT.normalize(n.value):f}", (n.value,), reading.raw[n.start : n.end], (n.start, n.end))
+        for n in reading.numbers
+        if not n.article
+    ]
+    spans = [(n.start, n.end) for n in reading.numbers]
+    for date in reading.dates:
+        span = (date.start, date.end)
+        found.append(Specific("date", date.iso, (), reading.raw[date.start : date.end], span))
+        spans.append(span)
+    quoted = [name for name in reading.names if name.quoted]
+    for name in reading.names:
+        if name.quoted:
+            holds_value = any(name.start < end and start < name.end for start, end in spans)
+            if holds_value or reading.reader.read(name.text).abstention:
+                continue
+        elif any(q.start <= name.start and name.end <= q.end for q in quoted):
+            continue
+        readings = tuple(map(fold, name.readings))
+        found.append(Specific("name", fold(name.text), readings, name.text, (name.start, name.end)))
+    return found
+
+
+def entity(reader: Reader, value: Any) -> list[Specific]:
+    """The name that a field `entity` claims."""
+    text = as_text(value)
+    name = fold(text)
+    return [Specific("name", name, (name,), text)] if name and not reader.read(name).abstention else []
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The specifics of a batch, distinct, and which row states which."""
+
+    table: list[Specific]
+    row: Codes
+    specific: Codes
+
+
+def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Stated:
+    """What the answers of rows assert: their texts and typed fields, not their citations and evidence."""
+    codes: dict[Specific, int] = {}
+    parts: list[tuple[Codes, Codes]] = []
+
+    def add(column: Coded, read: Callable[[Any], list[Specific]]) -> None:
+        """Every distinct value of a column is read once."""
+        code = column.code[rows]
+        there = np.flatnonzero(code >= 0)
+        distinct, inverse = np.unique(code[there], return_inverse=True)
+        lists = [[codes.setdefault(s, len(codes)) for s in read(column.values[k])] for k in distinct.tolist()]
+        bounds = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
+        which, owner = spread(bounds, inverse)
+        flat = np.array([code for found in lists for code in found], np.int64)
+        parts.append((rows[there[owner]], flat[which]))
+
+    add(outputs.answer, specifics)
+    for name in _PLAIN_FIELDS:
+        add(
+            outputs.field((name,)), lambda value: [] if isinstance(value, bool) else _of_texts(reader, [as_text(value)])
+        )
+    add(outputs.field(("date_range",)), lambda value: _of_texts(reader, _range_texts(value)))
+    add(outputs.field(("amount_breakdown",)), lambda value: _of_texts(reader, _amount_texts(reader, value)))
+    add(outputs.field(("entity",)), lambda value: entity(reader, value))
+    row, specific = (np.concatenate([part[k] for part in parts]) for k in range(2))
+    return Stated(list(codes), row, specific)
+
+
+def _of_texts(reader: Reader, texts: list[str]) -> list[Specific]:
+    return [found for text in texts for found in specifics(reader.read(text))]
+
+
+def _range_texts(value: Any) -> list[str]:
+    return [as_text(end) for end in value.values()] if isinstance(value, dict) else [as_text(value)]
+
+
+def _amount_texts(reader: Reader, value: Any) -> list[str]:
+    return [f"{amount:f}" for entry in breakdown(reader, value) if entry is not None for amount in entry.values]
+
+
+def inventions(found: Stated, question: Ints, questions: Sequence[Question]) -> tuple[Codes, Codes]:
+    """(row, specific) of everything that the questions do not say, each distinct one once a row."""
+    if not len(found.row):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    asked = question[found.row].astype(np.int64)
+    pairs, inverse = np.unique(np.stack([asked, found.specific], axis=1), axis=0, return_inverse=True)
+    new = np.array([not found.table[s].known(questions[q].known) for q, s in pairs.tolist()], np.bool_)
+    mine = np.flatnonzero(new[inverse.ravel()])
+    labels: dict[tuple[str, str], int] = {}
+    label = np.array([labels.setdefault((s.kind, s.label), len(labels)) for s in found.table], np.int64)
+    keys = np.stack([found.row[mine], label[found.specific[mine]]], axis=1)
+    _, first = np.unique(keys, axis=0, return_index=True)
+    chosen = mine[first]
+    return found.row[chosen], found.specific[chosen]
+
+
+def abstained(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Flags:
+    """The flag, or a phrase in the answer, for each of the rows."""
+    code = outputs.answer.code[rows]
+    distinct, inverse = np.unique(code, return_inverse=True)
+    said = np.array([outputs.answer.values[k].abstention is not None for k in distinct.tolist()], np.bool_)[inverse]
+    flag = outputs.field(FLAG)
+    true = np.array([as_boolean(reader, value) is True for value in flag.values] + [False], np.bool_)
+    out: Flags = said | true[flag.code[rows]]  # code -1 is the False behind the others
+    return out
+
+
+def quoted(outputs: Outputs, rows: npt.NDArray[np.int64], question: Ints, questions: Sequence[Question]) -> Flags:
+    """Whether an answer, a citation or an evidence item of each row has one of its question's quotes."""
+    asking = np.zeros(len(outputs), np.bool_)
+    asking[rows] = True
+    texts, owners = [_answers(outputs, rows)], [rows]
+    for items in (outputs.evidence, outputs.citations):
+        mine = np.flatnonzero(asking[items.row])
+        texts.append(items.text.to_arrow().take(pa.array(mine)))
+        owners.append(items.row[mine].astype(np.int64))
+    owner = np.concatenate(owners)
+    coded = pa.concat_arrays(texts).dictionary_encode()
+    places = [squash(text) for text in coded.dictionary.to_pylist()]
+    code = coded.indices.to_numpy().astype(np.int64)
+    pairs, inverse = np.unique(np.stack([question[owner], code], axis=1), axis=0, return_inverse=True)
+    has = np.array([has_quote(questions[q], places[place]) for q, place in pairs.tolist()], np.bool_)
+    out = np.zeros(len(outputs), np.bool_)
+    out[owner[has[inverse.ravel()]]] = True
+    return out[rows]
+
+
+def _answers(outputs: Outputs, rows: npt.NDArray[np.int64]) -> pa.Array:
+    texts = pa.array([reading.raw for reading in outputs.answer.values], pa.large_string())
+    return texts.take(pa.array(outputs.answer.code[rows]))
+
+
+def has_quote(question: Question, squashed: str) -> bool:
+    """Whether a squashed text has one of the question's quotes."""
+    return any(holds_parts(squashed, parts) for _, parts in question.quotes)

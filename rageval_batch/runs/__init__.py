@@ -1,0 +1,1 @@
+"""Score and keep: batches, sweeps, the store, the files of a commit, stored inputs."""

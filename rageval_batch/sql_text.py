@@ -1,0 +1,25 @@
+"""Pieces of SQL that are built from values: quoted texts and readers of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+
+def quoted(value: str | os.PathLike[str]) -> str:
+    """A text as an SQL literal."""
+    return "'" + os.fspath(value).replace("'", "''") + "'"
+
+
+def parquet_reader(
+    paths: Iterable[str | os.PathLike[str]], *, filename: bool = False, union_by_name: bool = False
+) -> str:
+    """The expression that reads Parquet files as they are.
+
+    Without `hive_partitioning = false` DuckDB takes columns from the names of folders: below `score=99/` every score
+    would be 99.
+    """
+    options = ["hive_partitioning = false"]
+    options += ["filename = true"] if filename else []
+    options += ["union_by_name = true"] if union_by_name else []
+    return f"read_parquet([{', '.join(map(quoted, paths))}], {', '.join(options)})"

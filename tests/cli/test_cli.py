@@ -1,0 +1,403 @@
+"""The command line from end to end, as a user calls it: output, messages, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from oracles import eval_json_v2 as oracle
+from rageval_batch.cli import main
+from rageval_batch.report.cells import width
+from rageval_batch.resources import samples_folder
+
+SAMPLES = samples_folder() / "eval_json_v2"
+QUESTIONS = SAMPLES / "questions.json"
+INPUTS = ["-p", "eval_json_v2", "-q", str(QUESTIONS), "-c", str(SAMPLES / "contexts.jsonl")]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Said]
+
+
+@pytest.fixture
+def rageval(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Runs a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str | Path) -> Said:
+        with pytest.raises(SystemExit) as left:
+            main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return Said(int(left.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def scored(rageval: Call) -> Call:
+    """The same, with the samples scored into the store `runs`."""
+    said = rageval("score", SAMPLES / "outputs", *INPUTS, "--prompt", SAMPLES / "prompt.md")
+    assert said.code == 0
+    return rageval
+
+
+def oracle_average(run: str) -> float:
+    """The mean score of a sample run, row by row."""
+    questions = {row["id"]: row["expected"]["answer_example"] for row in json.loads(QUESTIONS.read_bytes())}
+    contexts = [json.loads(line) for line in (SAMPLES / "contexts.jsonl").read_text(encoding="utf-8").splitlines()]
+    chunks = {row["question_id"]: row["chunks"] for row in contexts}
+    lines = (SAMPLES / "outputs" / f"{run}.jsonl").read_text(encoding="utf-8").splitlines()
+    scores = [
+        oracle.score(questions[row["question_id"]], chunks[row["question_id"]], row["output"])["score"]
+        for row in map(json.loads, lines)
+    ]
+    return float(sum(scores)) / len(questions)
+
+
+def one_sentence(said: Said, *parts: str) -> None:
+    """Exit code 2, nothing on stdout, one short message with these parts and no traceback."""
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err.startswith("rageval: ")
+    assert "Traceback" not in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    for part in parts:
+        assert part in said.err
+
+
+def test_score_prints_a_line_a_run(rageval: Call) -> None:
+    """Data on stdout, messages on stderr, the count identity among them."""
+    said = rageval("score", SAMPLES / "outputs", *INPUTS)
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()[1:]] == [
+        "adapter-good",
+        "adapter-gaps",
+        "adapter-format",
+        "adapter-weak",
+    ]
+    assert "122 rows read = 128 score rows - 6 missing outputs + 0 rejected" in said.err
+    again = rageval("score", SAMPLES / "outputs", *INPUTS)
+    assert again.code == 0
+    assert "Nothing to do" in again.err
+    assert again.out == said.out
+
+
+def test_score_as_json_is_one_object_for_one_run(rageval: Call) -> None:
+    """An object for one run, an array for several, unrounded."""
+    one = rageval("score", SAMPLES / "outputs" / "adapter-good.jsonl", *INPUTS, "--format", "json")
+    record = json.loads(one.out)
+    assert record["run_id"] == "adapter-good"
+    assert record["eval_score_avg"] == pytest.approx(oracle_average("adapter-good"), abs=1e-9)
+    assert record["question_count"] == record["answered_count"] == 32
+    assert set(record["metrics"]) >= {"score", "schema_ok", "grounding", "main_topic"}
+    several = rageval("score", SAMPLES / "outputs", *INPUTS, "--format", "json")
+    assert len(json.loads(several.out)) == 4
+
+
+def test_many_runs_are_summed_up(rageval: Call, tmp_path: Path) -> None:
+    """A sweep of many runs prints the best and the worst, not all."""
+    row = json.loads((SAMPLES / "outputs" / "adapter-good.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    lines = [json.dumps({**row, "run_id": f"run-{k:03d}"}) for k in range(60)]
+    (tmp_path / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    said = rageval("score", "many.jsonl", *INPUTS)
+    assert said.code == 0
+    assert len(said.out.splitlines()) == 13
+    assert "60 runs" in said.err
+
+
+def test_strict_fails_after_committing(rageval: Call, tmp_path: Path) -> None:
+    """--strict: exit 2, but what could be scored is committed and the rest is kept as rejects."""
+    good = (SAMPLES / "outputs" / "adapter-good.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "run.jsonl").write_text(good + "not json\n", encoding="utf-8")
+    assert rageval("score", "run.jsonl", *INPUTS, "--strict").code == 2
+    rejects = rageval("sql", "select line, reason, raw from rejects", "--format", "json")
+    assert json.loads(rejects.out) == [{"line": 33, "reason": "malformed_json", "raw": "not json"}]
+    assert rageval("show", "adapter-good").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["score", "nofile.jsonl", *INPUTS], ["nofile.jsonl"]),
+        (["score", "*.nothing", *INPUTS], ["*.nothing"]),
+        (["score", str(QUESTIONS), "-p", "eval_json", "-q", str(QUESTIONS)], ["Did you mean 'eval_json_v2'"]),
+        (["score", str(SAMPLES / "outputs"), *INPUTS, "--param", "soft_treshold=1"], ["'soft_threshold'"]),
+        (
+            ["score", str(SAMPLES / "outputs"), *INPUTS, "--param", "soft_threshold=2"],
+            ["soft_threshold=2", "at most 1"],
+        ),
+        (["score", str(SAMPLES / "outputs"), *INPUTS, "--param", "json_mode=loose"], ["strict, lenient"]),
+        (["score", str(SAMPLES / "outputs"), *INPUTS, "--param", "json_mode"], ["name=value"]),
+        (["score", str(SAMPLES / "outputs"), *INPUTS, "--params", "none.toml"], ["none.toml"]),
+        (["score", str(SAMPLES / "prompt.md"), *INPUTS], [".jsonl"]),
+        (["score", str(SAMPLES / "outputs"), *INPUTS, "--store", str(QUESTIONS)], ["is a file"]),
+        (["score", str(SAMPLES / "outputs"), *INPUTS, "--store", str(QUESTIONS / "below")], ["cannot be written"]),
+        (["runs", "--store", "nowhere"], ["nowhere"]),
+        (["show", "nobody", "--store", "nowhere"], ["nowhere"]),
+        (["rescore", "--store", "nowhere"], ["--all"]),
+        (["profiles", "eval"], ["Available"]),
+        (["subset", str(QUESTIONS), "--size", "1000", "-o", "x.json"], ["32 questions"]),
+        (["bench", "--rows", "1"], ["at least 100"]),
+        (["sql", "select 1", "--format", "parquet", "--store", "nowhere"], ["-o FILE.parquet"]),
+    ],
+)
+def test_bad_input_gets_one_sentence(rageval: Call, words: list[str], parts: list[str]) -> None:
+    """What is wrong, where, and what to do."""
+    one_sentence(rageval(*words), *parts)
+
+
+@pytest.mark.parametrize("words", [["score"], ["score", "x", "--flag"], ["nocommand"], ["show"]])
+def test_bad_usage_is_exit_2(rageval: Call, words: list[str]) -> None:
+    """Usage errors are click's, with exit code 2."""
+    said = rageval(*words)
+    assert said.code == 2
+    assert "Error:" in said.err
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ('[{"question": "no id"}]', ["line 1", "id"]),
+        ('[{"id": "a", "expected": {}}, {"id": "a"}]', ["'a'"]),
+        ('[{"id": "a", "expected": {"answer_example": {}}}, {"id": "a"}]', ["'a'", "unique"]),
+        ('[{"id": "a", "weight": -1}]', ["'a'", "weight"]),
+        ('[{"id": "a", "weight": 1e999}]', ["weight"]),
+        ("[]", ["no question"]),
+        ("{", ["not JSON"]),
+        ('{"a": 1}', ["questions"]),
+        ("", ["not JSON"]),
+    ],
+)
+def test_bad_questions_are_errors(rageval: Call, tmp_path: Path, content: str, parts: list[str]) -> None:
+    """A bad question would shrink every denominator, so nothing is scored."""
+    (tmp_path / "q.json").write_text(content, encoding="utf-8")
+    one_sentence(rageval("score", SAMPLES / "outputs", "-p", "eval_json_v2", "-q", "q.json"), "q.json", *parts[1:])
+    assert not list(tmp_path.glob("runs/2*"))
+
+
+def test_no_usable_row_makes_no_commit(rageval: Call, tmp_path: Path) -> None:
+    """Nothing usable: exit 2 and no commit."""
+    (tmp_path / "run.jsonl").write_text('{"run_id": "r", "question_id": "nope", "output": ""}\n', encoding="utf-8")
+    one_sentence(rageval("score", "run.jsonl", *INPUTS), "run.jsonl, line 1", "unknown_question")
+    assert not list(tmp_path.glob("runs/2*"))
+
+
+def test_a_full_disk_is_said_and_gone_on_from(rageval: Call, tmp_path: Path) -> None:
+    """No space left: one sentence; with space, the same command goes on."""
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); import signal; "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from rageval_batch.cli import main; main(sys.argv[1:])"
+    )
+    words = ["score", str(SAMPLES / "outputs"), *INPUTS]
+    done = subprocess.run(
+        [sys.executable, "-c", limited, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "The store runs cannot be written" in done.stderr
+    assert rageval(*words).code == 0
+
+
+def test_show_and_runs(scored: Call) -> None:
+    """A run's record has provenance, signature and summary; an older result has its commit's name."""
+    record = json.loads(scored("show", "adapter-good", "--format", "json").out)
+    assert record["prompt_version"] == "2.3.1"
+    assert record["eval_set_version"].startswith("questions@")
+    for name in ("prompt_sha256", "index_version", "model_id", "adapter_id", "params_sha256", "signature"):
+        assert record[name]
+    assert record["fail_reasons"] == {}
+    assert record["context_missing_count"] == 0
+    gaps = json.loads(scored("show", "adapter-gaps", "--format", "json").out)
+    assert gaps["fail_reasons"] == {"missing_output": 6}
+    assert gaps["answered_count"] == 26
+    assert all(width(line) <= 80 for line in scored("show", "adapter-weak").out.splitlines())
+    assert all(width(line) <= 80 for line in scored("runs").out.splitlines())
+    assert "| metric |" in scored("show", "adapter-weak", "--format", "md").out
+    listed = json.loads(scored("runs", "--format", "json").out)
+    assert {row["run_id"] for row in listed} == {"adapter-good", "adapter-weak", "adapter-format", "adapter-gaps"}
+    one_sentence(scored("show", "adapter-god"), "Did you mean 'adapter-good'")
+
+
+def test_rescore_is_a_new_commit_and_the_old_stays(scored: Call, tmp_path: Path) -> None:
+    """The same inputs with other parameters; RUN@COMMIT shows the older numbers; asking twice changes nothing."""
+    before = json.loads(scored("show", "adapter-format", "--format", "json").out)
+    assert scored("rescore", "adapter-format", "--param", "json_mode=lenient").code == 0
+    after = json.loads(scored("show", "adapter-format", "--format", "json").out)
+    assert after["eval_score_avg"] > before["eval_score_avg"]
+    assert after["repair_rate"] == 4 / 32
+    assert after["params_sha256"] != before["params_sha256"]
+    assert after["model_id"] == before["model_id"]
+    older = json.loads(scored("show", f"adapter-format@{before['commit']}", "--format", "json").out)
+    assert older["eval_score_avg"] == before["eval_score_avg"]
+    assert "Nothing to do" in scored("rescore", "adapter-format", "--param", "json_mode=lenient").err
+    assert len(list(tmp_path.glob("runs/2*"))) == 2
+
+
+def test_rescore_needs_its_inputs_or_a_copy(rageval: Call, tmp_path: Path) -> None:
+    """Changed inputs are said; kept inputs are used, and give the same scores."""
+    shutil.copytree(SAMPLES, tmp_path / "mine")
+    words = ["mine/outputs", "-p", "eval_json_v2", "-q", "mine/questions.json", "-c", "mine/contexts.jsonl"]
+    assert rageval("score", *words, "--store", "plain").code == 0
+    assert rageval("score", *words, "--store", "kept", "--keep-inputs").code == 0
+    whole = rageval("rescore", "--all", "--param", "json_mode=lenient", "--store", "plain", "--format", "csv")
+    with (tmp_path / "mine" / "outputs" / "adapter-good.jsonl").open("a", encoding="utf-8") as out:
+        out.write("\n")
+    one_sentence(
+        rageval("rescore", "--all", "--param", "soft_threshold=0.5", "--store", "plain"),
+        "adapter-good.jsonl",
+        "changed",
+    )
+    shutil.rmtree(tmp_path / "mine")
+    one_sentence(rageval("rescore", "--all", "--param", "soft_threshold=0.5", "--store", "plain"), "gone")
+    kept = rageval("rescore", "--all", "--param", "json_mode=lenient", "--store", "kept", "--format", "csv")
+    assert kept.code == 0
+    assert kept.out == whole.out
+    explained = json.loads(rageval("explain", "adapter-weak", "tc-03", "--store", "kept", "--format", "json").out)
+    assert explained["note"] is None
+    assert explained["explanation"]["classes"][0]["matched"] is False
+    gone = json.loads(rageval("explain", "adapter-weak", "tc-03", "--store", "plain", "--format", "json").out)
+    assert "gone" in gone["note"]
+    assert gone["score"] == explained["score"]
+
+
+def test_explain_agrees_with_the_score(scored: Call) -> None:
+    """Matched items, hits and refs of the explanation are those of the score row."""
+    for question in ("tc-01", "tc-03", "sc-02", "en-05"):
+        said = json.loads(scored("explain", "adapter-weak", question, "--format", "json").out)
+        parts = said["explanation"]
+        for line in parts["classes"]:
+            assert said[line["field"]] == float(line["matched"])
+        for name in ("detailed_description", "predicted_questions"):
+            wanted = [line for line in parts[name] if line["expected"] is not None]
+            assert said[f"{name}_recall"] == pytest.approx(sum(line["matched"] for line in wanted) / len(wanted))
+        assert said["evidence_hits"] == sum(line["found"] for line in parts["original_evidence"])
+        assert said["evidence_keywords"] == len(parts["original_evidence"])
+        assert said["grounding_ok_refs"] == sum(line["held"] for line in parts["source_map"])
+    broken = scored("explain", "adapter-format", "sc-09")
+    assert "not_object" in broken.out
+    assert "has no answer" in scored("explain", "adapter-gaps", "tc-03").out
+    one_sentence(scored("explain", "adapter-weak", "nope"), "nope")
+
+
+def test_sql_in_every_format(scored: Call, tmp_path: Path) -> None:
+    """The same rows as table, csv, json, jsonl, md and Parquet."""
+    query = "select run_id, score from leaderboard order by rank"
+    rows = json.loads(scored("sql", query, "--format", "json").out)
+    assert rows[0]["run_id"] == "adapter-good"
+    assert [json.loads(line) for line in scored("sql", query, "--format", "jsonl").out.splitlines()] == rows
+    read = list(csv.DictReader(io.StringIO(scored("sql", query, "--format", "csv").out)))
+    assert [(row["run_id"], float(row["score"])) for row in read] == [(row["run_id"], row["score"]) for row in rows]
+    assert scored("sql", query, "--format", "parquet", "-o", "out.parquet").code == 0
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == rows
+    assert scored("sql", query, "--format", "md").out.count("\n") == 6
+    assert scored("sql", query, "-o", "out.txt").out == ""
+    assert "adapter-good" in (tmp_path / "out.txt").read_text(encoding="utf-8")
+    assert scored("sql", "selec 1").code == 2
+
+
+def test_hostile_texts_stay_inside_their_cells(rageval: Call, tmp_path: Path) -> None:
+    """Control characters, formulas, pipes and markup cannot break a table, a CSV or a Markdown cell."""
+    run = "=1+1|<b>\u202e\x1b[31m\nx"
+    row = {"run_id": run, "question_id": "tc-01", "output": "\x00<script>'; drop table runs; --"}
+    (tmp_path / "run.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    assert rageval("score", "run.jsonl", *INPUTS).code == 0
+    shown = rageval("runs").out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert len(shown.splitlines()) == 2
+    read = list(csv.reader(io.StringIO(rageval("runs", "--format", "csv").out)))
+    assert read[1][0] == "'" + run
+    marked = rageval("runs", "--format", "md").out
+    assert "<b>" not in marked
+    assert marked.count("\n") == 3
+    assert json.loads(rageval("runs", "--format", "json").out)[0]["run_id"] == run
+    assert rageval("show", run).code == 0
+    assert rageval("explain", run, "tc-01").code == 0
+
+
+def test_stdin(rageval: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """- is JSONL on stdin; without run_id the run is called stdin."""
+    content = b'{"question_id": "tc-01", "output": "x"}\n'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    said = rageval("score", "-", *INPUTS, "--format", "json")
+    assert json.loads(said.out)["run_id"] == "stdin"
+
+
+def test_subset_is_stratified_and_stable(rageval: Call, tmp_path: Path) -> None:
+    """The same questions whatever the order of the file; every stratum that can be, is there."""
+    assert rageval("subset", QUESTIONS, "--size", "14", "-o", "a.json").code == 0
+    rows = json.loads(QUESTIONS.read_text(encoding="utf-8"))
+    (tmp_path / "turned.jsonl").write_text("\n".join(json.dumps(row) for row in reversed(rows)), encoding="utf-8")
+    said = rageval("subset", "turned.jsonl", "--size", "14", "-o", "b.jsonl")
+    assert said.code == 0
+    assert len(said.out.splitlines()) == 2
+    first = [row["id"] for row in json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))]
+    second = [json.loads(line)["id"] for line in (tmp_path / "b.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert first == list(reversed(second))
+    assert first == [row["id"] for row in rows if row["id"] in first]
+
+    def stratum(row: dict[str, Any]) -> tuple[str, str]:
+        example = row["expected"]["answer_example"]
+        return example["target_audience"], example["main_topic"]
+
+    assert {stratum(row) for row in rows if row["id"] in first} == {stratum(row) for row in rows}
+    other = rageval("subset", QUESTIONS, "--size", "14", "--seed", "1", "-o", "c.json")
+    assert other.code == 0
+    assert (tmp_path / "a.json").read_bytes() != (tmp_path / "c.json").read_bytes()
+
+
+def test_profiles(rageval: Call) -> None:
+    """All profiles in a list; one with all its parameters."""
+    assert "eval_json_v2" in rageval("profiles").out
+    described = json.loads(rageval("profiles", "eval_json_v2", "--format", "json").out)
+    assert {row["param"] for row in described["params"]} >= {"soft_threshold", "list_matcher", "w_grounding"}
+    assert all(width(line) <= 80 for line in rageval("profiles", "eval_json_v2").out.splitlines())
+
+
+def test_demo(rageval: Call) -> None:
+    """The first thing a newcomer runs."""
+    said = rageval("demo")
+    assert said.code == 0
+    assert "adapter-good" in said.out
+
+
+def test_bench(rageval: Call) -> None:
+    """The measurements and their ratios, not their size."""
+    measured = json.loads(rageval("bench", "--rows", "2000", "--format", "json").out)
+    stages = {line["stage"]: line for line in measured["stages"]}
+    assert set(stages) == {"read", "decode", "score", "write", "whole sweep", "floor: DuckDB", "oracle"}
+    assert stages["whole sweep"]["rows"] == 2000
+    assert measured["times_the_oracle"] > 0
+    assert measured["cpu_over_floor"] > 0
+    assert measured["peak_mib"] > 0
+
+
+def test_module_is_the_command() -> None:
+    """`python -m rageval_batch` is `rageval`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rageval_batch", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("rageval")

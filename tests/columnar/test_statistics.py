@@ -1,0 +1,193 @@
+"""Intervals and p-values against slow oracles, SciPy, and the coverage they promise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from oracles import compare as oracle
+from rageval_batch.columnar import statistics
+from rageval_batch.columnar.kernels.resample import Floats, assign_blocks, word
+
+FINITE = st.floats(-100, 100, allow_subnormal=False)
+DELTAS = st.lists(st.one_of(FINITE, st.sampled_from([0.0, 0.5, -0.5, 1.0])), max_size=8)
+WEIGHT = st.just(0.0) | st.floats(1e-6, 5)  # the oracle loses smaller ones
+_MASK = 2**64 - 1
+
+
+def slow_word(seed: int, k: int) -> int:
+    """SplitMix64 as its author wrote it, the k-th number of a seed."""
+    z = (seed + (k + 1) * 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def slow_indices(n: int, resamples: int, seed: int) -> list[list[int]]:
+    """The questions of every resample: two of each random word, the low half first."""
+    stream = int(statistics._stream(seed, statistics._DRAWING))
+    pairs = (n + 1) // 2
+    rows = []
+    for r in range(resamples):
+        words = [slow_word(stream, r * pairs + j) for j in range(pairs)]
+        halves = [half for w in words for half in (w & 0xFFFFFFFF, w >> 32)]
+        rows.append([(half * n) >> 32 for half in halves[:n]])
+    return rows
+
+
+def slow_flips(n: int, flips: int, seed: int) -> list[list[int]]:
+    """The signs of every flip: a bit each, the lowest first."""
+    stream = int(statistics._stream(seed, statistics._FLIPPING))
+    words = (n + 63) // 64
+    return [
+        [1 if slow_word(stream, r * words + j // 64) >> (j % 64) & 1 else -1 for j in range(n)] for r in range(flips)
+    ]
+
+
+def test_random_words_are_splitmix64() -> None:
+    assert int(word(np.uint64(0), 0)) == 0xE220A8397B1DCDAF  # its published first number
+    for seed in (0, 1, 2**64 - 1):
+        assert [int(word(np.uint64(seed), k)) for k in range(5)] == [slow_word(seed, k) for k in range(5)]
+
+
+def test_the_bits_are_the_same_everywhere() -> None:
+    deltas = np.arange(-20, 37) / 8
+    interval = statistics.bootstrap_interval(deltas, seed=1)
+    assert (interval.low, interval.high) == (0.46271929824561403, 1.532949561403508)
+    assert statistics.sign_flip_p(deltas - 0.75, seed=1) == 0.3702629737026297
+
+
+@settings(max_examples=60, deadline=None)
+@given(deltas=DELTAS, data=st.data(), seed=st.integers(0, 10))
+def test_bootstrap_equals_the_oracle_on_the_same_resamples(deltas: list[float], data: Any, seed: int) -> None:
+    weights = data.draw(st.none() | st.lists(WEIGHT, min_size=len(deltas), max_size=len(deltas)))
+    got = statistics.bootstrap_interval(np.array(deltas), _array(weights), resamples=40, seed=seed)
+    low, high = oracle.bootstrap_interval(deltas, slow_indices(len(deltas), 40, seed) if deltas else [], weights)
+    for mine, wanted in ((got.low, low), (got.high, high)):
+        assert (mine is None) == (wanted is None)
+        assert mine is None or mine == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(deltas=DELTAS, data=st.data())
+def test_exact_p_equals_the_oracle(deltas: list[float], data: Any) -> None:
+    weights = data.draw(st.none() | st.lists(st.integers(0, 5), min_size=len(deltas), max_size=len(deltas)))
+    got = statistics.sign_flip_p(np.array(deltas), _array(weights))
+    assert got == pytest.approx(oracle.sign_flip_exact(deltas, weights), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [14, 63, 64, 65, 130])
+def test_sampled_p_equals_the_oracle_on_the_same_flips(n: int) -> None:
+    deltas = np.random.default_rng(n).normal(0.2, 1, n)
+    got = statistics.sign_flip_p(deltas, flips=200, seed=3)
+    assert got == oracle.sign_flip_sampled(deltas.tolist(), slow_flips(n, 200, 3))
+
+
+def _array(values: list[float] | None) -> Floats | None:
+    return None if values is None else np.array(values, np.float64)
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_interval_agrees_with_scipy(n: int) -> None:
+    deltas = np.random.default_rng(n).gamma(2, 3, n) - 5
+    got = statistics.bootstrap_interval(deltas)
+    want = scipy_stats.bootstrap((deltas,), np.mean, method="percentile", rng=np.random.default_rng(1))
+    width = want.confidence_interval.high - want.confidence_interval.low
+    assert got.low == pytest.approx(want.confidence_interval.low, abs=0.05 * width)
+    assert got.high == pytest.approx(want.confidence_interval.high, abs=0.05 * width)
+
+
+@pytest.mark.parametrize(("n", "tolerance"), [(9, 1e-12), (13, 1e-12), (40, 0.02)])
+def test_p_agrees_with_scipy(n: int, tolerance: float) -> None:
+    deltas = np.random.default_rng(n).normal(0.3, 1, n)
+    want = scipy_stats.permutation_test(
+        (deltas,), np.mean, permutation_type="samples", n_resamples=9_999,
+        rng=np.random.default_rng(2),
+    )  # fmt: skip
+    assert statistics.sign_flip_p(deltas) == pytest.approx(want.pvalue, abs=tolerance)
+
+
+def coverage(sample: Any, truth: float, runs: int, **how: Any) -> float:
+    """How often the interval of a sample holds the true mean."""
+    held = 0
+    for seed in range(runs):
+        interval = statistics.bootstrap_interval(sample(np.random.default_rng(seed)), seed=seed, resamples=999, **how)
+        assert interval.low is not None and interval.high is not None
+        held += interval.low <= truth <= interval.high
+    return held / runs
+
+
+def test_the_interval_covers_what_it_says() -> None:
+    def pairs(rng: np.random.Generator) -> Floats:
+        """Two runs over 150 questions of very different difficulty: scores from 0 to 1, the second a little better."""
+        base = rng.beta(2, 1, 150)
+        return np.clip(base + rng.normal(0.0, 0.2, 150), -1, 2) + 0.03 - base
+
+    assert 0.93 <= coverage(pairs, 0.03, 2_000) <= 0.97
+
+
+def test_the_interval_of_blocks_covers_what_it_says() -> None:
+    def skewed(rng: np.random.Generator) -> Floats:
+        return rng.exponential(1.0, 2_000) - 1.0
+
+    assert 0.93 <= coverage(skewed, 0.0, 1_500, blocks=256) <= 0.97
+
+
+def test_the_test_of_blocks_keeps_its_level() -> None:
+    rejected = 0
+    for seed in range(1_000):
+        deltas = np.random.default_rng(seed).normal(0, 1, 1_000)
+        rejected += statistics.sign_flip_p(deltas, flips=499, seed=seed, blocks=128) <= 0.05
+    assert 0.03 <= rejected / 1_000 <= 0.07
+
+
+def test_blocks_are_dealt_evenly() -> None:
+    counts = np.bincount(assign_blocks(160_000, 16, np.uint64(9)), minlength=16)
+    assert len(counts) == 16 and abs(counts - 10_000).max() < 500
+
+
+def test_many_questions_need_no_more_than_their_blocks() -> None:
+    deltas = np.random.default_rng(0).normal(0.01, 1, 200_000)
+    interval = statistics.bootstrap_interval(deltas)
+    assert interval.low is not None and interval.high is not None
+    error = 1.96 * deltas.std() / math.sqrt(len(deltas))
+    assert interval.high - interval.low == pytest.approx(2 * error, rel=0.05)
+    assert statistics.sign_flip_p(deltas) < 0.01
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [1e308, 1e308], [5e-324, 5e-324]])
+def test_extreme_weights(weights: list[float]) -> None:
+    interval = statistics.bootstrap_interval(np.array([0.5, 0.5]), np.array(weights))
+    assert interval == (statistics.Interval(None, None) if weights[0] == 0 else statistics.Interval(0.5, 0.5))
+    assert statistics.sign_flip_p(np.array([0.5, 0.5]), np.array(weights)) == (1.0 if weights[0] == 0 else 0.5)
+
+
+def test_nothing_to_resample() -> None:
+    nothing = np.zeros(0)
+    assert statistics.bootstrap_interval(nothing) == statistics.Interval(None, None)
+    assert statistics.sign_flip_p(nothing) == 1.0
+    assert statistics.mean_delta(nothing) is None
+    assert statistics.mean_delta(nothing, nothing) is None
+    assert statistics.population_std([]) is None
+
+
+@given(st.lists(st.none() | st.floats(0, 1), max_size=12))
+def test_holm_equals_the_oracle(p_values: list[float | None]) -> None:
+    assert statistics.holm(p_values) == oracle.holm(p_values)
+
+
+@given(st.integers(1, 12), st.integers(0, 12), st.integers(1, 12))
+def test_pass_at_k_equals_the_oracle(repeats: int, passed: int, k: int) -> None:
+    passed, k = min(passed, repeats), min(k, repeats)
+    assert float(statistics.pass_at_k(repeats, passed, k)) == oracle.pass_at_k(repeats, passed, k)
+
+
+@given(st.lists(FINITE, min_size=1, max_size=20))
+def test_population_std(values: list[float]) -> None:
+    assert statistics.population_std(values) == pytest.approx(float(np.std(values)), rel=1e-9, abs=1e-9)

@@ -1,0 +1,19 @@
+"""String columns as flat arrays, whatever Arrow keeps behind a null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from rageval_batch.columnar.strings import LARGE_STRING, Strings, from_arrow
+
+
+def test_bytes_behind_a_null_are_no_text() -> None:
+    """A JSON null is read as text with a null over it: the rows behind it must not move."""
+    data = np.frombuffer(b"onenullthree", np.uint8)
+    column = Strings(data, np.array([0, 3, 7, 12], np.int64)).to_arrow(np.array([True, False, True]))
+    assert column.to_pylist() == ["one", None, "three"]
+    got = from_arrow(column)
+    assert [got.at(k) for k in range(3)] == ["one", "", "three"]
+    assert [from_arrow(column.slice(1)).at(k) for k in range(2)] == ["", "three"]
+    assert len(from_arrow(pa.array([], LARGE_STRING))) == 0

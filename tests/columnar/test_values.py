@@ -1,0 +1,270 @@
+"""Values in text: the table of writings, every integer in every writing, and the slow readers on made-up text."""
+
+import itertools
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles import values as oracle
+from rageval_batch.columnar.values import Reader, lexicon
+from support.places import CASES_FOLDER
+
+TABLE = [json.loads(line) for line in (CASES_FOLDER / "values_table.jsonl").read_text(encoding="utf-8").splitlines()]
+READER = Reader()
+
+
+def test_table() -> None:
+    assert len(TABLE) >= 120
+    wrong = {}
+    for row in TABLE:
+        reading = READER.read(row["text"])
+        got = {
+            "numbers": [(number.value, number.unit) for number in reading.numbers],
+            "dates": [date.iso for date in reading.dates],
+        }
+        want = {"numbers": [(Decimal(value), unit) for value, unit in row["numbers"]], "dates": row["dates"]}
+        if got != want:
+            wrong[row["text"]] = got
+    assert wrong == {}
+
+
+# --- every integer in every writing ---------------------------------------------------------------------------------
+
+PLAIN = ("零一二三四五六七八九", "十百千", "万", "亿")
+FINANCIAL = ("零壹贰叁肆伍陆柒捌玖", "拾佰仟", "万", "亿")
+TRADITIONAL = ("〇壹貳參肆伍陸柒捌玖", "拾佰仟", "萬", "億")
+integers = st.one_of(
+    st.integers(0, 10**12 - 1),
+    st.integers(0, 10**5),
+    st.builds(lambda digit, power: digit * 10**power, st.integers(1, 9999), st.integers(0, 8)),
+)
+
+
+def section(number: int, digits: str, powers: str) -> str:
+    """A number below 10,000, a zero for every gap inside it."""
+    out, gap = "", False
+    for power in (3, 2, 1, 0):
+        digit = number // 10**power % 10
+        if digit == 0:
+            gap = out != ""
+            continue
+        out += (digits[0] if gap else "") + digits[digit] + (powers[power - 1] if power else "")
+        gap = False
+    return out
+
+
+def chinese(number: int, script: tuple[str, str, str, str]) -> str:
+    digits, powers, ten_thousand, big = script
+    if number == 0:
+        return digits[0]
+    out = ""
+    for size, mark in ((10**8, big), (10**4, ten_thousand), (1, "")):
+        part = number // size % 10_000
+        if part == 0:
+            continue
+        gap = out != "" and (part < 1000 or number // size // 10_000 % 10_000 == 0)
+        out += (digits[0] if gap else "") + section(part, digits, powers) + mark
+    return out
+
+
+def mixed(number: int) -> str:
+    """12亿345万6789; a single figure at the end would mean tenths, so that it stands behind a zero."""
+    big, middle, rest = number // 10**8, number // 10**4 % 10**4, number % 10**4
+    head = (f"{big}亿" if big else "") + (f"{middle}万" if middle else "")
+    return head + (f"{'零' if head and rest < 10 else ''}{rest}" if rest or not head else "")
+
+
+def wide(text: str) -> str:
+    return "".join(chr(ord(c) + 0xFEE0) for c in text)
+
+
+@settings(max_examples=400, deadline=None)
+@given(integers)
+def test_every_integer_is_read_back(number: int) -> None:
+    spoken = chinese(number, PLAIN)
+    writings = [
+        spoken,
+        spoken.removeprefix("一") if spoken.startswith("一十") else spoken,
+        spoken.replace("二千", "两千").replace("二万", "两万").replace("二亿", "两亿"),
+        chinese(number, FINANCIAL),
+        chinese(number, TRADITIONAL),
+        mixed(number),
+        f"{number:,}",
+        wide(f"{number:,}"),
+        str(number),
+        *([f"{Decimal(number).scaleb(-4):f}万", f"{Decimal(number).scaleb(-8):f} 亿"] if number else []),
+    ]
+    for writing in writings:
+        text = f"共计{writing}元整"
+        (found,) = READER.read(text).numbers
+        assert (found.value, found.unit) == (Decimal(number), "元"), writing
+        assert text[found.start : found.end] == f"{writing}元"
+
+
+# --- the slow readers -----------------------------------------------------------------------------------------------
+
+FRAGMENTS = [
+    *"一二三五九十百千万亿零〇两壹贰拾佰萬0125,.，０：:、-~至到年月日号元块人次个%点多余几第页行条T/()（[]。；",
+    *'张王向「」“”是否有Ax同起份共总和或…İß㍿①²😀\n\t\x00\u3000\u202e "',
+    *("12", "300", "2020", "1,234", "4.2", "42", "４２", "万元", "千克", "分之", "p.", "page", "pp.", "line", "12:30"),
+    *("建国", "局长", "律师", "对方", "Mr.", "Chen", "没有", "是否", "yes", "no", "No.", "USD", "st", "to", "..."),
+    *(
+        "-",
+        "−",
+        "负",
+        "minus ",
+        "минус ",
+        "约",
+        "违约",
+        "近",
+        "不足",
+        "超过",
+        "不超过",
+        "以上",
+        "以下",
+        "左右",
+        "半",
+        "~",
+        "+",
+    ),
+    *(
+        "about ",
+        "over ",
+        "no more than ",
+        " or more",
+        "более ",
+        "не ",
+        "около ",
+        " to ",
+        "以内",
+        "角",
+        "分",
+        "毛",
+        "钱",
+        ".5",
+    ),
+    *(
+        "1e5",
+        "E3",
+        "e",
+        "1，000",
+        "，000",
+        "分别",
+        "¥",
+        "RMB",
+        "人民币",
+        "廿",
+        "卅",
+        "点五",
+        "责任",
+        "自负",
+        "为",
+        "余额",
+        "美元",
+    ),
+    *(
+        "国有",
+        "中国有",
+        "所有",
+        "不",
+        "没",
+        "未",
+        "如",
+        "不同意",
+        "没收",
+        "没收到",
+        "能不能",
+        "但是",
+        "не",
+        "да",
+        "нет",
+    ),
+    *("はい", "いいえ", "です", "later than", "- "),
+    *("任何", "2020-08-30", "8月", "元月", "二〇二〇", "三十", "+08:00", "公里", "一）"),
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join) | st.text(max_size=30))
+def test_as_the_slow_readers(text: str) -> None:
+    reading = READER.read(text)
+    boolean = reading.boolean
+    got = (
+        [tuple(number) for number in reading.numbers],
+        [(date.iso, date.start, date.end) for date in reading.dates],
+        [(first.iso, last.iso) for first, last in reading.date_ranges],
+        None if boolean is None else boolean.value,
+        [tuple(name) for name in reading.names],
+        [tuple(citation) for citation in reading.citations],
+        reading.sentences,
+    )
+    want = (
+        [tuple(number) for number in oracle.numbers(text)],
+        [tuple(date) for date in oracle.dates(text)],
+        [(first.iso, last.iso) for first, last in oracle.date_ranges(text)],
+        oracle.first_boolean(text),
+        [tuple(name) for name in oracle.names(text)],
+        [tuple(citation) for citation in oracle.page_citations(text)],
+        oracle.sentences(text),
+    )
+    assert got == want
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
+def test_values_stand_apart(text: str) -> None:
+    """Numbers and dates never share a character of the raw text."""
+    reading = READER.read(text)
+    spans = sorted([(n.start, n.end) for n in reading.numbers] + [(d.start, d.end) for d in reading.dates])
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
+
+
+def test_spans_point_into_the_raw_text() -> None:
+    text = "①甲方于２０２０年８月３０日付㍿４２，０００元，没有收据，王建国律师说「都忘了」（第３页）。"
+    reading = READER.read(text)
+    boolean = reading.boolean
+    assert boolean is not None
+    found: list[Any] = [*reading.numbers, *reading.dates, boolean, *reading.names, *reading.citations]
+    assert [text[one.start : one.end] for one in found] == [
+        *("４２，０００元", "２０２０年８月３０日", "没有", "王建国律师", "「都忘了」", "第３页"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "text", "want"),
+    [
+        ({"units": ["筐"]}, "三筐", [("3", "筐")]),
+        ({"units": ["万箱"]}, "2万箱", [("20000", "")]),
+        ({}, "三筐", []),
+    ],
+)
+def test_units_can_be_added(more: dict[str, Any], text: str, want: list[tuple[str, str]]) -> None:
+    found = Reader(lexicon(**more)).read(text).numbers
+    assert [(str(number.value), number.unit) for number in found] == want
+
+
+def test_titles_surnames_and_phrases_can_be_added() -> None:
+    reader = Reader(lexicon(abstention=["待查"], titles=["会计"], surnames=["欧阳"]))
+    assert [name.text for name in reader.read("欧阳修文会计和张会计").names] == ["欧阳修文会计", "张会计"]
+    assert reader.read("此事 待查").abstention == "待查"
+    assert READER.read("此事待查").abstention is None
+
+
+HOSTILE = [
+    *("9" * 5000 + "元", "九" * 5000 + "元", "4万" * 300, "第1、" * 2000, "1-1" * 2000, "2020年" * 2000),
+    *("2020-08-30~" * 1500, "百分之" * 1500, "三点" * 1500, "「" * 2000 + "”\"'" * 500, "张" * 2000 + "局长" * 500),
+    *("Mr." * 2000, "零" * 3000 + "5", "1," * 2000, "1.2" * 2000, "万" * 3000, "(一)" * 1000, "\x00" * 100),
+    "百分之4.2点五",
+]
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_hostile_text_is_read(number: int) -> None:
+    reading = READER.read(HOSTILE[number])
+    assert [tuple(one) for one in reading.numbers] == [tuple(one) for one in oracle.numbers(HOSTILE[number])]
+    assert [(one.iso, one.start, one.end) for one in reading.dates] == [tuple(d) for d in oracle.dates(HOSTILE[number])]

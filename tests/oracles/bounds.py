@@ -1,0 +1,185 @@
+"""Signs, bounds and approximations around a figure, and ranges (page 50), one character after the other."""
+
+import re
+from decimal import Decimal
+
+from oracles.reading import HAN
+
+EXACT, ABOUT, LOWER, UPPER, RANGE = "exact", "approximate", "lower bound", "upper bound", "range"
+
+_BEFORE = {
+    ABOUT: """
+        约 約 大约 大約 大概 大致 近 将近 將近 接近 几乎 幾乎 差不多 ≈ ~ about around approximately approx.
+        approx roughly nearly almost circa close_to около примерно приблизительно почти порядка
+    """,
+    LOWER: """
+        超过 超過 超出 超 逾 多于 多於 大于 大於 高于 高於 至少 最少 起码 不少于 不少於 不低于 不低於 不小于
+        不小於 不止 ≥ over more_than above at_least exceeding in_excess_of greater_than upwards_of no_less_than
+        not_less_than no_fewer_than not_fewer_than not_under not_below более более_чем больше больше_чем свыше
+        не_менее не_менее_чем не_меньше не_меньше_чем как_минимум
+    """,
+    UPPER: """
+        不足 不到 不满 不滿 未满 未滿 未満 不及 少于 少於 小于 小於 低于 低於 至多 最多 不超过 不超過 未超过
+        未超過 没有超过 沒有超過 没超过 沒超過 不多于 不多於 不高于 不高於 不大于 不大於 ≤ under less_than
+        fewer_than below at_most up_to no_more_than not_more_than not_over not_above not_exceeding
+        no_greater_than менее менее_чем меньше меньше_чем не_более не_более_чем не_больше не_больше_чем не_свыше
+        как_максимум
+    """,
+}
+BEFORE = {word.replace("_", " "): kind for kind, words in _BEFORE.items() for word in words.split()}
+# 合约, 违约, 附近, 最近 and the ~ between two numbers.
+OTHER_WORDS = {
+    "约": "合契签簽违違预預公条條履节節制婚租相失解续續守毁毀缔締邀要特盟和立践踐废廢",
+    "近": "附最靠邻鄰远遠亲親新就临臨晚",
+    "~": "~0123456789\x00元块塊圆圓%个個人名次天日月年岁歲万萬亿億千百十",
+}
+OTHER_WORDS["約"] = OTHER_WORDS["约"]
+CURRENCY = ["人民币", "人民幣", "¥", "￥", "$", "€", "£"]
+LETTERS = ["rmb", "cny", "usd", "hkd", "twd", "eur", "jpy", "gbp"]
+REACH = 40  # how far before a figure anything is looked for
+
+
+def _letter(c: str) -> bool:
+    return re.fullmatch("[A-Za-zА-Яа-яЁё]", c) is not None
+
+
+def _without_currency(head: str) -> str:
+    """The text without blanks and one currency at its end."""
+    bare = head.rstrip(" \t")
+    for sign in CURRENCY:
+        if bare.endswith(sign):
+            return bare[: -len(sign)].rstrip(" \t")
+    for name in LETTERS:
+        rest = bare[: -len(name)]
+        if bare.lower().endswith(name) and not re.search(r"[A-Za-z]\Z", rest):
+            return rest.rstrip(" \t")
+    return bare
+
+
+def before(text: str, start: int, end: int, unit: str, previous_end: int) -> tuple[int, bool, str]:
+    """(where sign and bound of the figure from start to end begin, whether it is negative, its kind)."""
+    begin = max(previous_end, start - REACH)
+    head = text[begin:start]
+    sign = _sign(text, begin, start, end, unit, previous_end)
+    if sign is not None:
+        start, head = sign, text[begin:sign]
+    bare = _without_currency(head)
+    words = [word for word in BEFORE if bare.lower().endswith(word)]
+    if not words:
+        return start, sign is not None, EXACT
+    word = max(words, key=len)
+    rest = bare[: -len(word)]
+    if _letter(word[0]) and _letter(rest[-1:]):
+        return start, sign is not None, EXACT
+    if rest[-1:] and rest[-1] in OTHER_WORDS.get(word, ""):
+        return start, sign is not None, EXACT
+    if word == "~" and _behind_number(rest, begin, previous_end):
+        return start, sign is not None, EXACT
+    return begin + len(rest), sign is not None, BEFORE[word]
+
+
+def _behind_number(lead: str, begin: int, previous_end: int) -> bool:
+    """Whether the number before ends where the lead begins, and the lead is blank."""
+    return previous_end > 0 and begin == previous_end and lead.strip(" \t") == ""
+
+
+def _sign(text: str, begin: int, start: int, end: int, unit: str, previous_end: int) -> int | None:
+    """Where the sign of a figure stands; None where there is none."""
+    for at in range(begin, start):
+        between = text[at + 1 : start]
+        plain = _without_currency(between) == ""
+        lead = text[begin:at]
+        if text[at] in "-−负負":
+            tight = text[at] != "-" or not re.search("[ \t]", between)
+            if plain and tight:
+                return at if _counts(text, text[at], lead, begin, end, unit, previous_end) else None
+        for word in ("minus", "минус"):
+            between = text[at + 5 : start]
+            if text[at : at + 5].lower() == word and re.match("[ \t]", between) and _without_currency(between) == "":
+                if _letter(lead[-1:]) or _behind_number(lead, begin, previous_end):
+                    return None
+                return None if re.search(r"\d[ \t]*\Z", lead) else at
+    return None
+
+
+def _counts(text: str, mark: str, lead: str, begin: int, end: int, unit: str, previous_end: int) -> bool:
+    if _behind_number(lead, begin, previous_end):
+        return False
+    last, solid = lead[-1:], lead.rstrip(" \t")[-1:]
+    if mark in "负負":
+        liable = re.compile("[^，。,;；、\n]{0,8}(责任|責任|债务|債務|义务|義務)").match(text, end)
+        return not (last and last in "胜勝自肩担擔背抱辜重正欺应應须須各需均要") and not liable
+    if solid == "" or solid in "\n\r":
+        entries = [line for line in text.split("\n") if re.match(r"[ \t]*-[^\s-]", line)]
+        return mark != "-" or len(entries) < 2
+    if last in " \t":
+        people = unit in ("人", "名", "次", "个", "套", "件", "台", "张", "笔", "岁") and re.match(f"[{HAN}]", solid)
+        return not (solid.isdigit() or (mark == "-" and people))
+    if last in "\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£" or last in "为為是于於到至达達得约約近":
+        return True
+    if not re.match(f"[{HAN}]", last) or last in "元块塊圆圓个個人名次天日月年岁歲万萬亿億千百十":
+        return False
+    return mark == "−" or unit in ("元", "美元", "%", "‰", "‱")
+
+
+_MEASURES = ["", "月", "小时", "小時", "星期", "工作日", "百分点", "人", "周", "週", "家", "位", "份", "条", "條", "项"]
+_MEASURES += ["項", "倍", "户", "戶", "米", "亩", "畝"]
+_AFTER = [
+    (ABOUT, "左右(?![两兩侧側边邊手])|上下(?![车車楼樓班学學级級])"),
+    (LOWER, r"[及或]?以上(?!述)|有[余餘]|[开開]外|\+(?![0-9])"),
+    (UPPER, "[及或]?以下(?![列简簡])|未満"),
+    (ABOUT, "[ \t]+or[ \t]+so(?![a-z])"),
+    (LOWER, "[ \t]+(or|and)[ \t]+(more|above|over)(?![a-z])|[ \t]+(и|или)[ \t]+(более|больше)(?![а-яё])"),
+    (UPPER, "[ \t]+(or|and)[ \t]+(less|fewer|below|under)(?![a-z])|[ \t]+(и|или)[ \t]+(менее|меньше)(?![а-яё])"),
+]
+
+
+def after(text: str, end: int, unit: str) -> tuple[int, str]:
+    """(where the number ends with the bound behind it, its kind)."""
+    for measure in _MEASURES:
+        if text.startswith(measure, end):
+            for kind, words in _AFTER:
+                if m := re.compile(words, re.IGNORECASE).match(text, end + len(measure)):
+                    return m.end(), kind
+    following = text[end + 1 : end + 2]
+    if text[end : end + 1] in {"多", "余", "餘"}:
+        if unit == "" and not re.match(f"[{HAN}]", following):
+            return end + 1, LOWER
+        more = ("元", "美元", "年", "月", "天", "个", "小时", "分钟", "岁", "公里", "千克", "克", "吨")
+        other_word = following and following in "付给給收退算交扣花用拿出少次种種处處个個项項额額款下留"
+        if unit in more and not other_word:
+            return end + 1, LOWER
+    if text[end : end + 2] in {"以内", "以內", "之内", "之內"} and unit not in ("年", "月", "日", "天", "小时", "分钟"):
+        return end + 2, UPPER
+    return end, EXACT
+
+
+def range_joiner(text: str, i: int) -> int | None:
+    """Where the number behind a joiner of ranges would begin; None without a joiner."""
+    m = re.compile(r"[ \t]*(?:[-~–至到]|——|—|(?<=[ \t])(?:to|до)(?=[ \t]))[ \t]*", re.IGNORECASE).match(text, i)
+    return m.end() if m else None
+
+
+def shared_magnitude(written: str) -> list[tuple[str, int]]:
+    """(figure, power of ten) of every way to cut the magnitude off a number: 5百万元 as 5 and 10^6, 5百 and 10^4."""
+    powers = {"百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+    numerals = "0123456789零〇○一壹二两兩贰貳三叁參叄四肆五伍六陆陸七柒八捌九玖十拾廿卅" + "".join(powers)
+    end = len(written)
+    while end and written[end - 1] not in numerals:
+        end -= 1
+    if written[end - 1 : end] in {"千", "仟"} and written[end : end + 1] == "克":
+        return []
+    begin, places = end, []
+    for group in ("亿億", "万萬", "百佰千仟"):
+        if begin and written[begin - 1] in group:
+            begin -= 1
+            places.append(powers[written[begin]])
+    ways = []
+    for cut in range(begin, end):
+        figure = written[:cut].rstrip("多余餘 \t")
+        ways.append((figure, sum(powers[c] for c in written[cut:end])))
+    return ways
+
+
+def signed(value: Decimal, negative: bool) -> Decimal:
+    return value.copy_negate() if negative and value else value

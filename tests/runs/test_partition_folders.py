@@ -1,0 +1,118 @@
+"""Folders whose names look like Hive partitions (`score=99/`) change nothing that is read or shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rageval_batch.cli import main
+from rageval_batch.resources import samples_folder
+from rageval_batch.sql_text import parquet_reader
+from support.places import ROOT
+
+PACKAGE = ROOT / "rageval_batch"
+PARTITIONS = Path("score=99") / "run_id=other" / "commit=x" / "weight=3" / "question_id=q" / "output=o" / "input=7"
+HIDDEN = ("commit", "created_at", "elapsed", "line", "input")
+
+
+class Calls:
+    """Runs commands with a store and inputs of one folder; what they print."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self.capsys = capsys
+        shutil.copytree(samples_folder(), folder / "samples")
+
+    def __call__(self, *words: str) -> tuple[int, Any]:
+        filled = [word.replace("{}", str(self.folder / "samples")) for word in words]
+        with pytest.raises(SystemExit) as left:
+            main([*filled, "--store", str(self.folder / "runs"), "--format", "json"])
+        said = self.capsys.readouterr()
+        assert said.out, said.err
+        return int(left.value.code or 0), _comparable(json.loads(said.out))
+
+
+def _comparable(value: Any) -> Any:
+    """What a command printed, without what differs from one commit to the next."""
+    if isinstance(value, dict):
+        return {name: _comparable(part) for name, part in value.items() if name not in HIDDEN}
+    if isinstance(value, list):
+        return [_comparable(part) for part in value]
+    return value
+
+
+def as_parquet(samples: Path) -> None:
+    """The outputs and contexts of eval_json_v2 as Parquet: these are read by columns."""
+    for path in sorted((samples / "eval_json_v2").rglob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+        pq.write_table(pa.Table.from_pylist(rows), path.with_suffix(".parquet"))
+        path.unlink()
+
+
+SCORED: tuple[tuple[str, ...], ...] = (
+    ("score", "{}/eval_json_v2/outputs", "-p", "eval_json_v2", "-q", "{}/eval_json_v2/questions.json",
+     "-c", "{}/eval_json_v2/contexts.parquet", "--prompt", "{}/eval_json_v2/prompt.md"),
+    ("score", "{}/include_rate/outputs", "-p", "include_rate", "-q", "{}/include_rate/questions.jsonl"),
+    ("score", "{}/judge_protocol/folder", "-p", "judge_protocol", "-q", "{}/judge_protocol/samples.jsonl"),
+)  # fmt: skip
+SHOWN: tuple[tuple[str, ...], ...] = (
+    ("runs",),
+    ("leaderboard",),
+    ("gate", "--all", "-p", "eval_json_v2", "--allow-missing-provenance"),
+    ("show", "adapter-weak"),
+    ("compare", "baseline", "better"),
+    ("explain", "adapter-weak", "tc-03"),
+    ("explain", "baseline", "r01"),
+    ("explain", "folder", "Q1", "--key", "judge_model=birch-8b", "--key", "output_id=dune-3b_Q1_A"),
+    ("sql", "from scores order by all"),
+    ("sql", "select run_id, kind, got, expected, n from tallies order by all"),
+    ("rescore", "--all", "-p", "eval_json_v2", "--param", "soft_threshold=0.5"),
+    ("rescore", "--all", "-p", "judge_protocol", "--param", "refusal_phrases=never"),
+    ("sql", "from scores order by all"),
+)
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["read again", "kept"])
+def test_nothing_depends_on_the_names_of_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keep: bool
+) -> None:
+    """A store and inputs below score=99/run_id=other/… give what they give below plain folders."""
+    plain, odd = Calls(tmp_path / "plain", capsys), Calls(tmp_path / PARTITIONS, capsys)
+    for calls in (plain, odd):
+        as_parquet(calls.folder / "samples")
+    kept = ("--keep-inputs",) if keep else ()
+    for words in SCORED:
+        assert odd(*words, *kept) == plain(*words, *kept), words
+    for words in SHOWN:
+        want, got = plain(*words), odd(*words)
+        assert want[0] in (0, 1), words
+        assert json.dumps(got).replace(str(odd.folder), "") == json.dumps(want).replace(str(plain.folder), ""), words
+
+
+def test_an_archive_below_such_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = Calls(tmp_path / "valid=false" / "input=5", capsys)
+    words = ("score", "{}/judge_protocol/judgements.jsonl", "-p", "judge_protocol")
+    assert calls(*words, "--archive", str(calls.folder / "out"))[0] == 0
+    index = pq.read_table(calls.folder / "out" / "index.parquet", partitioning=None).to_pylist()
+    assert {row["valid"] for row in index} == {True, False}
+    assert {row["input"] for row in index} == {0}
+
+
+def test_every_reader_of_parquet_in_sql_is_built_by_one_function() -> None:
+    """A `read_parquet` written elsewhere would detect partitions again."""
+    found = [path for path in PACKAGE.rglob("*.py") if "read_parquet(" in path.read_text(encoding="utf-8")]
+    allowed = {"sqltext.py", "runfiles.py"}  # the latter has a function of that name, on Polars
+    assert {path.name for path in found} <= allowed
+    views = [path for path in (PACKAGE.parent / "sql").rglob("*.sql") if "read_parquet" in path.read_text("utf-8")]
+    assert not views
+
+
+def test_the_reader_quotes_paths() -> None:
+    assert parquet_reader([Path("a'b.parquet")]) == "read_parquet(['a''b.parquet'], hive_partitioning = false)"
+    assert "filename = true, union_by_name = true" in parquet_reader(["x"], filename=True, union_by_name=True)

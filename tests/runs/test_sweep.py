@@ -1,0 +1,596 @@
+"""Whole sweeps from files to commits: what lies in the store, what is done again, and what survives a crash."""
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from oracles import eval_json_v2 as oracle
+from rageval_batch.bench import synthetic
+from rageval_batch.errors import InputError, StoreError
+from rageval_batch.inputs import readers
+from rageval_batch.inputs.run_metadata import RunMetadata
+from rageval_batch.inputs.sources import frame_source, sources
+from rageval_batch.profiles.eval_json_v2.score import PROFILE
+from rageval_batch.runs import commit_files, store, sweep
+from rageval_batch.runs.batch import score_batch
+from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.sweep import Counts, Outcome
+from support import inputs
+from support.inputs import put
+from support.places import TESTS
+from support.writer import job
+
+WRITER = TESTS / "support" / "writer.py"
+ROLES = ("scores", "tallies", "rejects", "runs")
+QUESTIONS, RUNS = 12, 5
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sweep of five runs over twelve questions in two files, with holes, repeats and every kind of bad row."""
+    monkeypatch.setattr(synthetic, "QUESTIONS", QUESTIONS)
+    files = synthetic.write_sweep(tmp_path, QUESTIONS * RUNS)
+    rows = [json.loads(line) for line in files.outputs.read_text(encoding="utf-8").splitlines()]
+    del rows[10:13]
+    repeated = [{**rows[0], "repeat": 1, "output": None}, {**rows[1], "repeat": 2}]
+    bad = [rows[5], {**rows[0], "question_id": "q9"}, {**rows[0], "run_id": None}, {**rows[0], "repeat": "x"}]
+    put(tmp_path / "outputs.jsonl", inputs.jsonl([*rows[:30], *repeated]) + b"broken\n\xff\n[]\n\n")
+    put(tmp_path / "outputs_more.jsonl", inputs.jsonl([*rows[30:], *bad]))
+    return tmp_path
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five rows a part."""
+    monkeypatch.setattr(readers, "BLOCK_ROWS", 5)
+
+
+def tables(commit: Commit, roles: tuple[str, ...] = ROLES) -> dict[str, pa.Table]:
+    """The content of a commit by role."""
+    found = {}
+    for role in roles:
+        (path,) = commit.files(role)
+        found[role] = pq.read_table(path)
+    return found
+
+
+def rows_of(outcome: Outcome) -> list[dict[str, Any]]:
+    """The score rows of a commit."""
+    rows: list[dict[str, Any]] = tables(outcome.commit)["scores"].to_pylist()
+    return rows
+
+
+def left_aside(place: Path) -> list[str]:
+    """What is left in the staging folder of a store."""
+    return sorted(path.name for path in (place / store.STAGING).iterdir())
+
+
+# --- the commit -----------------------------------------------------------------------------------------------------
+
+
+def test_a_commit_is_a_folder_of_parquet_files_and_a_manifest(folder: Path) -> None:
+    place = folder / "it's a store"
+    outcome = sweep.run(job(folder), Store(place))
+    assert outcome.created
+    assert outcome.resumed_parts == 0
+    assert sorted(path.name for path in outcome.commit.path.iterdir()) == [
+        "eval_json_v2.parquet", "manifest.json", "rejects.parquet", "runs.parquet", "tallies.parquet",
+    ]  # fmt: skip
+    assert [path.name for path in place.iterdir() if not path.name.startswith(".")] == [outcome.commit.id]
+    assert left_aside(place) == []
+    (commit,) = Store(place).commits()
+    assert commit == outcome.commit
+    manifest = json.loads((commit.path / "manifest.json").read_bytes())
+    assert manifest == commit.manifest
+    assert manifest["commit"] == commit.id
+    assert manifest["runs"] == [f"adapter-{k:05d}" for k in range(RUNS)]
+    assert manifest["params"] == oracle.PARAMS
+    assert [Path(file["path"]).name for file in manifest["inputs"]] == ["outputs.jsonl", "outputs_more.jsonl"]
+    assert {file["size"] for file in manifest["inputs"]} == {
+        (folder / name).stat().st_size for name in ("outputs.jsonl", "outputs_more.jsonl")
+    }
+
+
+def test_rows_read_are_scored_or_rejected(folder: Path) -> None:
+    outcome = sweep.run(job(folder), Store(folder / "store"))
+    answers = QUESTIONS * RUNS - 3
+    assert outcome.counts == Counts(answers + 2 + 3 + 4, answers + 2 + 3, 3, 7)
+    counts = outcome.counts
+    assert counts.rows_read == counts.score_rows - counts.missing_rows + counts.rejected_rows
+    assert outcome.commit.manifest["counts"] == vars(counts)
+    found = tables(outcome.commit)
+    assert found["scores"].num_rows == counts.score_rows
+    assert found["rejects"].num_rows == counts.rejected_rows
+    reasons = [(Path(row["file"]).name, row["line"], row["reason"]) for row in found["rejects"].to_pylist()]
+    assert reasons == [
+        ("outputs.jsonl", 33, "malformed_json"), ("outputs.jsonl", 34, "not_utf8"),
+        ("outputs.jsonl", 35, "not_object"), ("outputs_more.jsonl", 28, "duplicate"),
+        ("outputs_more.jsonl", 29, "unknown_question"), ("outputs_more.jsonl", 30, "null_run_id"),
+        ("outputs_more.jsonl", 31, "bad_repeat"),
+    ]  # fmt: skip
+
+
+def test_every_question_of_every_run_has_a_row_in_order(folder: Path) -> None:
+    rows = rows_of(sweep.run(job(folder), Store(folder / "store")))
+    keys = [(row["run_id"], row["question_id"], row["repeat"]) for row in rows]
+    assert keys == sorted(keys)
+    wanted = [(f"adapter-{r:05d}", f"q{q:05d}", 0) for r in range(RUNS) for q in range(QUESTIONS)]
+    assert set(keys) == {*wanted, ("adapter-00000", "q00000", 1), ("adapter-00000", "q00001", 2)}
+    assert len(keys) == len(set(keys))
+    missing = [row for row in rows if row["fail_reason"] == "missing_output"]
+    assert [(row["run_id"], row["question_id"], row["repeat"]) for row in missing] == wanted[10:13]
+    for row in missing:
+        assert (row["score"], row["schema_ok"], row["line"], row["input"], row["main_topic"]) == (
+            0,
+            False,
+            None,
+            None,
+            None,
+        )
+
+
+def test_score_rows_are_those_of_the_oracle(folder: Path) -> None:
+    rows = rows_of(sweep.run(job(folder), Store(folder / "store")))
+    questions = {row["id"]: row for row in json.loads((folder / "questions.json").read_bytes())}
+    contexts = [json.loads(line) for line in (folder / "contexts.jsonl").read_bytes().splitlines()]
+    chunks = {row["question_id"]: row["chunks"] for row in contexts}
+    lines = [(folder / name).read_bytes().split(b"\n") for name in ("outputs.jsonl", "outputs_more.jsonl")]
+    for row in rows:
+        name = row["question_id"]
+        missing = row["line"] is None
+        output = None if missing else json.loads(lines[row["input"]][row["line"] - 1])["output"]
+        want = oracle.score(questions[name]["expected"]["answer_example"], chunks[name], output, missing=missing)
+        for column, value in want.items():
+            exact = value is None or isinstance(value, str)
+            assert row[column] == (value if exact else pytest.approx(value, rel=1e-12, abs=0)), (name, column)
+
+
+def test_a_null_answer_does_not_move_those_behind_it(folder: Path) -> None:
+    """No row is rejected here, so the columns go from the reader to the scorer as they are."""
+    questions = json.loads((folder / "questions.json").read_bytes())
+    outputs = [
+        {**question["expected"]["answer_example"], "source_map": question["expected"]["source_map"]}
+        for question in questions
+    ]
+    rows = [
+        {"run_id": "r", "question_id": question["id"], "output": None if k % 4 == 1 else json.dumps(output)}
+        for k, (question, output) in enumerate(zip(questions, outputs, strict=True))
+    ]
+    put(folder / "outputs.jsonl", rows)
+    (folder / "outputs_more.jsonl").unlink()
+    scores = rows_of(sweep.run(job(folder), Store(folder / "store")))
+    assert [row["fail_reason"] for row in scores] == ["empty_output" if k % 4 == 1 else None for k in range(QUESTIONS)]
+    assert [row["main_topic"] for row in scores] == [None if k % 4 == 1 else 1.0 for k in range(QUESTIONS)]
+
+
+def test_the_record_of_a_run(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "outputs_more.jsonl").read_bytes().splitlines()]
+    put(
+        folder / "outputs_more.jsonl",
+        [{**row, "model_id": "m7", "seed": 3, "latency": k} for k, row in enumerate(rows)],
+    )
+    given = RunMetadata(
+        {"index_version": "i1"}, {"adapter-00003": {"model_id": "own", "team": "門"}}, {"prompt_version": "p2"}
+    )
+    outcome = sweep.run(replace(job(folder, soft_threshold=0.5), given=given), Store(folder / "store"))
+    runs = {row["run_id"]: row for row in tables(outcome.commit)["runs"].to_pylist()}
+    assert list(runs) == sorted(runs)
+    first, last = runs["adapter-00000"], runs["adapter-00003"]
+    assert (first["question_count"], first["answered_count"], first["repeats"]) == (QUESTIONS, 10, 3)
+    assert (last["question_count"], last["answered_count"], last["repeats"]) == (QUESTIONS, QUESTIONS, 1)
+    assert (first["model_id"], first["index_version"], first["prompt_version"]) == (None, "i1", "p2")
+    assert (last["model_id"], dict(last["meta"])) == ("own", {"seed": "3", "team": "門"})
+    assert runs["adapter-00004"]["model_id"] == "m7"
+    assert first["eval_set"] == first["eval_set_version"]
+    assert first["eval_set"].startswith("questions@")
+    assert "soft_threshold=0.5" in first["signature"]
+
+
+def test_contexts_of_a_run_and_of_a_row_replace_the_questions(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "outputs.jsonl").read_bytes().splitlines()[:12]]
+    good = [row for row in rows if "source_map" in (row["output"] or "")][:1]
+    name = good[0]["question_id"]
+    other = [{"source_path": "z", "text": "z"}]
+    put(folder / "outputs.jsonl", [
+        {**good[0], "run_id": "a"}, {**good[0], "run_id": "b"}, {**good[0], "run_id": "c", "chunks": []},
+        {**good[0], "run_id": "b", "repeat": 1, "chunks": json.loads((folder / "contexts.jsonl").read_bytes()
+         .splitlines()[int(name[1:])])["chunks"]},
+    ])  # fmt: skip
+    (folder / "outputs_more.jsonl").unlink()
+    with (folder / "contexts.jsonl").open("ab") as out:
+        out.write(inputs.jsonl([{"run_id": run, "question_id": name, "chunks": other} for run in "bc"]))
+    rows = [row for row in rows_of(sweep.run(job(folder), Store(folder / "store"))) if row["question_id"] == name]
+    shown = {(row["run_id"], row["repeat"]): (row["grounding"], row["context_missing"]) for row in rows}
+    assert shown == {("a", 0): (1.0, False), ("b", 0): (0.0, False), ("b", 1): (1.0, False), ("c", 0): (0.0, True)}
+
+
+def test_strange_names_are_kept_as_they_are(tmp_path: Path) -> None:
+    names = ["", " ", "\u0000", "a\u0000b", "門", "'; drop", "é", "e\u0301", "\ufeff", "😀", "a", "A"]
+    usable = [name for name in names if name]
+    put(tmp_path / "questions.json", json.dumps([{"id": name, "expected": {"answer_example": {}}} for name in usable]))
+    put(tmp_path / "outputs.jsonl", [{"run_id": run, "question_id": q, "output": "x"} for run in names for q in usable])
+    put(tmp_path / "contexts.jsonl", "")
+    outcome = sweep.run(job(tmp_path), Store(tmp_path / "store"))
+    keys = [(row["run_id"], row["question_id"]) for row in rows_of(outcome)]
+    assert keys == sorted((run, q) for run in usable for q in usable)
+    assert outcome.counts.rejected_rows == len(usable)
+    assert outcome.commit.manifest["runs"] == sorted(usable)
+
+
+# --- the same again -------------------------------------------------------------------------------------------------
+
+
+def test_the_same_command_again_makes_no_commit(folder: Path) -> None:
+    first = sweep.run(job(folder), Store(folder / "store"))
+    again = sweep.run(job(folder), Store(folder / "store"), threads=1)
+    assert not again.created
+    assert (again.commit, again.counts) == (first.commit, first.counts)
+    backwards = replace(job(folder), outputs=sources(sorted(folder.glob("outputs*"), reverse=True)))
+    assert not sweep.run(backwards, Store(folder / "store")).created
+    assert len(Store(folder / "store").commits()) == 1
+    assert left_aside(folder / "store") == []
+
+
+def test_a_change_of_anything_makes_a_commit(folder: Path) -> None:
+    place = Store(folder / "store")
+    sweep.run(job(folder), place)
+    plain = job(folder)
+    changed = [
+        job(folder, soft_threshold=0.5),
+        replace(plain, given=RunMetadata({"model_id": "m"})),
+        replace(plain, contexts=[]),
+        replace(plain, outputs=plain.outputs[:1]),
+        replace(plain, runs=frozenset({"adapter-00001"})),
+    ]
+    for one in changed:
+        assert sweep.run(one, place).created
+    put(folder / "outputs_more.jsonl", (folder / "outputs_more.jsonl").read_bytes() + b"[]\n")
+    assert sweep.run(job(folder), place).created
+    commits = [commit.id for commit in place.commits()]
+    assert len(commits) == 7
+    assert commits == sorted(commits)
+
+
+def test_only_some_runs_of_the_outputs(folder: Path) -> None:
+    outcome = sweep.run(replace(job(folder), runs=frozenset({"adapter-00003"})), Store(folder / "store"))
+    assert {row["run_id"] for row in rows_of(outcome)} == {"adapter-00003"}
+    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+
+
+def test_a_result_that_was_superseded_is_made_again(folder: Path) -> None:
+    place = Store(folder / "store")
+    first = sweep.run(job(folder), place)
+    assert sweep.run(job(folder, soft_threshold=0.5), place).created
+    third = sweep.run(job(folder), place)
+    assert third.created
+    assert third.commit.id > first.commit.id
+    assert not sweep.run(job(folder), place).created
+    one, three = tables(first.commit), tables(third.commit)
+    assert all(one[role].equals(three[role]) for role in ROLES)
+
+
+def test_a_later_commit_has_a_greater_name_whatever_the_clock_says(folder: Path) -> None:
+    place = Store(folder / "store")
+    first = sweep.run(job(folder), place)
+    future = first.commit.path.with_name("29990101T000000.000000Z-ffffff")
+    first.commit.path.rename(future)
+    second = sweep.run(job(folder, soft_threshold=0.5), place)
+    assert second.commit.id > future.name
+    assert [commit.id for commit in place.commits()] == [future.name, second.commit.id]
+
+
+@pytest.mark.parametrize(("rows", "threads"), [(16_384, 4), (3, 1), (3, 4), (7, 2)])
+def test_threads_and_blocks_change_nothing(
+    rows: int, threads: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = (*ROLES, "kept_outputs")
+    whole = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "whole"), threads=1)
+    monkeypatch.setattr(readers, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(readers, "BLOCK_BYTES", 999)
+    parts = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "parts"), threads=threads)
+    assert parts.counts == whole.counts
+    one, other = tables(whole.commit, kept), tables(parts.commit, kept)
+    for role in kept:
+        assert one[role].equals(other[role]), role
+
+
+def test_formats_give_the_same_scores(folder: Path) -> None:
+    rows = [{"run_id": "r", "question_id": f"q{k:05d}", "output": '{"a": 1}'} for k in range(QUESTIONS)]
+    found = []
+    for kind in ("jsonl", "parquet", "csv", "arrow_stream", "json_zst"):
+        path = inputs.write(folder, "answers", kind, rows)
+        outcome = sweep.run(replace(job(folder), outputs=sources([path])), Store(folder / f"store-{kind}"))
+        found.append(tables(outcome.commit)["scores"].drop_columns(["line"]))
+        path.unlink()
+    assert all(table.equals(found[0]) for table in found)
+    frame = replace(job(folder), outputs=[frame_source(pl.DataFrame(rows), "answers")])
+    assert tables(sweep.run(frame, Store(folder / "frame")).commit)["scores"].drop_columns(["line"]).equals(found[0])
+
+
+# --- kept inputs ----------------------------------------------------------------------------------------------------
+
+
+def test_kept_inputs_hold_every_distinct_answer_once(folder: Path, small_blocks: None) -> None:
+    outcome = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "store"))
+    kept = tables(outcome.commit, ("kept_outputs",))["kept_outputs"].to_pylist()
+    answers = [(row["question_id"], row["output"], row["chunks"]) for row in kept]
+    assert len(answers) == len(set(answers))
+    scored = {(row["run_id"], row["question_id"], row["repeat"]): row for row in rows_of(outcome)}
+    lines = [(folder / name).read_bytes().split(b"\n") for name in ("outputs.jsonl", "outputs_more.jsonl")]
+    named = []
+    for answer in kept:
+        for one in answer["given_by"]:
+            row = scored[one["run_id"], answer["question_id"], one["repeat"]]
+            given = json.loads(lines[row["input"]][row["line"] - 1])
+            assert (given["output"], given["question_id"]) == (answer["output"], answer["question_id"])
+            named.append((row["run_id"], row["question_id"], row["repeat"]))
+    assert sorted(named) == sorted(key for key, row in scored.items() if row["line"] is not None)
+    assert len(kept) < len(named)
+    for role, name in (("kept_questions", "questions.json"), ("kept_contexts", "contexts.jsonl")):
+        (copy,) = outcome.commit.files(role)
+        assert copy.read_bytes() == (folder / name).read_bytes()
+
+
+def test_frames_are_kept_too(folder: Path) -> None:
+    questions = json.loads((folder / "questions.json").read_bytes())
+    rows = [{"run_id": "r", "question_id": question["id"], "output": "{}"} for question in questions]
+    frames = sweep.Job(
+        PROFILE,
+        PROFILE.read_params({}),
+        [frame_source(rows, "answers")],
+        [frame_source(questions, "asked")],
+        keep_inputs=True,
+    )
+    outcome = sweep.run(frames, Store(folder / "store"))
+    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+    assert len(outcome.commit.files("kept_questions")) == 1
+    assert outcome.commit.files("kept_questions")[0].is_file()
+
+
+# --- interruptions --------------------------------------------------------------------------------------------------
+
+
+def test_an_interrupted_sweep_goes_on_where_it_stopped(
+    folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = sweep.run(job(folder), Store(folder / "whole"))
+    place = Store(folder / "store")
+    plain, calls = score_batch, 0
+
+    def failing(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise RuntimeError("lights out")
+        return plain(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "score_batch", failing)
+        with pytest.raises(RuntimeError, match="lights out"):
+            sweep.run(job(folder), place, threads=1)
+    assert place.commits() == []
+    assert [path for path in place.path.iterdir() if not path.name.startswith(".")] == []
+    resumed = sweep.run(job(folder), place, threads=2)
+    assert resumed.created
+    assert resumed.resumed_parts >= 5
+    assert resumed.counts == whole.counts
+    one, other = tables(whole.commit), tables(resumed.commit)
+    assert all(one[role].equals(other[role]) for role in ROLES)
+    assert left_aside(place.path) == []
+
+
+def test_another_job_does_not_take_up_the_parts_of_an_interrupted_one(
+    folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*args: Any) -> Any:
+        raise RuntimeError("at the end")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit_files, "write_parquet", failing)
+        with pytest.raises(RuntimeError, match="at the end"):
+            sweep.run(job(folder), Store(folder / "store"))
+    other = sweep.run(job(folder, soft_threshold=0.5), Store(folder / "store"))
+    assert other.resumed_parts == 0
+    assert len(left_aside(folder / "store")) == 1
+    parts = 14
+    again = sweep.run(job(folder), Store(folder / "store"))
+    assert again.created
+    assert again.resumed_parts >= parts - 1
+    assert left_aside(folder / "store") == []
+
+
+def start(folder: Path, place: Path, what: str, number: int, **params: Any) -> subprocess.Popen[bytes]:
+    """A writer in a process of its own."""
+    command = [sys.executable, str(WRITER), str(folder), str(place), what, str(number), json.dumps(params)]
+    return subprocess.Popen(command, cwd=WRITER.parent.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    ("what", "number"),
+    [("die_writing", 1), ("die_scoring", 6), ("die_assembling", 3), ("die_before_commit", 1)],
+)
+def test_a_killed_sweep_loses_nothing_and_shows_nothing(
+    what: str, number: int, folder: Path, small_blocks: None
+) -> None:
+    place = folder / "store"
+    before = sweep.run(job(folder, soft_threshold=0.5), Store(place))
+    process = start(folder, place, what, number)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    assert Store(place).commits() == [before.commit]
+    assert [path.name for path in place.iterdir() if not path.name.startswith(".")] == [before.commit.id]
+    resumed = sweep.run(job(folder), Store(place))
+    assert resumed.created
+    assert (resumed.resumed_parts > 0) == (what != "die_writing")
+    whole = sweep.run(job(folder), Store(folder / "whole"))
+    one, other = tables(whole.commit), tables(resumed.commit)
+    assert all(one[role].equals(other[role]) for role in ROLES)
+    assert left_aside(place) == []
+
+
+def test_a_sweep_that_is_killed_behind_its_commit_is_finished(folder: Path, small_blocks: None) -> None:
+    place = folder / "store"
+    process = start(folder, place, "die_after_commit", 1)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    (commit,) = Store(place).commits()
+    again = sweep.run(job(folder), Store(place))
+    assert (again.created, again.commit) == (False, commit)
+    whole = sweep.run(job(folder), Store(folder / "whole"))
+    one, other = tables(whole.commit), tables(commit)
+    assert all(one[role].equals(other[role]) for role in ROLES)
+
+
+def test_several_writers_at_once(folder: Path, small_blocks: None) -> None:
+    place = folder / "store"
+    thresholds = [0.72, 0.72, 0.5]
+    writers = [start(folder, place, "meet", len(thresholds), soft_threshold=value) for value in thresholds]
+    results = []
+    for process in writers:
+        out, errors = process.communicate(timeout=180)
+        assert process.returncode == 0, errors
+        results.append(json.loads(out))
+    commits = {commit.id: commit for commit in Store(place).commits()}
+    assert {name for name, _, _ in results} == set(commits)
+    assert sum(created for _, created, _ in results) == len(commits)
+    for threshold, (name, _, _) in zip(thresholds, results, strict=True):
+        whole = sweep.run(job(folder, soft_threshold=threshold), Store(folder / f"alone-{threshold}"))
+        one, other = tables(whole.commit), tables(commits[name])
+        assert all(one[role].equals(other[role]) for role in ROLES)
+    assert left_aside(place) == []
+
+
+# --- stores that cannot be used -------------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_a_file(tmp_path: Path) -> None:
+    path = put(tmp_path / "store", "")
+    with pytest.raises(StoreError, match="is a file, not a store"):
+        Store(path)
+
+
+def test_a_store_that_cannot_be_written(folder: Path) -> None:
+    put(folder / "file", "")
+    with pytest.raises(StoreError, match="cannot be written"):
+        sweep.run(job(folder), Store(folder / "file" / "store"))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [(errno.ENOSPC, "No space left"), (errno.EACCES, "Name another with --store"), (errno.EIO, "cannot be written")],
+)
+def test_what_the_file_system_says_becomes_a_sentence(code: int, message: str) -> None:
+    assert message in str(store.store_error(Path("runs"), OSError(code, os.strerror(code))))
+
+
+def test_a_full_disk_while_a_part_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit_files, "write_part", full)
+        with pytest.raises(StoreError, match="No space left"):
+            sweep.run(job(folder), Store(folder / "store"))
+    assert Store(folder / "store").commits() == []
+    assert sweep.run(job(folder), Store(folder / "store")).created
+
+
+def test_a_store_without_commits(tmp_path: Path) -> None:
+    assert Store(tmp_path / "none").commits() == []
+    with pytest.raises(StoreError, match="has no runs"):
+        Store(tmp_path / "none").require()
+
+
+def test_folders_of_other_people_are_left_alone(folder: Path) -> None:
+    place = folder / "store"
+    put(place / "notes" / "readme.txt", "mine")
+    put(place / "other" / "manifest.json", "[]")
+    put(place / "loose.txt", "mine")
+    outcome = sweep.run(job(folder), Store(place))
+    assert Store(place).require() == [outcome.commit]
+    assert (place / "notes" / "readme.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("content", "message"), [("{", "is damaged"), ('{"format": 99}', "newer version")])
+def test_manifests_that_cannot_be_read(content: str, message: str, tmp_path: Path) -> None:
+    put(tmp_path / "20250101T000000.000000Z-abc" / "manifest.json", content)
+    with pytest.raises(StoreError, match=message):
+        Store(tmp_path).commits()
+
+
+def test_work_that_was_abandoned_for_a_week_is_removed(folder: Path) -> None:
+    root = folder / "store" / store.STAGING
+    for name in ("old", "young", "held"):
+        put(root / name / "lock", "")
+        put(root / name / "scores-000000", "x")
+    day = 24 * 3600
+    with (root / "held" / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
+            os.utime(root / name, (time.time() - age,) * 2)
+        sweep.run(job(folder), Store(folder / "store"))
+    assert left_aside(folder / "store") == ["held", "young"]
+    assert (root / "young" / "scores-000000").read_text() == "x"
+
+
+# --- nothing to score -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no rows"),
+        ("\n\n", "no rows"),
+        ('{"run_id": "r", "question_id": "q9", "output": "x"}\n', "None of the 1 rows.*line 1: unknown_question.*'q9'"),
+        ("broken\n", "None of the 1 rows.*line 1: malformed_json"),
+    ],
+)
+def test_no_usable_row_is_an_error_without_a_commit(content: str, message: str, folder: Path) -> None:
+    put(folder / "outputs.jsonl", content)
+    (folder / "outputs_more.jsonl").unlink()
+    with pytest.raises(InputError, match=message):
+        sweep.run(job(folder), Store(folder / "store"))
+    assert Store(folder / "store").commits() == []
+
+
+def test_a_question_that_python_cannot_hold_is_refused_or_scored(folder: Path) -> None:
+    questions = json.loads((folder / "questions.json").read_bytes())
+    questions[0]["expected"]["answer_example"]["main_topic"] = 12345
+    put(folder / "questions.json", json.dumps(questions).replace("12345", "1e400"))
+    try:
+        became = "scored" if sweep.run(job(folder), Store(folder / "store")).created else "found"
+    except InputError:
+        became = "refused"
+    assert became in ("scored", "refused")
+
+
+def test_progress_counts_all_rows(folder: Path, small_blocks: None) -> None:
+    seen: list[tuple[int, int]] = []
+    outcome = sweep.run(job(folder), Store(folder / "store"), lambda *step: seen.append(step))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    size = sum((folder / name).stat().st_size for name in ("outputs.jsonl", "outputs_more.jsonl"))
+    assert seen[-1] == (outcome.counts.rows_read, size)
+
+
+def test_inputs_that_are_gone_afterwards_do_not_matter_to_readers(folder: Path) -> None:
+    outcome = sweep.run(job(folder), Store(folder / "store"))
+    for path in folder.glob("outputs*"):
+        path.unlink()
+    moved = shutil.move(folder / "store", folder / "elsewhere")
+    (commit,) = Store(moved).commits()
+    assert commit.manifest == outcome.commit.manifest
+    assert tables(commit)["scores"].num_rows == outcome.counts.score_rows

@@ -1,0 +1,79 @@
+"""A sweep in a process of its own, which may kill itself or wait for others on the way: python writer.py FOLDER …"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rageval_batch.inputs import readers
+from rageval_batch.inputs.sources import sources
+from rageval_batch.profiles.eval_json_v2.score import PROFILE
+from rageval_batch.runs import commit_files, store, sweep
+
+PATIENCE = 120.0
+
+
+def job(folder: Path, **params: Any) -> sweep.Job:
+    """The sweep of a folder: outputs*, questions.json and contexts.jsonl."""
+    return sweep.Job(
+        PROFILE,
+        PROFILE.read_params(params),
+        sources([str(folder / "outputs*")]),
+        sources([folder / "questions.json"]),
+        sources([folder / "contexts.jsonl"]),
+    )
+
+
+def _at(owner: Any, name: str, number: int, then: Callable[[], None]) -> None:
+    """Do something before the call of that number."""
+    plain = getattr(owner, name)
+    calls = 0
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            then()
+        return plain(*args, **kwargs)
+
+    setattr(owner, name, counted)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _meet(folder: Path, others: int) -> Callable[[], None]:
+    """Wait until so many writers are at this point."""
+
+    def wait() -> None:
+        (folder / f"meeting-{os.getpid()}").touch()
+        end = time.monotonic() + PATIENCE
+        while len(list(folder.glob("meeting-*"))) < others and time.monotonic() < end:
+            time.sleep(0.01)
+
+    return wait
+
+
+def main(folder: str, place: str, what: str, number: str, params: str) -> None:
+    """Run the folder's sweep into a store and print what became of it."""
+    readers.BLOCK_ROWS = 5
+    points: dict[str, Callable[[], None]] = {
+        "die_scoring": lambda: _at(sweep, "score_batch", int(number), _die),
+        "die_assembling": lambda: _at(commit_files, "write_parquet", int(number), _die),
+        "die_writing": lambda: _at(os, "rename", int(number), _die),
+        "die_before_commit": lambda: _at(store, "_write_durably", int(number), _die),
+        "die_after_commit": lambda: _at(sweep.Outcome, "__init__", int(number), _die),
+        "meet": lambda: _at(sweep, "score_batch", 2, _meet(Path(folder), int(number))),
+    }
+    points[what]()
+    outcome = sweep.run(job(Path(folder), **json.loads(params)), store.Store(place), threads=1)
+    print(json.dumps([outcome.commit.id, outcome.created, outcome.resumed_parts]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,111 @@
+"""The house: imports point down, heavy dependencies have one home, commands and SQL files document themselves."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from rageval_batch.cli import COMMANDS, cli
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "rageval_batch"
+
+# From the ground up: a room may import from the rooms above it in this list, and from itself.
+ROOMS = (
+    ("errors", "version", "config", "resources", "sql_text"),
+    ("columnar",),
+    ("model",),
+    ("profiles",),
+    ("inputs",),
+    ("runs",),
+    ("analysis",),
+    ("report",),
+    ("cli", "api", "bench", "__init__", "__main__"),
+)
+LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
+STRANGERS = {"profiles": "inputs", "inputs": "profiles"}  # neither of the two may import the other
+
+HOMES = {
+    "numba": {"columnar"},
+    "llvmlite": {"columnar"},
+    "jieba": {"columnar"},
+    "zhconv": {"columnar"},
+    "click": {"cli"},
+    "rapidfuzz": {"profiles"},
+}
+
+
+def modules() -> list[Path]:
+    """Every source file of the package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    """The module or sub-package of the house that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """Every module that a file imports, by its full name, wherever the import stands."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            if node.module == "rageval_batch":
+                names |= {f"rageval_batch.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_down(path: Path) -> None:
+    """No room knows of one below it in the table; the ground and the top may import within themselves."""
+    mine = part_of(path)
+    assert mine in LEVEL, f"{mine} has no place in the house"
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "rageval_batch" and len(parts) > 1 and parts[1] != mine:
+            assert LEVEL[parts[1]] <= LEVEL[mine] or parts[1] == "__init__", f"{path.name} imports {name}"
+            assert STRANGERS.get(mine) != parts[1], f"{path.name} imports {name}"
+
+
+def test_heavy_dependencies_have_one_home() -> None:
+    """numba, jieba and the others are imported in their home module only."""
+    for path in modules():
+        for name in imported(path):
+            home = HOMES.get(name.split(".")[0])
+            assert home is None or part_of(path) in home, f"{path} imports {name}"
+
+
+def test_modules_stay_small() -> None:
+    """A module of much more than 500 lines is two modules."""
+    long = {str(path): n for path in modules() if (n := len(path.read_text(encoding="utf-8").splitlines())) > 560}
+    assert not long
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_an_example(name: str) -> None:
+    """--help of every command ends in an example that names it."""
+    command = cli.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None and command.help is not None
+    assert "Example:" in command.help
+    assert f"rageval {name}" in command.help.rsplit("Example:", 1)[1]
+
+
+def test_every_command_is_in_the_readme() -> None:
+    """A command that the README does not name is not there for a newcomer."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert not [name for name in COMMANDS if f"rageval {name}" not in readme]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "sql").rglob("*.sql")), ids=lambda path: path.stem)
+def test_every_sql_file_says_what_it_is(path: Path) -> None:
+    """One view or macro a file, named as the file, behind a comment."""
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"-- {path.stem}")
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    assert code.count("create ") == 1
+    assert f"create view {path.stem} as" in code or f"create macro {path.stem}(" in code
