@@ -28,6 +28,10 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
             profile.provenance,
             profile.views,
             profile.groups,
+            profile.unit,
+            profile.unit_key,
+            profile.counted,
+            profile.restored,
         )
         for profile in PROFILES.values()
     ]
