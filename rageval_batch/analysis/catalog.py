@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.session import GateRow, MetricRow, ProfileRow, Session
-from rageval_batch.model.profile import Gate, Metric, Profile
+from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.runs.store import Store

@@ -9,7 +9,7 @@ from typing import Any
 
 from rageval_batch.config import read_config
 from rageval_batch.errors import InputError, did_you_mean
-from rageval_batch.model.profile import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
+from rageval_batch.model import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
 
 PROVENANCE_GATE = "provenance"
 _FIELDS = ("name", "metric", "stat", "op", "limit", "level", "failure", "profile")

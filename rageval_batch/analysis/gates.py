@@ -12,7 +12,7 @@ from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError, did_you_mean
-from rageval_batch.model.profile import LEVELS
+from rageval_batch.model import LEVELS
 from rageval_batch.model.schemas import PROVENANCE
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import stored_inputs

@@ -136,7 +136,7 @@ def rescore(
     """
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run, matching_runs
-    from rageval_batch.model.profile import params_sha256
+    from rageval_batch.model import params_sha256
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.store import Store

@@ -14,7 +14,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.field_names import FieldNames, misspelt_fields
-from rageval_batch.model.profile import Profile
+from rageval_batch.model import Profile
 from rageval_batch.model.schemas import QUESTION_ID
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 
 from rageval_batch import profiles
 from rageval_batch.errors import InputError, did_you_mean
-from rageval_batch.model.profile import Profile
+from rageval_batch.model import Profile
 
 PROFILES: dict[str, Profile] = {
     module.name: import_module(f"{profiles.__name__}.{module.name}").PROFILE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from rageval_batch.model.profile import Param, Profile
+from rageval_batch.model import Param, Profile
 from rageval_batch.report.formats import render, screen_width, titled
 
 

@@ -27,7 +27,7 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.profile import Profile
+from rageval_batch.model import Profile
 from rageval_batch.model.schemas import OUTPUT
 from rageval_batch.runs.commit_files import MEMORY
 from rageval_batch.runs.store import Commit

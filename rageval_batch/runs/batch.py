@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar.kernels.lines import same_spans
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, from_arrow
-from rageval_batch.model.profile import Params, Profile, Scored
+from rageval_batch.model import Params, Profile, Scored
 from rageval_batch.model.schemas import KEYS, TALLIES, EvalSet
 
 

@@ -26,7 +26,7 @@ from rageval_batch.inputs.sources import (
     shown_name,
     source,
 )
-from rageval_batch.model.profile import Explanation, Profile
+from rageval_batch.model import Explanation, Profile
 from rageval_batch.model.schemas import BATCH, PROVENANCE, EvalSet
 from rageval_batch.runs.store import Commit
 from rageval_batch.runs.sweep import Job

@@ -21,7 +21,7 @@ from rageval_batch.inputs import check, eval_sets
 from rageval_batch.inputs.outputs import Ingest, Ingested, RecordIngest, records_schema
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import Source, content_hash
-from rageval_batch.model.profile import Profile, canonical_json, params_sha256
+from rageval_batch.model import Profile, canonical_json, params_sha256
 from rageval_batch.model.schemas import KEPT, PROVENANCE, REJECTS, RUNS, TALLIES, EvalSet
 from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import map_ordered, missing_rows, score_batch, scorer

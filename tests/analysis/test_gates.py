@@ -24,7 +24,7 @@ from rageval_batch.analysis.gate_file import gates_of, read_gates
 from rageval_batch.analysis.session import GateRow, MetricRow, ProfileRow, Session
 from rageval_batch.cli import main
 from rageval_batch.errors import DeclarationError, InputError
-from rageval_batch.model.profile import METRIC_STATS, OPS, Gate
+from rageval_batch.model import METRIC_STATS, OPS, Gate
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.resources import samples_folder

@@ -172,7 +172,7 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_failing_claims_are_found_again(tmp_path: Path, keep: bool) -> None:
     from oracles.claim_evidence import failing_claims
     from rageval_batch.inputs.sources import sources
-    from rageval_batch.profiles.claim_evidence.score import PROFILE
+    from rageval_batch.profiles.claim_evidence import PROFILE
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import Job, run

@@ -17,7 +17,8 @@ from rageval_batch.bench import synthetic
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
-from rageval_batch.profiles.eval_json_v2.score import FIELDS, LISTS, PROFILE
+from rageval_batch.profiles.eval_json_v2 import PROFILE
+from rageval_batch.profiles.eval_json_v2.declaration import FIELDS, LISTS
 from rageval_batch.runs.batch import Scorer, missing_rows, score_batch, scorer
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
 from support.strategies import MIXED, damaged, related, small_texts, written

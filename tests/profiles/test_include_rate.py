@@ -17,7 +17,7 @@ from oracles import include_rate as oracle
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
-from rageval_batch.profiles.include_rate.score import PROFILE
+from rageval_batch.profiles.include_rate import PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import batch
 from support.places import CASES_FOLDER

@@ -24,7 +24,7 @@ from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
-from rageval_batch.profiles.eval_json_v2.score import PROFILE
+from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
 from rageval_batch.runs.batch import score_batch
 from rageval_batch.runs.store import Commit, Store

@@ -11,7 +11,7 @@ from typing import Any
 
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import sources
-from rageval_batch.profiles.eval_json_v2.score import PROFILE
+from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
 
 PATIENCE = 120.0
