@@ -304,10 +304,9 @@ def _answers(session: Session, side: ComparedRun, questions: Sequence[str]) -> t
         return {}, []
     try:
         commit, rows = _places(session, side.run, questions)
-        found = stored_inputs.answers(commit, get_profile(side.run.record["profile"]), rows)
+        return stored_inputs.answers(commit, get_profile(side.run.record["profile"]), rows), []
     except InputError as error:
         return {}, [f"Answers of '{side.name}' are not shown: {error}"]
-    return {question: output for question, (output, _) in found.items()}, []
 
 
 def _places(session: Session, run: Run, questions: Sequence[str]) -> tuple[Any, list[dict[str, Any]]]:

@@ -121,8 +121,8 @@ def gates_of(profile: Profile, file: GateFile | None = None) -> list[Gate]:
     Where any of them is of a level, all of them are written out for each level.
     """
     own = list(profile.gates) if file is None or file.defaults else []
-    if profile.provenance and (file is None or file.defaults):
-        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", "==", 0.0, "MissingProvenance"))
+    if profile.summary.provenance and (file is None or file.defaults):
+        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", "==", 0.0, failure="MissingProvenance"))
     # Gates for this very profile come behind those for all, and so win.
     added = sorted(file.gates if file else (), key=lambda given: given.profile is not None)
     gates = [*own, *(given.gate for given in added if given.profile in (None, profile.name))]

@@ -179,7 +179,7 @@ def with_claims(session: Session, gated: list[GatedRun]) -> list[GatedRun]:
     """The same results with the claims that do not hold, read again from the inputs of each commit."""
     by_commit: dict[str, list[int]] = {}
     for k, result in enumerate(gated):
-        if get_profile(result.run.record["profile"]).failing is not None:
+        if get_profile(result.run.record["profile"]).scoring.failing_claims is not None:
             by_commit.setdefault(result.run.record["commit"], []).append(k)
     out = list(gated)
     commits = {commit.id: commit for commit in session.commits}

@@ -91,7 +91,7 @@ class Profile:
     columns: tuple[Column, ...]
     metrics: tuple[Metric, ...]
     gates: tuple[Gate, ...] = ()
-    inputs: Inputs = ByQuestion()
+    inputs: Inputs = field(default_factory=ByQuestion)
     scoring: Scoring
     summary: Summary
     views: Views = Views()

@@ -44,7 +44,6 @@ _OWN = pa.schema([("path", LARGE_STRING), ("bytes", pa.int64()), ("sha256", LARG
 
 def write_archive(commit: Commit, profile: Profile, outputs: list[Source], target: Path) -> str:
     """Write the archive of a commit from its inputs; what became of it, as a sentence."""
-    assert profile.records is not None and profile.records.archive is not None
     if (index := target / INDEX).is_file():
         if (pq.read_schema(index).metadata or {}).get(b"commit") == commit.id.encode():
             return f"{target} has the archive of this commit already."
@@ -131,11 +130,11 @@ class _Writer:
     """The records of a commit and its inputs, gone through side by side in the order of the inputs."""
 
     def __init__(self, commit: Commit, profile: Profile, outputs: list[Source], folder: Path) -> None:
-        assert profile.records is not None and profile.records.archive is not None
+        assert profile.inputs.archive is not None
         self.commit = commit
         self.outputs = outputs
         self.folder = folder
-        self.valid, self.why = profile.records.archive
+        self.valid, self.why = profile.inputs.archive
         hidden = ("dataset", "weight")
         self.scores = commit.files("scores")
         names = pq.read_schema(self.scores[0]).names

@@ -18,8 +18,8 @@ from rageval_batch.api import score as score_files
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
 from rageval_batch.profiles.claim_evidence import PROFILE
-from rageval_batch.profiles.claim_evidence.rankings import GradedIds
 from rageval_batch.profiles.claim_evidence.declaration import GATES
+from rageval_batch.profiles.claim_evidence.rankings import GradedIds
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
 from support.places import CASES_FOLDER

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
@@ -104,42 +106,17 @@ METRICS = (
 
 
 def _gates(level: str, claim_precision: float, citation_precision: float, unsupported: float) -> tuple[Gate, ...]:
-    return (
-        Gate("provenance_rate", "provenance_rate", "micro", ">=", 0.95, failure="QualityGateFailure", level=level),
-        Gate(
-            "facts_without_evidence", "facts_without_evidence", "sum", "==", 0, failure="HallucinationRisk", level=level
-        ),
-        Gate("pipeline_completion", "pipeline_completion", "min", "==", 1, failure="SystemError", level=level),
-        Gate("artifact_contract", "artifacts_missing", "max", "==", 0, failure="ContractViolation", level=level),
-        Gate(
-            "claim_precision",
-            "claim_precision",
-            "micro",
-            ">=",
-            claim_precision,
-            failure="QualityGateFailure",
-            level=level,
-        ),
-        Gate(
-            "citation_precision",
-            "citation_precision",
-            "micro",
-            ">=",
-            citation_precision,
-            failure="QualityGateFailure",
-            level=level,
-        ),
-        Gate(
-            "unsupported_claim_rate",
-            "unsupported_claim_rate",
-            "micro",
-            "<=",
-            unsupported,
-            failure="HallucinationRisk",
-            level=level,
-        ),
-        Gate("answered_share", "answered", "mean", "==", 1, failure="SystemError", level=level),
+    rules = (
+        (Gate("provenance_rate", "provenance_rate", "micro", ">=", 0.95), "QualityGateFailure"),
+        (Gate("facts_without_evidence", "facts_without_evidence", "sum", "==", 0), "HallucinationRisk"),
+        (Gate("pipeline_completion", "pipeline_completion", "min", "==", 1), "SystemError"),
+        (Gate("artifact_contract", "artifacts_missing", "max", "==", 0), "ContractViolation"),
+        (Gate("claim_precision", "claim_precision", "micro", ">=", claim_precision), "QualityGateFailure"),
+        (Gate("citation_precision", "citation_precision", "micro", ">=", citation_precision), "QualityGateFailure"),
+        (Gate("unsupported_claim_rate", "unsupported_claim_rate", "micro", "<=", unsupported), "HallucinationRisk"),
+        (Gate("answered_share", "answered", "mean", "==", 1), "SystemError"),
     )
+    return tuple(replace(gate, failure=failure, level=level) for gate, failure in rules)
 
 
 GATES = (*_gates("initial", 0.85, 0.90, 0.10), *_gates("target", 0.90, 0.95, 0.05))

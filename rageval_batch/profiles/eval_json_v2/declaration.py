@@ -79,8 +79,8 @@ COLUMNS = (
 )  # fmt: skip
 
 METRICS = (
-    *(
-        Metric(name, doc, higher_is_better=higher, null_counts_as=0.0)  # a failed answer must not raise the mean of a sub-score
+    *(  # a failed answer must not raise the mean of a sub-score
+        Metric(name, doc, higher_is_better=higher, null_counts_as=0.0)
         for name, doc, higher in (
             ("score", "0 to 100", True),
             ("schema_ok", "share of answers with a right schema", True),
