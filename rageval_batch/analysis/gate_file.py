@@ -73,8 +73,8 @@ def _given(where: str, table: dict[str, Any], profiles: Mapping[str, Profile]) -
         stat,
         _choice(where, {"op": "==" if table["op"] == "=" else table["op"]}, "op", OPS),
         limit,
-        table.get("failure", "QualityGateFailure"),
-        _choice(where, {"level": ""} | table, "level", ("", *LEVELS)),
+        failure=table.get("failure", "QualityGateFailure"),
+        level=_choice(where, {"level": ""} | table, "level", ("", *LEVELS)),
     )
     found = GivenGate(gate, profile)
     _check_metric(where, found, profiles)

@@ -181,7 +181,7 @@ def test_a_list_of_patterns_in_the_signature() -> None:
 
 def explained(question: dict[str, Any], output: str | None) -> dict[str, Any]:
     ready = made_ready([{"must_include": ["другой"]}, question])
-    return {part.name: part.lines for part in PROFILE.explain(ready.prepared, batch_of([(1, output)])).sections}
+    return {part.name: part.lines for part in PROFILE.scoring.explain(ready.prepared, batch_of([(1, output)])).sections}
 
 
 def test_explanation() -> None:
