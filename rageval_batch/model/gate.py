@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from rageval_batch.errors import DeclarationError
 
 METRIC_STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95", "n")
+SCORE_STATS = ("mean", "weighted_mean", "micro")  # how a run's score comes from its rows
 RUN_STATS = ("answered_share", "usable_share", "missing_provenance")  # of a run's record and rows, of no metric
 COVERAGE_STATS = (*RUN_STATS, "n")  # they say how much there is to judge, not how good it is
 STATS = (*METRIC_STATS, *RUN_STATS)

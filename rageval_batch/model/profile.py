@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
-from rageval_batch.model.gate import COVERAGE_STATS, Gate
+from rageval_batch.model.gate import COVERAGE_STATS, SCORE_STATS, Gate
 from rageval_batch.model.inputs import ByQuestion, Inputs
 from rageval_batch.model.metric import Column, Metric
 from rageval_batch.model.params import Param, Params, brief_value
@@ -60,15 +60,27 @@ class Scoring:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unit:
+    """What runs are paired by in a comparison; the value of a unit is the mean of its rows."""
+
+    name: str = "question"
+    key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
+    counted: str | None = None  # column that is null on rows whose other columns must not enter a run's means
+    restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the profile's view with the columns that metrics
+    # and units need and the view leaves out
+
+
+@dataclass(frozen=True, kw_only=True)
 class Summary:
     """How rows become the result of a run."""
 
     stats: Mapping[str, tuple[str, str]]  # name in a run's summary -> (metric, statistic)
     headline: tuple[str, ...]  # the names of `stats` that a line for a run shows
-    run_stat: str = "mean"  # how a run's score comes from its rows' scores
+    run_stat: str = "mean"  # one of SCORE_STATS: how a run's value of a metric comes from its rows
     score_top: float = 1.0  # the best score a row can have
     groups: tuple[str, ...] = ()  # columns (texts or lists of texts) by which a run's summary is broken down
     provenance: tuple[str, ...] = ()  # what a run's record must name
+    unit: Unit = Unit()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +129,12 @@ class Profile:
             raise DeclarationError(f"profile {self.name}: the headline names what the summary does not have")
         if not set(self.summary.groups) <= known:
             raise DeclarationError(f"profile {self.name}: the summary is broken down by a column it does not have")
+        unit, run_stat = self.summary.unit, self.summary.run_stat
+        if not set(unit.key) - {"question_id"} <= known or (unit.counted or "score") not in known:
+            raise DeclarationError(f"profile {self.name}: runs are paired or counted by a column it does not have")
+        parts = next((bool(m.numerator and m.denominator) for m in self.metrics if m.name == "score"), False)
+        if run_stat not in SCORE_STATS or (run_stat == "micro" and not parts):
+            raise DeclarationError(f"profile {self.name}: a run's score cannot be the {run_stat} of its rows")
         if not {"score", "fail_reason"} <= known:
             raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
         if "score" not in measured:

@@ -189,12 +189,12 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     return batch.column("output")[0].as_py(), profile.scoring.explain(prepared, batch)
 
 
-def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:
-    """The output by question of score rows of a commit; those without an input have none."""
+def unit_outputs(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:
+    """The outputs of score rows of a commit by their `unit`; those without an input have none."""
     answered = [row for row in rows if row["input"] is not None]
-    ids = [row["question_id"] for row in answered]
-    batches = _stored_rows(commit, profile, ids, answered)
-    return {name: batch.column("output")[0].as_py() for name, batch in zip(ids, batches, strict=True)}
+    batches = _stored_rows(commit, profile, [row["question_id"] for row in answered], answered)
+    outputs = (batch.column("output")[0].as_py() for batch in batches)
+    return {row["unit"]: output for row, output in zip(answered, outputs, strict=True)}
 
 
 def _stored_rows(

@@ -222,7 +222,8 @@ def test_contexts_of_a_run_and_of_a_row_replace_the_questions(folder: Path) -> N
 def test_strange_names_are_kept_as_they_are(tmp_path: Path) -> None:
     names = ["", " ", "\u0000", "a\u0000b", "門", "'; drop", "é", "e\u0301", "\ufeff", "😀", "a", "A"]
     usable = [name for name in names if name]
-    put(tmp_path / "questions.json", json.dumps([{"id": name, "expected": {"answer_example": {}}} for name in usable]))
+    example = json.loads((samples_folder() / "eval_json_v2" / "questions.json").read_bytes())[0]["expected"]
+    put(tmp_path / "questions.json", json.dumps([{"id": name, "expected": example} for name in usable]))
     put(tmp_path / "outputs.jsonl", [{"run_id": run, "question_id": q, "output": "x"} for run in names for q in usable])
     put(tmp_path / "contexts.jsonl", "")
     outcome = sweep.run(job(tmp_path), Store(tmp_path / "store"))

@@ -1,6 +1,6 @@
 """Profile `judge_protocol`: verdicts of LLM judges, validated and aggregated."""
 
-from rageval_batch.model import Profile, QuestionFormat, Scoring, SelfKeyed, Summary, Views
+from rageval_batch.model import Profile, QuestionFormat, Scoring, SelfKeyed, Summary, Unit, Views
 from rageval_batch.profiles.judge_protocol.declaration import (
     CARRIED,
     COLUMNS,
@@ -12,7 +12,7 @@ from rageval_batch.profiles.judge_protocol.declaration import (
 )
 from rageval_batch.profiles.judge_protocol.explain import explain_answer
 from rageval_batch.profiles.judge_protocol.rubric import KEYS, SAMPLE
-from rageval_batch.profiles.judge_protocol.samples import list_columns, read_list
+from rageval_batch.profiles.judge_protocol.samples import list_columns, read_list, restored
 from rageval_batch.profiles.judge_protocol.score import prepare, score
 
 PROFILE = Profile(
@@ -54,6 +54,12 @@ PROFILE = Profile(
         },
         headline=("cross_score_avg", "valid_share", "answered_share"),
         run_stat="micro",
+        unit=Unit(
+            name="sample",
+            key=("question_id", "prompt_variant", "target_key", "output_id"),
+            counted="cross_counted",
+            restored=restored,
+        ),
     ),
     views=Views(
         names=(

@@ -1,4 +1,4 @@
-"""The list of samples that should have been judged."""
+"""Samples: the list of those that should have been judged, and the rows of a view as they are paired by sample."""
 
 from __future__ import annotations
 
@@ -37,3 +37,23 @@ def read_list(samples: pa.Table) -> pa.Table:
         sample = ", ".join(f"{name} '{row[name]}'" for name in named)
         raise InputError(f"{row['where']}: the sample of {sample} is there twice. List each once.")
     return listed
+
+
+def restored(rows: pa.Table) -> pa.Table:
+    """Rows of the view judge_protocol with target_key, weight and the counted scores: they follow from its columns."""
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    once = pl.col("valid") & ~pl.col("warnings").list.contains("duplicate")
+    scores = {
+        "cross": pl.when(once & (pl.col("method") == "cross_judge")).then("score"),
+        "self": pl.when(once & (pl.col("method") == "self_judge")).then("score"),
+    }
+    columns = [
+        column
+        for name, score in scores.items()
+        for column in (score.alias(f"{name}_score"), score.is_not_null().replace_strict(
+            {True: 1, False: None}, return_dtype=pl.Int8).alias(f"{name}_counted"))
+    ]  # fmt: skip
+    keys = folded(rows.column("target_model").combine_chunks().cast(LARGE_STRING))
+    named = pl.Series("target_key", pl.from_arrow(keys))
+    return frame.with_columns(*columns, named, weight=pl.lit(1.0)).to_arrow()
