@@ -25,6 +25,7 @@ from rageval_batch.inputs import readers
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
+from rageval_batch.resources import samples_folder
 from rageval_batch.runs import commit_files, store, sweep
 from rageval_batch.runs.batch import score_batch
 from rageval_batch.runs.job import Job
