@@ -11,11 +11,10 @@ from rageval_batch.columnar import json_objects
 from rageval_batch.columnar.json_objects import MISSING_FIELD
 from rageval_batch.columnar.json_values import ids
 from rageval_batch.columnar.strings import Ints
-from rageval_batch.model.profile import Explanation, Gate, Section
+from rageval_batch.model import Explanation, Gate, Section
 from rageval_batch.profiles.claim_evidence.claims import claim_lines, evidence_lines, read_claims
+from rageval_batch.profiles.claim_evidence.declaration import FIELDS, ROW_RULES
 from rageval_batch.profiles.claim_evidence.score import (
-    FIELDS,
-    ROW_RULES,
     Answers,
     Prepared,
     entity_flags,

@@ -12,13 +12,11 @@ from rageval_batch.columnar import json_objects
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import CONTAINED, EQUAL, SIMILAR, UNMATCHED
 from rageval_batch.columnar.strings import Ints
-from rageval_batch.model.profile import Explanation, Params, Section
+from rageval_batch.model import Explanation, Params, Section
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts
+from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, FIELDS, LISTS
 from rageval_batch.profiles.eval_json_v2.grounding import UNGROUNDED, find_refs
 from rageval_batch.profiles.eval_json_v2.score import (
-    CLASSES,
-    FIELDS,
-    LISTS,
     Items,
     Prepared,
     as_text,
