@@ -33,7 +33,7 @@ def _sql_files() -> dict[str, Path]:
 
 
 def sql_names() -> dict[str, str | None]:
-    """Every view and macro of sql/ by name, with the profile whose folder it lies in; None for those of all profiles."""
+    """Every view and macro of sql/ with the folder it lies in: that of a profile, of jobs, or None for the top."""
     top = sql_folder()
     return {name: None if path.parent == top else path.parent.name for name, path in _sql_files().items()}
 

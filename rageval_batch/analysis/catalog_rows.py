@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.model.schemas import KEYS
 from rageval_batch.sql_text import quoted
 
 METRIC_COLUMNS = (
@@ -63,7 +64,8 @@ class ProfileRow:
     metrics: tuple[MetricRow, ...]
     gates: tuple[GateRow, ...] = ()
     provenance: tuple[str, ...] = ()
-    views: tuple[str, ...] = ()  # files of views that build on its own
+    view_keys: tuple[str, ...] = ("run_id", "question_id", "repeat")  # the first columns of its own view
+    internal: tuple[str, ...] = ()  # columns that its own view leaves out
     groups: tuple[str, ...] = ()  # columns that summaries are broken down by
     unit: str = "question"  # what runs are paired by
     unit_key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
@@ -92,6 +94,17 @@ def common_sql(row: ProfileRow) -> str:
     return (
         f"select commit, run_id, '{row.profile}' as profile, question_id, dataset, repeat, weight, score, fail_reason "
         f"from stored_{row.profile}"
+    )
+
+
+def wide_sql(row: ProfileRow) -> str:
+    """The profile's own view. Grain: score row of the current result of each run; its columns as it declares them."""
+    first = ", ".join(f"{'r' if name == 'run_id' else 's'}.{quoted_name(name)}" for name in row.view_keys)
+    apart = {*KEYS.names, "commit", *row.view_keys, *row.internal}
+    left_out = ", ".join(quoted_name(name) for name in sorted(apart))
+    return (
+        f"create view {row.profile} as select {first}, s.* exclude ({left_out}), r.eval_set "
+        f"from stored_{row.profile} s join current_runs r on r.commit = s.commit and r.stored_id = s.run_id"
     )
 
 

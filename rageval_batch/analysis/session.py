@@ -30,6 +30,7 @@ from rageval_batch.analysis.catalog_rows import (
     metric_table,
     profile_table,
     quoted_name,
+    wide_sql,
 )
 from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
 from rageval_batch.columnar.strings import LARGE_STRING
@@ -70,9 +71,9 @@ _GIVEN_RUNS = pa.schema(
 
 
 @lru_cache(maxsize=64)
-def _uses(name: str) -> frozenset[str]:
-    """What the definition of a view or macro may build on: the tables that it reads and the functions that it calls."""
-    lines = [line for line in sql_definition(name).splitlines() if not line.startswith("--")]
+def _uses(statement: str) -> frozenset[str]:
+    """What a view or macro may build on: the tables that it reads and the functions that it calls."""
+    lines = [line for line in statement.splitlines() if not line.startswith("--")]
     return frozenset(table or function for table, function in _USE.findall("\n".join(lines)))
 
 
@@ -91,8 +92,9 @@ class Session:
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        known = {row.profile for row in self._catalog}
-        self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in known}
+        self._wide = {row.profile: row for row in self._catalog}
+        self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
+        self._waiting |= set(self._wide)
         if functions:
             self._create_functions(SCORER_FUNCTIONS)
 
@@ -254,9 +256,10 @@ class Session:
         if name not in self._waiting:
             return
         self._waiting.remove(name)
-        for used in sorted(_uses(name)):
+        statement = wide_sql(self._wide[name]) if name in self._wide else sql_definition(name)
+        for used in sorted(_uses(statement)):
             self._create(used)
-        self._connection.execute(sql_definition(name))
+        self._connection.execute(statement)
 
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
