@@ -57,7 +57,7 @@ def test_every_view_opens(store: Path) -> None:
 
 
 def test_scores_are_those_of_the_rows(store: Path) -> None:
-    seen = defaultdict(int)
+    seen: defaultdict[str, int] = defaultdict(int)
     with open_store(store) as session:
         board = {(row["profile"], row["run_id"]): row for row in session.rows("from leaderboard")}
         for run in session.rows("select run_id, profile, commit from runs"):
