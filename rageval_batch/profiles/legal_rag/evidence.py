@@ -112,7 +112,7 @@ def point_pairs(entries: Entries, question: Ints, items: Items, share: float) ->
     open_ = np.flatnonzero(~ok & (entries.point_words.counts[entry] > 0))
     if len(open_):
         texts = kernels.cut(items.text.data, items.text.starts[item[open_]], items.text.ends[item[open_]])
-        hits = entries.point_words.hits(e[open_], texts)
+        hits = entries.point_words.hits(e[open_], texts).counts
         ok[open_] = hits / entries.point_words.counts[entry[open_]] >= share - LIMIT
     return Pairs(item, entry, ok)
 
