@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+
+from rageval_batch.resources import packaged_data
 
 # Spellings of one unit. The 万元 family multiplies and is 元 then.
 SAME_UNIT = {
@@ -113,13 +111,6 @@ NOT_OF_THE_STATE = "中我美法英德俄日韩韓泰外全各本两兩该該他
 NO_SURNAMES = ("对方", "對方", "甲方", "乙方", "丙方", "双方", "雙方", "我方", "警方", "任何", "高级", "高級")
 
 
-@lru_cache(maxsize=1)
-def packaged() -> dict[str, Any]:
-    """The lists of data/phrases.json."""
-    lists: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "phrases.json").read_bytes())
-    return lists
-
-
 @dataclass(frozen=True)
 class Lexicon:
     """The lists of one reader."""
@@ -134,7 +125,7 @@ def lexicon(
     abstention: Iterable[str] = (), units: Iterable[str] = (), titles: Iterable[str] = (), surnames: Iterable[str] = ()
 ) -> Lexicon:
     """The packaged lists, with more of the user's own behind them."""
-    lists = packaged()
+    lists = packaged_data("phrases.json")
     phrases = [phrase for of_language in lists["abstention"].values() for phrase in of_language]
     return Lexicon(
         (*phrases, *abstention),

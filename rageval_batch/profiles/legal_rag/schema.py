@@ -151,7 +151,7 @@ HEADER: Schema = {
         "document": {"type": "string"},
         "evaluation_criteria": {"type": "object"},
     },
-    "if": {"not": {"required": ["benchmark_type"]}},
+    "if": {"not": {"required": ["benchmark_type"], "properties": {"benchmark_type": _TYPE}}},
     "then": {"properties": {"questions": {"items": {"required": ["type"], "properties": {"type": _TYPE}}}}},
     "allOf": [
         {
