@@ -20,6 +20,7 @@ from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.inputs import run_metadata, sources
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
 
 FAIL_FAST, BEST_EFFORT = "fail-fast", "best-effort"
@@ -51,21 +52,21 @@ class Dataset:
     meta: Mapping[str, str]
     keep_inputs: bool
 
-    def job(self) -> sweep.Job:
+    def job(self) -> Job:
         """What scores it; InputError where a file or parameter cannot be used."""
         profile = get_profile(self.profile)
         given = run_metadata.RunMetadata(
             dict(self.meta), {}, run_metadata.read_prompt(self.prompt) if self.prompt else {}
         )
-        return sweep.Job(
-            profile,
-            profile.read_params(self.params),
-            sources.sources(self.outputs),
-            sources.sources(self.questions),
-            sources.sources(self.contexts) if self.contexts else [],
-            sources.any_file(self.source) if self.source else None,
-            given,
-            self.keep_inputs,
+        return Job(
+            profile=profile,
+            params=profile.read_params(self.params),
+            outputs=sources.sources(self.outputs),
+            questions=sources.sources(self.questions),
+            contexts=sources.sources(self.contexts) if self.contexts else [],
+            document=sources.any_file(self.source) if self.source else None,
+            metadata=given,
+            keep_inputs=self.keep_inputs,
         )
 
 
@@ -363,14 +364,14 @@ def _score(dataset: Dataset, store: Store, done: _Progress) -> None:
 
 def _of_dataset(session: Session, dataset: Dataset, commit: str) -> DatasetResult:
     profile = get_profile(dataset.profile)
-    found = tuple(summaries(session, commit, profile.summary))
+    found = tuple(summaries(session, commit, profile.summary.stats))
     if not found:
         raise StoreError("another command scored the same runs at the same time. Give the command again.")
     scores = {}
     for summary in found:
-        value = next(row[profile.run_stat] for row in summary.metrics if row["metric"] == "score")
+        value = next(row[profile.summary.run_stat] for row in summary.metrics if row["metric"] == "score")
         if value is not None:
-            scores[summary.run.record["run_id"]] = value / profile.score_top
+            scores[summary.run.record["run_id"]] = value / profile.summary.score_top
     return DatasetResult(dataset, found[0].run.record["question_count"], found, scores, commit, None)
 
 
@@ -447,7 +448,9 @@ def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetR
                 raise InputError(
                     f"--baseline {name} is neither a file nor a run with a score on dataset '{found.dataset.id}'."
                 )
-            stored.append((rows[0]["score"] / get_profile(found.dataset.profile).score_top, found.dataset.weight))
+            stored.append(
+                (rows[0]["score"] / get_profile(found.dataset.profile).summary.score_top, found.dataset.weight)
+            )
     score = _weighted(stored)
     if score is None:
         raise InputError(f"--baseline {name}: the run has no score, all datasets weigh 0.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from rageval_batch.config import read_config
 from rageval_batch.errors import InputError, did_you_mean
-from rageval_batch.model.profile import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
+from rageval_batch.model import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
 
 PROVENANCE_GATE = "provenance"
 _FIELDS = ("name", "metric", "stat", "op", "limit", "level", "failure", "profile")
@@ -73,8 +73,8 @@ def _given(where: str, table: dict[str, Any], profiles: Mapping[str, Profile]) -
         stat,
         _choice(where, {"op": "==" if table["op"] == "=" else table["op"]}, "op", OPS),
         limit,
-        table.get("failure", "QualityGateFailure"),
-        _choice(where, {"level": ""} | table, "level", ("", *LEVELS)),
+        failure=table.get("failure", "QualityGateFailure"),
+        level=_choice(where, {"level": ""} | table, "level", ("", *LEVELS)),
     )
     found = GivenGate(gate, profile)
     _check_metric(where, found, profiles)
@@ -121,8 +121,8 @@ def gates_of(profile: Profile, file: GateFile | None = None) -> list[Gate]:
     Where any of them is of a level, all of them are written out for each level.
     """
     own = list(profile.gates) if file is None or file.defaults else []
-    if profile.provenance and (file is None or file.defaults):
-        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", "==", 0.0, "MissingProvenance"))
+    if profile.summary.provenance and (file is None or file.defaults):
+        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", "==", 0.0, failure="MissingProvenance"))
     # Gates for this very profile come behind those for all, and so win.
     added = sorted(file.gates if file else (), key=lambda given: given.profile is not None)
     gates = [*own, *(given.gate for given in added if given.profile in (None, profile.name))]

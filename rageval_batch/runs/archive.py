@@ -27,7 +27,7 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.profile import Profile
+from rageval_batch.model import Profile
 from rageval_batch.model.schemas import OUTPUT
 from rageval_batch.runs.commit_files import MEMORY
 from rageval_batch.runs.store import Commit
@@ -44,7 +44,6 @@ _OWN = pa.schema([("path", LARGE_STRING), ("bytes", pa.int64()), ("sha256", LARG
 
 def write_archive(commit: Commit, profile: Profile, outputs: list[Source], target: Path) -> str:
     """Write the archive of a commit from its inputs; what became of it, as a sentence."""
-    assert profile.records is not None and profile.records.archive is not None
     if (index := target / INDEX).is_file():
         if (pq.read_schema(index).metadata or {}).get(b"commit") == commit.id.encode():
             return f"{target} has the archive of this commit already."
@@ -131,11 +130,11 @@ class _Writer:
     """The records of a commit and its inputs, gone through side by side in the order of the inputs."""
 
     def __init__(self, commit: Commit, profile: Profile, outputs: list[Source], folder: Path) -> None:
-        assert profile.records is not None and profile.records.archive is not None
+        assert profile.inputs.archive is not None
         self.commit = commit
         self.outputs = outputs
         self.folder = folder
-        self.valid, self.why = profile.records.archive
+        self.valid, self.why = profile.inputs.archive
         hidden = ("dataset", "weight")
         self.scores = commit.files("scores")
         names = pq.read_schema(self.scores[0]).names

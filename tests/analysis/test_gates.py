@@ -25,7 +25,7 @@ from rageval_batch.analysis.gate_file import gates_of, read_gates
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli import main
 from rageval_batch.errors import DeclarationError, InputError
-from rageval_batch.model.profile import METRIC_STATS, OPS, Gate
+from rageval_batch.model import METRIC_STATS, OPS, Gate
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.resources import samples_folder
@@ -178,8 +178,8 @@ def test_limits_hold_within_a_tolerance(tmp_path: Path, op: str, actual: float, 
 def test_statistics_of_a_run(tmp_path: Path) -> None:
     rows = [score_row("q1", 1.0), score_row("q2", 0.0, fail_reason="missing_output")]
     gates = [
-        Gate("answered", "", "answered_share", "==", 1.0, "SystemError"),
-        Gate("record", "", "missing_provenance", "==", 0.0, "MissingProvenance"),
+        Gate("answered", "", "answered_share", "==", 1.0, failure="SystemError"),
+        Gate("record", "", "missing_provenance", "==", 0.0, failure="MissingProvenance"),
     ]
     metas = {"a": {"meta": [("judge", "j")]}, "b": {"model_id": " ", "question_count": 0}}
     add_commit(tmp_path, {"a": rows, "b": rows}, **metas)
@@ -452,7 +452,8 @@ def test_an_empty_store_is_exit_2(call: Any, tmp_path: Path) -> None:
 
 
 def test_a_profile_without_gates_is_exit_2(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bare = replace(PROFILES["eval_json_v2"], gates=(), provenance=())
+    own = PROFILES["eval_json_v2"]
+    bare = replace(own, gates=(), summary=replace(own.summary, provenance=()))
     monkeypatch.setitem(PROFILES, "eval_json_v2", bare)
     code, _, err = call("good")
     assert code == 2
@@ -665,7 +666,9 @@ def test_claims_that_fail_are_read_again_from_the_inputs(
             for part in (1, 2)
         ]
 
-    monkeypatch.setitem(PROFILES, "eval_json_v2", replace(PROFILES["eval_json_v2"], failing=failing))
+    own = PROFILES["eval_json_v2"]
+    claiming = replace(own, scoring=replace(own.scoring, failing_claims=failing))
+    monkeypatch.setitem(PROFILES, "eval_json_v2", claiming)
     questions = samples_folder() / "eval_json_v2" / "questions.json"
     ids = [question["id"] for question in json.loads(questions.read_text(encoding="utf-8"))]
     outputs = tmp_path / "outputs.jsonl"

@@ -359,7 +359,7 @@ def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.Da
                 at = at[key]
         questions.append(question)
     read = QuestionFile(source(CASES_FOLDER / "include_rate.jsonl"), {}, questions, [1, 2], [0, 1], False, [])
-    got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile)}
+    got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile.inputs.questions)}
     want: set[tuple[str | int, ...]] = set()
     checker = Draft202012Validator.FORMAT_CHECKER
     for error in Draft202012Validator(file_schema(profile), format_checker=checker).iter_errors(

@@ -18,8 +18,9 @@ from rageval_batch.api import Scores
 from rageval_batch.api import score as score_files
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
+from rageval_batch.profiles.claim_evidence import PROFILE
+from rageval_batch.profiles.claim_evidence.declaration import GATES
 from rageval_batch.profiles.claim_evidence.rankings import GradedIds
-from rageval_batch.profiles.claim_evidence.score import GATES, PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
 from support.places import CASES_FOLDER
@@ -222,9 +223,9 @@ def test_a_row_does_not_depend_on_its_batch(answers: list[Answer], cut: int) -> 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_failing_claims_as_the_oracle_says(answers: list[Answer], params: Row) -> None:
     tasks = [{**task, "task_id": f"t{k}"} for k, (task, _) in enumerate(answers)]
-    prepared = PROFILE.prepare(eval_set(tasks), PROFILE.read_params(params))
-    assert PROFILE.failing is not None
-    got = PROFILE.failing(prepared, batch_of([output for _, output in answers]))
+    prepared = PROFILE.scoring.prepare(eval_set(tasks), PROFILE.read_params(params))
+    assert PROFILE.scoring.failing_claims is not None
+    got = PROFILE.scoring.failing_claims(prepared, batch_of([output for _, output in answers]))
     want = [
         line
         for task, (_, output) in zip(tasks, answers, strict=True)
@@ -236,10 +237,10 @@ def test_failing_claims_as_the_oracle_says(answers: list[Answer], params: Row) -
 @given(ANSWERS)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_answer_can_be_explained(answers: list[Answer]) -> None:
-    prepared = PROFILE.prepare(eval_set([task for task, _ in answers]), PROFILE.read_params({}))
+    prepared = PROFILE.scoring.prepare(eval_set([task for task, _ in answers]), PROFILE.read_params({}))
     batch = batch_of([output for _, output in answers])
     for k in range(len(answers)):
-        for section in PROFILE.explain(prepared, batch.slice(k, 1)).sections:
+        for section in PROFILE.scoring.explain(prepared, batch.slice(k, 1)).sections:
             assert section.lines
             assert len({tuple(line) for line in section.lines}) == 1
 

@@ -24,8 +24,9 @@ from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.judge_protocol.rubric import rubric_problems
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
-from rageval_batch.runs.sweep import Job, Outcome, run
+from rageval_batch.runs.sweep import Outcome, run
 from support.places import CASES_FOLDER
 
 Row = dict[str, Any]
@@ -48,11 +49,11 @@ def job(
     """The job of scoring these records."""
     texts = [{"output_id": key, "text": text} for key, text in (targets or {}).items()]
     return Job(
-        PROFILE,
-        PROFILE.read_params(params),
-        sources([jsonl(folder / "records.jsonl", records)]),
-        sources([jsonl(folder / "samples.jsonl", samples)]) if samples else [],
-        sources([jsonl(folder / "texts.jsonl", texts)]) if texts else [],
+        profile=PROFILE,
+        params=PROFILE.read_params(params),
+        outputs=sources([jsonl(folder / "records.jsonl", records)]),
+        questions=sources([jsonl(folder / "samples.jsonl", samples)]) if samples else [],
+        contexts=sources([jsonl(folder / "texts.jsonl", texts)]) if texts else [],
     )
 
 
@@ -470,7 +471,8 @@ def test_rows_that_are_no_rows_are_rejected_and_counted(tmp_path: Path) -> None:
     """A line that is no object is no judgement; all others are, whatever they lack."""
     path = tmp_path / "records.jsonl"
     path.write_bytes(b'{"output": "x"}\n[]\n{"output": \n\xff\n\n{"id": 3, "run_id": "", "output": "y"}\n')
-    outcome = run(Job(PROFILE, PROFILE.read_params({}), sources([path]), []), Store(tmp_path / "store"))
+    small = Job(profile=PROFILE, params=PROFILE.read_params({}), outputs=sources([path]))
+    outcome = run(small, Store(tmp_path / "store"))
     counts = outcome.counts
     assert (counts.rows_read, counts.score_rows, counts.missing_rows, counts.rejected_rows) == (5, 2, 0, 3)
     assert [(row["run_id"], row["question_id"]) for row in stored(outcome, oracle.DEFAULT_RUBRIC)] == [

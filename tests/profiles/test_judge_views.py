@@ -466,7 +466,7 @@ def assert_views_are_the_oracles(
     assert (told.get("judges"), told["samples"], told["judgements"]) == (
         log["judges"], str(log["samples"]), str(log["judgements"])
     )  # fmt: skip
-    shown = summarize(session, found, get_profile("judge_protocol").summary).summary
+    shown = summarize(session, found, get_profile("judge_protocol").summary.stats).summary
     assert shown["cross_score_avg"] == close(log["score"])
     assert shown["answered_share"] == close(want["answered_share"])
     several = log["repeats"] > 1
@@ -590,7 +590,7 @@ def test_one_name_one_judge(rageval: Call, tmp_path: Path) -> None:
 def test_main_numbers_are_of_cross_judging(views: tuple[Session, dict[str, list[Row]]]) -> None:
     """The run's score has neither self-judging nor duplicates in it, and is over judgements, to rank too."""
     session, runs = views
-    assert get_profile("judge_protocol").run_stat == "micro"
+    assert get_profile("judge_protocol").summary.run_stat == "micro"
     for run, rows in runs.items():
         counted = oracle.counted(rows, "cross_judge")
         want = oracle.mean([row["score"] for row in counted])

@@ -15,6 +15,7 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
+from rageval_batch.profiles.legal_rag.questions import weights
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
@@ -338,19 +339,19 @@ def test_lists_are_extended_by_parameters() -> None:
 def test_the_type_comes_from_the_question_then_the_file() -> None:
     questions = [{"question": "a"}, {"question": "b", "type": "fact_exact"}]
     header = {"benchmark_type": "conflict_gap"}
-    ready = PROFILE.prepare(eval_set(questions, (header, header)), PROFILE.read_params({}))
+    ready = PROFILE.scoring.prepare(eval_set(questions, (header, header)), PROFILE.read_params({}))
     assert [question.type for question in ready.questions] == [2, 0]
     for bad, said in (({"type": "essay"}, "'essay'"), ({}, "no type"), ({"type": ["fact_exact"]}, "unknown type")):
         with pytest.raises(InputError, match=rf"'q1' has .*{said}.*fact_exact, evidence_set, conflict_gap"):
-            PROFILE.prepare(eval_set([questions[1], {"question": "c", **bad}]), PROFILE.read_params({}))
+            PROFILE.scoring.prepare(eval_set([questions[1], {"question": "c", **bad}]), PROFILE.read_params({}))
 
 
 def test_a_weight_may_stand_in_three_places() -> None:
     questions: list[dict[str, Any]] = [{"weight": 2}, {"expected": {"weight": 3}}, {"scoring": {"weight": 0.5}}, {}]
-    assert PROFILE.weights(eval_set(questions)) == (2.0, 3.0, 0.5, 1.0)
+    assert weights(eval_set(questions)) == (2.0, 3.0, 0.5, 1.0)
     for bad in (-1, "x", True, float("inf")):
         with pytest.raises(InputError, match="'q0' has weight"):
-            PROFILE.weights(eval_set([{"scoring": {"weight": bad}}]))
+            weights(eval_set([{"scoring": {"weight": bad}}]))
 
 
 def test_questions_of_a_column_of_json_texts() -> None:

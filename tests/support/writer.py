@@ -11,20 +11,21 @@ from typing import Any
 
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import sources
-from rageval_batch.profiles.eval_json_v2.score import PROFILE
+from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
+from rageval_batch.runs.job import Job
 
 PATIENCE = 120.0
 
 
-def job(folder: Path, **params: Any) -> sweep.Job:
+def job(folder: Path, **params: Any) -> Job:
     """The sweep of a folder: outputs*, questions.json and contexts.jsonl."""
-    return sweep.Job(
-        PROFILE,
-        PROFILE.read_params(params),
-        sources([str(folder / "outputs*")]),
-        sources([folder / "questions.json"]),
-        sources([folder / "contexts.jsonl"]),
+    return Job(
+        profile=PROFILE,
+        params=PROFILE.read_params(params),
+        outputs=sources([str(folder / "outputs*")]),
+        questions=sources([folder / "questions.json"]),
+        contexts=sources([folder / "contexts.jsonl"]),
     )
 
 

@@ -9,9 +9,10 @@ import pyarrow as pa
 from rageval_batch.columnar import json_objects
 from rageval_batch.columnar.json_objects import MISSING_FIELD
 from rageval_batch.columnar.json_values import new_in_row
-from rageval_batch.model.profile import Explanation, Section
+from rageval_batch.model import Explanation, Section
 from rageval_batch.profiles.claim_evidence.claims import claim_lines, evidence_lines
-from rageval_batch.profiles.claim_evidence.score import FIELDS, Contradictions, Measured, Prepared, Ranking, measure
+from rageval_batch.profiles.claim_evidence.declaration import FIELDS
+from rageval_batch.profiles.claim_evidence.score import Contradictions, Measured, Prepared, Ranking, measure
 
 
 def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:

@@ -7,17 +7,10 @@ import pyarrow as pa
 
 from rageval_batch.columnar import json_objects
 from rageval_batch.columnar.kernels import CONTAINED, EQUAL, SIMILAR, UNMATCHED
-from rageval_batch.model.profile import Explanation, Section
+from rageval_batch.model import Explanation, Section
+from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, LISTS
 from rageval_batch.profiles.eval_json_v2.grounding import UNGROUNDED
-from rageval_batch.profiles.eval_json_v2.score import (
-    CLASSES,
-    LISTS,
-    Measured,
-    Prepared,
-    as_text,
-    item_texts,
-    measure,
-)
+from rageval_batch.profiles.eval_json_v2.score import Measured, Prepared, as_text, item_texts, measure
 
 SHORT = 2  # characters up to which a match by containment is doubtful
 

@@ -19,130 +19,16 @@ from rageval_batch.columnar.kernels import Assignment, Codes, Grams, KeywordHits
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow, from_list
-from rageval_batch.model.field_names import schema_of_first
-from rageval_batch.model.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
-from rageval_batch.model.schemas import EXPECTED, QUESTION, EvalSet, first_of
+from rageval_batch.model import Params, Scored
+from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
+from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, COLUMNS, FIELDS, LISTS
 from rageval_batch.profiles.eval_json_v2.grounding import UNGROUNDED, Refs, find_refs
 
 Floats = npt.NDArray[np.float64]
 
-FIELDS = (
-    "target_audience",
-    "main_topic",
-    "sub_topic",
-    "detailed_description",
-    "original_evidence",
-    "source_map",
-    "predicted_questions",
-)
-CLASSES = FIELDS[:3]
 TYPES = np.array([STRING, STRING, STRING, ARRAY, STRING, ARRAY, ARRAY], np.int16)
-LISTS = ("detailed_description", "predicted_questions")
-PARTS = {
-    "recall": "matched / expected items",
-    "precision": "matched / got items",
-    "f1": "harmonic mean of recall and precision",
-}
 SHOWN_CHARACTERS = 120  # of a wrong class, in the confusions
-
-PARAMS = (
-    Param("json_mode", "strict", "lenient also scores JSON inside a code fence or amid other text",
-          choices=("strict", "lenient")),
-    Param("soft_threshold", 0.72, "bigram Jaccard from which two texts match", low=0, high=1),
-    Param("containment_min", 1, "characters of the shorter text from which containment is a match", low=1),
-    Param("unicode_form", "none", "normal form before the soft match", choices=text.UNICODE_FORMS),
-    Param("list_match", "one_to_one", "independent: an item matches if any item of the other side does",
-          choices=("one_to_one", "independent")),
-    Param("list_matcher", "bigram_jaccard", "how list items that do not contain each other are compared",
-          choices=("bigram_jaccard", "indel")),
-    Param("indel_threshold", 0.80, "normalised Indel similarity from which items match", low=0, high=1),
-    Param("description_cap", 12, "descriptions of an answer that count", low=0),
-    Param("questions_cap", 10, "predicted questions of an answer that count", low=0),
-    Param("keywords", "bigram", "keywords of Han text: pairs of characters, or words", choices=text.KEYWORD_MODES),
-    Param("keyword_cap", 30, "keywords of the expected evidence that count", low=0),
-    Param("full_hits", 8, "keyword hits for full evidence", low=1),
-    Param("full_length", 40, "characters of evidence for full marks", low=1),
-    Param("entry_cap", 12, "entries of source_map that count", low=0),
-    Param("ref_cap", 6, "refs of an entry that count", low=0),
-    Param("anchor_cap", 6, "anchors of a ref that count", low=0),
-    Param("w_target_audience", 0.10, "weight of target_audience"),
-    Param("w_main_topic", 0.10, "weight of main_topic"),
-    Param("w_sub_topic", 0.10, "weight of sub_topic"),
-    Param("w_detailed_description", 0.30, "weight of detailed_description_f1"),
-    Param("w_original_evidence", 0.20, "weight of original_evidence"),
-    Param("w_predicted_questions", 0.10, "weight of predicted_questions_f1"),
-    Param("w_grounding", 0.10, "weight of grounding"),
-)  # fmt: skip
-
-COLUMNS = (
-    Column("score", pa.float64(), "0 to 100"),
-    Column("schema_ok", pa.bool_(), "one JSON object with all seven fields of their types"),
-    Column("repaired", pa.bool_(), "scored from inside a fence or amid other text (json_mode=lenient)"),
-    Column("fail_reason", LARGE_STRING, "the first thing that is wrong with the answer"),
-    Column("fail_detail", LARGE_STRING, "the fields that are absent or of another type"),
-    Column("context_missing", pa.bool_(), "no retrieved chunks were given for this question"),
-    *(Column(name, pa.float64(), "1 on a soft match, else 0") for name in CLASSES),
-    *(
-        Column(f"{name}_{part}", pa.float64(), doc)
-        for name in LISTS
-        for part, doc in PARTS.items()
-    ),
-    Column("evidence_keywords", pa.int32(), "keywords of the expected evidence that count"),
-    Column("evidence_hits", pa.int32(), "of those, found in the answer's evidence"),
-    Column("original_evidence", pa.float64(), "keyword hits times length, each up to 1"),
-    Column("grounding_ok_refs", pa.int32(), "refs whose file and an anchor are in the context"),
-    Column("grounding_total_refs", pa.int32(), "refs that count"),
-    Column("grounding", pa.float64(), "ok / total refs"),
-)  # fmt: skip
-
-METRICS = (
-    *(
-        Metric(name, doc, higher, null_counts_as=0.0)  # a failed answer must not raise the mean of a sub-score
-        for name, doc, higher in (
-            ("score", "0 to 100", True),
-            ("schema_ok", "share of answers with a right schema", True),
-            ("repaired", "share of answers that were mended", False),
-            ("context_missing", "share of answers without context", False),
-            *((name, f"{name} right", True) for name in CLASSES),
-            *((f"{name}_{part}", f"{part} of {name}", True) for name in LISTS for part in PARTS),
-            ("original_evidence", "evidence found and long enough", True),
-        )
-    ),
-    Metric("grounding", "refs that hold", True, 0.0, "grounding_ok_refs", "grounding_total_refs"),
-)
-
-GATES = (
-    Gate("eval_score_avg", "score", "mean", ">=", 95.0),
-    Gate("schema_pass_rate", "schema_ok", "mean", ">=", 0.98),
-)
-
-
-_TEXT = {"type": "string", "pattern": "\\S", "description": "a text that is not blank"}
-_TEXTS = {"type": "array", "items": {"type": "string"}}
-_EXAMPLE_FIELDS = {**dict.fromkeys((*CLASSES, "original_evidence"), _TEXT), **dict.fromkeys(LISTS, _TEXTS)}
-_EXAMPLE: dict[str, Any] = {
-    "type": "object",
-    "required": list(_EXAMPLE_FIELDS),
-    "properties": _EXAMPLE_FIELDS,
-    "description": f"an object with {', '.join(_EXAMPLE_FIELDS)}",
-}
-_EXPECTED: dict[str, Any] = {
-    "type": "object",
-    "properties": {"source_map": {"type": "array"}},
-    # The fields may stand in `expected` itself, without the level between.
-    "if": {
-        "not": {"required": ["answer_example"]},
-        "anyOf": [{"required": [name]} for name in _EXAMPLE_FIELDS],
-    },
-    "then": _EXAMPLE,
-    "else": {"required": ["answer_example"], "properties": {"answer_example": _EXAMPLE}},
-}
-QUESTION_SCHEMA = {
-    "type": "object",
-    "properties": {name: {"type": "string"} for name in QUESTION},
-    **schema_of_first(EXPECTED, _EXPECTED, "expected.answer_example"),
-}
 
 
 @dataclass(frozen=True)
@@ -547,46 +433,3 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
         "context_missing": pa.array(~prepared.contexts.present[question]),
     }
-
-
-def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """Expected and got of the one answer in the batch, field by field and item by item."""
-    from rageval_batch.profiles.eval_json_v2.explain import explain_answer
-
-    return explain_answer(prepared, batch)
-
-
-PROFILE = Profile(
-    name="eval_json_v2",
-    title="Structured JSON answers against an expected example",
-    doc=(
-        "The answer must be one JSON object with seven fields. Three class fields are matched softly, two lists by F1, "
-        "the evidence by keywords and length, the source map against the retrieved chunks. 0 to 100."
-    ),
-    params=PARAMS,
-    columns=COLUMNS,
-    metrics=METRICS,
-    gates=GATES,
-    run_stat="mean",
-    score_top=100.0,
-    prepare=prepare,
-    score=score,
-    explain=explain,
-    missing_columns=missing_columns,
-    summary={
-        "eval_score_avg": ("score", "mean"),
-        "eval_score_p50": ("score", "p50"),
-        "eval_score_p90": ("score", "p90"),
-        "eval_score_p95": ("score", "p95"),
-        "eval_score_min": ("score", "min"),
-        "eval_score_max": ("score", "max"),
-        "schema_pass_rate": ("schema_ok", "mean"),
-        "repair_rate": ("repaired", "mean"),
-        "context_missing_count": ("context_missing", "sum"),
-    },
-    headline=("eval_score_avg", "schema_pass_rate"),
-    tallies={**{name: f"wrong {name}" for name in CLASSES}, "ungrounded": "refs that do not hold"},
-    provenance=("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version"),
-    question_schema=QUESTION_SCHEMA,
-    question_marks=("expected.answer_example", *(f"expected.{name}" for name in FIELDS)),
-)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,60 +13,13 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow, from_list
-from rageval_batch.model.field_names import schema_of_first
-from rageval_batch.model.profile import Column, Explanation, Metric, Param, Params, Profile, Scored, Section
-from rageval_batch.model.schemas import QUESTION, EvalSet
+from rageval_batch.model import EvalSet, Params, Scored
+from rageval_batch.profiles.include_rate.declaration import COLUMNS
 
 MISSING_OUTPUT, EMPTY_OUTPUT = (
     json_objects.REASONS[json_objects.MISSING_OUTPUT],
     json_objects.REASONS[json_objects.EMPTY_OUTPUT],
 )
-PAGE = r"(?i)(?:\(\s*)?стр\.?\s*\d+"
-
-
-def _pattern_problem(pattern: str) -> str | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python may read in another way some day is still a pattern
-            re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"is not a regular expression of Python: {error}"
-    return None
-
-
-PARAMS = (
-    Param("normalizer", "ru_numeric", "what answers and phrases go through before they are compared",
-          choices=text.NORMALIZERS),
-    Param("citation_patterns", (PAGE,), "regular expressions; a citation is what any of them finds in the raw answer",
-          problem=_pattern_problem),
-    Param("w_include", 0.7, "weight of include_rate", low=0, high=100),
-    Param("w_safe", 0.3, "weight of safe_ok", low=0, high=100),
-    Param("citation_penalty", 0.2, "taken off where a required citation is absent", low=0, high=100),
-)  # fmt: skip
-
-COLUMNS = (
-    Column("score", pa.float64(), "w_include * include_rate + w_safe * safe_ok - citation_penalty, at least 0"),
-    Column("include_hits", pa.int32(), "groups with a phrase in the answer"),
-    Column("include_total", pa.int32(), "groups of must_include and must_include_any"),
-    Column("include_rate", pa.float64(), "hits / total, 1 without groups"),
-    Column("exclude_hits", pa.int32(), "forbidden phrases in the answer"),
-    Column("safe_ok", pa.float64(), "1 without a forbidden phrase, else 0"),
-    Column("require_citation", pa.bool_(), "the question wants a citation"),
-    Column("citation_ok", pa.bool_(), "a citation is there or not wanted"),
-    Column("citation_penalty", pa.float64(), "what a citation that is absent costs"),
-    Column("fail_reason", LARGE_STRING, "missing_output or empty_output"),
-)
-
-# A question without an answer counts as 0 where more is better, and not at all where less is: it must raise no mean.
-METRICS = (
-    Metric("score", "0 to 1", null_counts_as=0.0),
-    Metric("include_rate", "required groups found; micro: of those of answered questions", True, 0.0,
-           "include_hits", "include_total"),
-    Metric("safe_ok", "share of answers without a forbidden phrase", null_counts_as=0.0),
-    Metric("citation_ok", "share of answers with the citation they need", null_counts_as=0.0),
-    Metric("exclude_hits", "forbidden phrases in an answer", higher_is_better=False, scale=None),
-    Metric("citation_penalty", "taken off for absent citations", higher_is_better=False),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -173,7 +124,7 @@ class Checks:
     citation_ok: Flags
 
 
-def _check(prepared: Prepared, batch: pa.RecordBatch) -> Checks:
+def check(prepared: Prepared, batch: pa.RecordBatch) -> Checks:
     """Phrases and citations of each answer against its question; a blank answer has none of them."""
     question = batch.column("question").to_numpy()
     answers = _normalized_answers(batch.column("output"), prepared.params["normalizer"])
@@ -190,7 +141,7 @@ def _check(prepared: Prepared, batch: pa.RecordBatch) -> Checks:
 def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     """Every column for a batch of answers; a blank answer is scored as an empty one."""
     params = prepared.params
-    checks = _check(prepared, batch)
+    checks = check(prepared, batch)
     hits, excluded = checks.required[0], checks.forbidden[0]
     total = prepared.required.totals()[batch.column("question").to_numpy()]
     rate = np.where(total > 0, hits / np.maximum(total, 1), 1.0)
@@ -240,107 +191,3 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         "require_citation": pa.array(prepared.citation_required[question]),
         "fail_reason": pa.repeat(pa.scalar(MISSING_OUTPUT, LARGE_STRING), len(question)),
     }
-
-
-# --- one answer, taken apart --------------------------------------------------------------------------------------
-
-
-def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """Every group with the phrase that hit, forbidden phrases with whether they are there, and the citation."""
-    question = int(batch.column("question")[0].as_py())
-    checks = _check(prepared, batch)
-    sections = []
-    if checks.answers.blank[0]:
-        sections.append(Section("format", ({"reason": EMPTY_OUTPUT, "why": "nothing but white space"},)))
-    required = [
-        {
-            "any of": " | ".join(written),
-            "hit": hit is not None,
-            "phrase": None if hit is None else written[hit],
-            "compared as": None if hit is None else normal[hit],
-        }
-        for written, normal, hit in _group_hits(prepared.required, question, checks.required[1])
-    ]
-    forbidden = [
-        {"phrase": written[0], "compared as": normal[0], "found": hit is not None}
-        for written, normal, hit in _group_hits(prepared.forbidden, question, checks.forbidden[1])
-    ]
-    citation = {
-        "required": bool(checks.citation_required[0]),
-        "ok": bool(checks.citation_ok[0]),
-        "found": prepared.citations.first(checks.answers.raw.at(0)),
-        "patterns": " | ".join(prepared.params["citation_patterns"]),
-    }
-    sections += [Section("required", tuple(required)), Section("forbidden", tuple(forbidden))]
-    return Explanation((*sections, Section("citation", (citation,))))
-
-
-def _group_hits(phrases: Phrases, question: int, hits: Ints) -> list[tuple[list[str], list[str], int | None]]:
-    """(phrases as written, as compared, place of the one that hit) of every group; `hits` is one phrase a group."""
-    bounds = phrases.groups[phrases.questions[question] : phrases.questions[question + 1] + 1].tolist()
-    return [
-        (written, [phrases.texts.at(k) for k in range(first, last)], hit - first if hit >= 0 else None)
-        for written, first, last, hit in zip(
-            phrases.written[question], bounds[:-1], bounds[1:], hits.tolist(), strict=True
-        )
-    ]
-
-
-_PHRASE: dict[str, Any] = {"type": ["string", "number"]}  # a number counts as its JSON text
-_PHRASES: dict[str, Any] = {"type": "array", "items": _PHRASE}
-_GROUPS: dict[str, Any] = {"type": "array", "items": {"type": ["array", "string", "number"], "items": _PHRASE}}
-_FIELDS = {
-    "must_include": _PHRASES,
-    "must_include_any": _GROUPS,
-    "must_not_include": _PHRASES,
-    "require_citation": {"type": "boolean"},
-}
-# What a field must hold for the question to test something; a blank phrase is never found, so it forbids nothing.
-_TESTS = {
-    "must_include": {"minItems": 1},
-    "must_include_any": {"minItems": 1},
-    "must_not_include": {"contains": {"anyOf": [{"type": "number"}, {"pattern": "\\S"}]}},
-    "require_citation": {"const": True},
-}
-QUESTION_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": _FIELDS,
-    "allOf": [
-        schema_of_first(QUESTION, {"type": "string"}, f"the question's text: {', '.join(QUESTION)}"),
-        {
-            "anyOf": [{"required": [name], "properties": {name: rules}} for name, rules in _TESTS.items()],
-            "description": f"something to test: one or more of {', '.join(_FIELDS)}",
-        },
-    ],
-}
-
-PROFILE = Profile(
-    name="include_rate",
-    title="Required and forbidden phrases, citations, weights",
-    doc=(
-        "The answer must have a phrase of every required group, none of the forbidden phrases and, where the question "
-        "wants one, a citation. Both sides are normalised, so that 78,3% finds 78.3%. 0 to 1, weighted by question."
-    ),
-    params=PARAMS,
-    columns=COLUMNS,
-    metrics=METRICS,
-    gates=(),
-    run_stat="weighted_mean",
-    score_top=1.0,
-    prepare=prepare,
-    score=score,
-    explain=explain,
-    missing_columns=missing_columns,
-    summary={
-        "weighted_score": ("score", "weighted_mean"),
-        "score_avg": ("score", "mean"),
-        "include_rate_avg": ("include_rate", "mean"),
-        "safe_rate": ("safe_ok", "mean"),
-        "citation_rate": ("citation_ok", "mean"),
-        "exclude_hits_sum": ("exclude_hits", "sum"),
-    },
-    headline=("weighted_score", "include_rate_avg", "safe_rate"),
-    tallies={},
-    question_schema=QUESTION_SCHEMA,
-    question_marks=tuple(_FIELDS),
-)

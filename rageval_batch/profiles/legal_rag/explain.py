@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from rageval_batch.columnar.strings import Ints
 from rageval_batch.columnar.values import Kind, Number, Reading, holds_parts, squash
-from rageval_batch.model.profile import Explanation, Section
+from rageval_batch.model import Explanation, Section
 from rageval_batch.profiles.legal_rag import evidence, gaps
 from rageval_batch.profiles.legal_rag.evidence import Entries, Pairs
 from rageval_batch.profiles.legal_rag.facts import Facts
 from rageval_batch.profiles.legal_rag.outputs import FLAG, Coded, Items, Outputs, joined
 from rageval_batch.profiles.legal_rag.questions import EVIDENCE, FACT, NAMES, Question
+from rageval_batch.profiles.legal_rag.score import Prepared
 
 Line = dict[str, Any]
 
 
-def explain_row(
+def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
+    """The one answer of a batch: which value was read where, what is covered, what is made up."""
+    question = batch.column("question").to_numpy()
+    outputs = Outputs(batch.column("output"), prepared.reader, prepared.entries.labels)
+    asked = prepared.questions[int(question[0])]
+    share = prepared.params["key_point_recall"]
+    return _explain_row(asked, outputs, prepared.facts, prepared.entries, question, share)
+
+
+def _explain_row(
     asked: Question, outputs: Outputs, facts: Facts, entries: Entries, question: Ints, share: float
 ) -> Explanation:
     """Sections for the only row of the outputs: what its type looks at, then every value read in the text."""

@@ -14,10 +14,9 @@ import pyarrow as pa
 from rageval_batch.columnar import json_objects, text
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.columnar.values import Reader, lexicon
-from rageval_batch.model.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
-from rageval_batch.model.schemas import EvalSet
+from rageval_batch.model import EvalSet, Params, Scored
 from rageval_batch.profiles.legal_rag import evidence, gaps
-from rageval_batch.profiles.legal_rag.explain import explain_row
+from rageval_batch.profiles.legal_rag.declaration import COLUMNS, LIST_PARAMS
 from rageval_batch.profiles.legal_rag.facts import LIMIT, Facts, Match, Tolerances
 from rageval_batch.profiles.legal_rag.outputs import Outputs, joined
 from rageval_batch.profiles.legal_rag.questions import (
@@ -28,69 +27,10 @@ from rageval_batch.profiles.legal_rag.questions import (
     TYPES,
     Question,
     read_questions,
-    weights,
 )
-from rageval_batch.profiles.legal_rag.schema import HEADER, MARKS, QUESTION_SCHEMA, unreadable_amounts
 
 Rows = npt.NDArray[np.int64]
-
-LIST_PARAMS = {
-    "more_abstention": "phrases that say that nothing is known",
-    "more_units": "units of numbers",
-    "more_titles": "titles behind or before a name",
-    "more_surnames": "surnames before a title",
-}
 SHOWN_CHARACTERS = 120  # of a wrong value, in the tallies
-
-PARAMS = (
-    Param("numeric_tolerance", 0.01, "share by which a number may be off where it need not be exact", low=0, high=1),
-    Param("date_tolerance_days", 31, "days by which a date may be off where it need not be exact", low=0),
-    Param("key_point_recall", 0.6, "share of a key point's keywords that an item must have", low=0, high=1),
-    Param("pass_score", 0.7, "score from which an answer passes", low=0, high=1),
-    *(Param(name, "", f"{doc}, beside the packaged ones, with | between them") for name, doc in LIST_PARAMS.items()),
-)
-
-COLUMNS = (
-    Column("question_type", LARGE_STRING, ", ".join(TYPES)),
-    Column("score", pa.float64(), "0 to 1, by the formula of the type"),
-    Column("passed", pa.bool_(), "the score reaches pass_score"),
-    Column("exact_match", pa.float64(), "1 if every typed field is right (fact_exact)"),
-    Column("citation_correctness", pa.float64(), "share of the critical evidence that is cited (fact_exact)"),
-    Column("evidence_recall", pa.float64(), "share of the key evidence that is covered (evidence_set)"),
-    Column("evidence_precision", pa.float64(), "share of the distinct items that are relevant (evidence_set)"),
-    Column("citation_provided", pa.bool_(), "an item with a page, or none is required (evidence_set)"),
-    Column("abstained", pa.bool_(), "by the flag or by a phrase (conflict_gap)"),
-    Column("correct_abstention", pa.bool_(), "abstained where it should, and only there (conflict_gap)"),
-    Column("no_hallucination", pa.float64(), "1 less the penalty of every invention (conflict_gap)"),
-    Column("inventions", pa.int32(), "numbers, dates and names that the question does not know (conflict_gap)"),
-    Column("quote_included", pa.bool_(), "a quote of the record is there, or none is asked for (conflict_gap)"),
-    Column("difficulty", LARGE_STRING, "of the question"),
-    Column("category", LARGE_STRING, "of the question"),
-    Column("tags", pa.list_(LARGE_STRING), "of the question"),
-    Column("fail_reason", LARGE_STRING, "missing_output or empty_output"),
-    Column("critical_cited", pa.int32(), "pieces of critical evidence that are cited (fact_exact)"),
-    Column("critical_count", pa.int32(), "pieces of critical evidence (fact_exact)"),
-    Column("key_covered", pa.int32(), "pieces of key evidence that are covered (evidence_set)"),
-    Column("key_count", pa.int32(), "pieces of key evidence (evidence_set)"),
-    Column("relevant_items", pa.int32(), "distinct items that cover anything"),
-    Column("retrieved_items", pa.int32(), "distinct items"),
-)
-
-METRICS = (
-    Metric("score", "0 to 1", null_counts_as=0.0),
-    Metric("passed", "share of answers that pass", null_counts_as=0.0),
-    Metric("exact_match", "share of answered facts that are right"),
-    Metric("citation_correctness", "critical evidence cited", True, None, "critical_cited", "critical_count"),
-    Metric("evidence_recall", "key evidence covered", True, None, "key_covered", "key_count"),
-    Metric("evidence_precision", "items that are relevant", True, None, "relevant_items", "retrieved_items"),
-    Metric("citation_provided", "share of answered evidence questions with a page"),
-    Metric("correct_abstention", "share of answered gaps where it abstained as it should"),
-    Metric("no_hallucination", "1 less the penalty of every invention"),
-    Metric("inventions", "inventions an answer", higher_is_better=False, scale=None),
-    Metric("quote_included", "share of answered gaps with a quote of the record"),
-)
-
-GATES = (Gate("pass_rate", "passed", "mean", ">=", 0.7),)
 
 
 @dataclass(frozen=True)
@@ -347,47 +287,3 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         "passed": pa.array(np.zeros(count, np.bool_)),
         "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
     }
-
-
-def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """The one answer of a batch: which value was read where, what is covered, what is made up."""
-    asked = prepared.questions[batch.column("question")[0].as_py()]
-    outputs = Outputs(batch.column("output"), prepared.reader, prepared.entries.labels)
-    question = batch.column("question").to_numpy()
-    share = prepared.params["key_point_recall"]
-    return explain_row(asked, outputs, prepared.facts, prepared.entries, question, share)
-
-
-PROFILE = Profile(
-    name="legal_rag",
-    title="Exact facts, sets of evidence, and gaps in a record",
-    doc=(
-        "Three types of question. fact_exact: typed values and their citations. evidence_set: recall and precision of "
-        "evidence. conflict_gap: abstain where the record is silent, quote it, make nothing up. Outputs are JSON "
-        "objects or plain text. 0 to 1."
-    ),
-    params=PARAMS,
-    columns=COLUMNS,
-    metrics=METRICS,
-    gates=GATES,
-    run_stat="mean",
-    score_top=1.0,
-    prepare=prepare,
-    score=score,
-    explain=explain,
-    missing_columns=missing_columns,
-    summary={
-        "total_tests": ("passed", "n_total"),
-        "passed_tests": ("passed", "sum"),
-        "pass_rate": ("passed", "mean"),
-        "overall_percentage": ("score", "percent"),
-    },
-    headline=("overall_percentage", "pass_rate", "passed_tests"),
-    tallies={**{field: f"wrong {field}" for field in NAMES}, "invention": "what answers made up"},
-    weights=weights,
-    groups=("question_type", "difficulty", "category", "tags"),
-    question_schema=QUESTION_SCHEMA,
-    header_schema=HEADER,
-    question_problems=unreadable_amounts,
-    question_marks=MARKS,
-)
