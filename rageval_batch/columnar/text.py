@@ -19,6 +19,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Off
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")
+SOFT_THRESHOLD = 0.72  # bigram Jaccard from which two texts match softly
 NORMALIZERS = ("ru_numeric", "none", "nfkc_casefold")
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,}")
@@ -254,7 +255,7 @@ def bigram_jaccard(a: pa.Array, b: pa.Array) -> pa.Array:
     return _where_both(a, b, pa.array(kernels.bigram_jaccard(*points)))
 
 
-def soft_match(a: pa.Array, b: pa.Array, threshold: float = 0.72) -> pa.Array:
+def soft_match(a: pa.Array, b: pa.Array, threshold: float = SOFT_THRESHOLD) -> pa.Array:
     """The soft match of each pair of strings; null where either is null."""
     rows = np.arange(len(a), dtype=np.int32)
     left, right = (kernels.squashed_points(from_arrow(column)) for column in (a, b))
