@@ -25,7 +25,7 @@ from rageval_batch.columnar.kernels.resample import (
 RESAMPLES = 10_000
 BLOCKS = 16_384
 LEVEL = 0.95
-TOLERANCE = 1e-9
+TOLERANCE = 1e-9  # of every limit that a number is compared with
 SEED = 20_240_229
 _DEALING, _DRAWING, _FLIPPING = range(3)  # streams of random numbers of their own
 

@@ -207,7 +207,8 @@ def test_explanation_of_nothing() -> None:
     found = explained({}, None)
     assert found["format"][0]["reason"] == "empty_output"
     assert found["required"] == found["forbidden"] == ()
-    assert found["citation"] == ({"required": False, "found": None, "patterns": oracle.PARAMS["citation_patterns"][0]},)
+    pattern = oracle.PARAMS["citation_patterns"][0]
+    assert found["citation"] == ({"required": False, "ok": True, "found": None, "patterns": pattern},)
 
 
 # --- the command line, from end to end ----------------------------------------------------------------------------

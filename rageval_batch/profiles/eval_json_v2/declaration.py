@@ -31,7 +31,7 @@ PARTS = {
 PARAMS = (
     Param("json_mode", "strict", "lenient also scores JSON inside a code fence or amid other text",
           choices=("strict", "lenient")),
-    Param("soft_threshold", 0.72, "bigram Jaccard from which two texts match", low=0, high=1),
+    Param("soft_threshold", text.SOFT_THRESHOLD, "bigram Jaccard from which two texts match", low=0, high=1),
     Param("containment_min", 1, "characters of the shorter text from which containment is a match", low=1),
     Param("unicode_form", "none", "normal form before the soft match", choices=text.UNICODE_FORMS),
     Param("list_match", "one_to_one", "independent: an item matches if any item of the other side does",

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
-from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE, Answers
+from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE, ParsedObjects
 from rageval_batch.columnar.json_tape import Tape
-from rageval_batch.columnar.kernels import Assignment, Codes, Grams, Pairs, Points32
+from rageval_batch.columnar.kernels import Assignment, Codes, Grams, KeywordHits, Pairs, Points32
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow, from_list
@@ -116,38 +116,85 @@ def _items(points: Points32, owners: Ints, count: int) -> Items:
     return Items(points, first, last)
 
 
-def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
-    """Every column of page order for a batch of answers; rows with a reason that fails have null sub-scores."""
+@dataclass(frozen=True)
+class Measured:
+    """A batch of answers compared with what is expected: columns, tallies and explanations are all made from this."""
+
+    question: Ints
+    parsed: ParsedObjects
+    reason: json_objects.Reasons
+    detail: pa.Array
+    ok: Flags
+    field: dict[str, Ints]  # the node of each field, -1 where the answer is not ok
+    got_classes: Points32  # squashed, three an answer
+    class_matches: Codes  # how each class matches the expected one: a row a class
+    got_lists: dict[str, Items]
+    list_matches: dict[str, ListMatch]
+    evidence: Strings
+    evidence_hits: KeywordHits
+    contexts: Contexts
+    context: Ints  # which of the contexts each answer has
+    refs: Refs
+
+
+def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
+    """Every comparison of a batch of answers; of an answer whose schema is wrong nothing is compared."""
     params = prepared.params
     question = batch.column("question").to_numpy()
-    found = json_objects.read_objects(batch.column("output"), params["json_mode"] == "lenient")
-    tape = found.tape
-    root = np.where(found.usable, tape.root, -1).astype(np.int32)
+    parsed = json_objects.read_objects(batch.column("output"), params["json_mode"] == "lenient")
+    tape = parsed.tape
+    root = np.where(parsed.usable, tape.root, -1).astype(np.int32)
     nodes = tape.members(root, list(FIELDS))
-    reason, detail, ok = check_schema(found, tape.kinds(nodes))
+    reason, detail, ok = check_schema(parsed, tape.kinds(nodes))
     nodes = np.where(ok[:, None], nodes, -1).astype(np.int32)
     field = {name: nodes[:, k].copy() for k, name in enumerate(FIELDS)}
+    got_classes = squashed_values(tape, nodes[:, : len(CLASSES)].ravel(), params["unicode_form"])
+    got_lists = {
+        name: got_items(tape, field[name], params[cap], params["unicode_form"])
+        for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True)
+    }
+    evidence = tape.texts(field["original_evidence"])
+    contexts, context = prepared.contexts.with_rows(question, batch.column("chunks"))
+    return Measured(
+        question=question,
+        parsed=parsed,
+        reason=reason,
+        detail=detail,
+        ok=ok,
+        field=field,
+        got_classes=got_classes,
+        class_matches=match_classes(prepared, question, got_classes),
+        got_lists=got_lists,
+        list_matches={name: match_lists(prepared, name, question, got) for name, got in got_lists.items()},
+        evidence=evidence,
+        evidence_hits=prepared.evidence.hits(question, evidence),
+        contexts=contexts,
+        context=context,
+        refs=find_refs(tape, field["source_map"], contexts, context, params),
+    )
 
-    classes = (class_matches(prepared, tape, question, nodes) != kernels.UNMATCHED).astype(np.float64)
+
+def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
+    """Every column of page order for a batch of answers; rows with a reason that fails have null sub-scores."""
+    measured = measure(prepared, batch)
+    ok = measured.ok
+    classes = (measured.class_matches != kernels.UNMATCHED).astype(np.float64)
     values: dict[str, Any] = dict(zip(CLASSES, classes, strict=True))
-    for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True):
-        got = got_items(tape, field[name], params[cap], params["unicode_form"])
-        values.update(_list_scores(prepared, name, question, got))
-    values.update(_evidence(prepared, question, tape.texts(field["original_evidence"])))
-    contexts, which = prepared.contexts.with_rows(question, batch.column("chunks"))
-    grounding, reasons = _grounding(tape, field["source_map"], contexts, which, params)
-    values.update(grounding)
-    values["score"] = np.where(ok, _total(values, params), 0.0)
+    for name, match in measured.list_matches.items():
+        values.update(_list_scores(name, match))
+    values.update(_evidence(prepared, measured))
+    values.update(_grounding(measured.refs, len(ok)))
+    values["score"] = np.where(ok, _total(values, prepared.params), 0.0)
 
     columns = {name: _typed(name, value, ok) for name, value in values.items()}
     columns["score"] = pa.array(values["score"])
     columns["schema_ok"] = pa.array(ok)
-    columns["repaired"] = pa.array(found.repaired & ok)
-    columns["fail_reason"] = json_objects.reason_names(reason)
-    columns["fail_detail"] = detail
-    columns["context_missing"] = pa.array(~contexts.present[which])
-    wrong = {name: field[name][ok & (values[name] == 0.0)] for name in CLASSES}
-    return Scored(columns, _tallies(prepared, tape, question, wrong, reasons))
+    columns["repaired"] = pa.array(measured.parsed.repaired & ok)
+    columns["fail_reason"] = json_objects.reason_names(measured.reason)
+    columns["fail_detail"] = measured.detail
+    columns["context_missing"] = pa.array(~measured.contexts.present[measured.context])
+    wrong = {name: measured.field[name][ok & (values[name] == 0.0)] for name in CLASSES}
+    return Scored(columns, _tallies(prepared, measured, wrong))
 
 
 _TYPE_OF = {column.name: column.type for column in COLUMNS}
@@ -160,16 +207,16 @@ def _typed(name: str, value: Any, ok: Flags) -> pa.Array:
 # --- schema -------------------------------------------------------------------------------------------------------
 
 
-def check_schema(found: Answers, kinds: npt.NDArray[np.int16]) -> tuple[json_objects.Reasons, pa.Array, Flags]:
-    """(reason, detail, schema_ok): a row of the right object passes if all fields are there with their types."""
-    absent = (kinds < 0) & found.usable[:, None]
+def check_schema(parsed: ParsedObjects, kinds: npt.NDArray[np.int16]) -> tuple[json_objects.Reasons, pa.Array, Flags]:
+    """(reason, fields that are absent or of another type, schema_ok) of each answer; a mended answer may be ok."""
+    absent = (kinds < 0) & parsed.usable[:, None]
     other: Flags = (kinds >= 0) & (kinds != TYPES)
     lacks: Flags = np.logical_or.reduce(absent, axis=1)
     differs: Flags = np.logical_or.reduce(other, axis=1)
-    reason = found.reason.copy()
+    reason = parsed.reason.copy()
     reason[lacks] = MISSING_FIELD
     reason[differs & ~lacks] = WRONG_TYPE
-    ok = found.usable & ~lacks & ~differs
+    ok = parsed.usable & ~lacks & ~differs
     bits = 1 << np.arange(len(FIELDS))
     named = np.where(lacks[:, None], absent, other) @ bits
     names = pa.array([_named(mask) for mask in range(1 << len(FIELDS))], LARGE_STRING)
@@ -183,11 +230,10 @@ def _named(mask: int) -> str | None:
 # --- classes and lists ----------------------------------------------------------------------------------------------
 
 
-def class_matches(prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32]) -> Codes:
-    """How each class field matches the expected one: one row a field."""
+def match_classes(prepared: Prepared, question: Ints, got: Points32) -> Codes:
+    """How each class field matches the expected one, a row a field; `got` has the classes of each answer in a row."""
     params = prepared.params
     width = len(CLASSES)
-    got = squashed_values(tape, nodes[:, :width].ravel(), params["unicode_form"])
     rows = np.arange(len(question) * width, dtype=np.int32)
     expected = (question[:, None] * width + np.arange(width, dtype=np.int32)).ravel().astype(np.int32)
     pairs = kernels.match_pairs(
@@ -303,12 +349,12 @@ def item_texts(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
     return [whole[bounds[k] : bounds[k + 1]] for k in which.tolist()]
 
 
-def _list_scores(prepared: Prepared, name: str, question: Ints, got: Items) -> dict[str, Floats]:
-    found = match_lists(prepared, name, question, got)
-    e_count, g_count = found.e_count, found.g_count
+def _list_scores(name: str, match: ListMatch) -> dict[str, Floats]:
+    """Recall, precision and F1 of a list; two empty lists agree, so that all three are 1."""
+    e_count, g_count = match.e_count, match.g_count
     both_empty = ((e_count == 0) & (g_count == 0)).astype(np.float64)
-    recall = np.where(e_count > 0, found.assignment.e_matched / np.maximum(e_count, 1), both_empty)
-    precision = np.where(g_count > 0, found.assignment.g_matched / np.maximum(g_count, 1), both_empty)
+    recall = np.where(e_count > 0, match.assignment.e_matched / np.maximum(e_count, 1), both_empty)
+    precision = np.where(g_count > 0, match.assignment.g_matched / np.maximum(g_count, 1), both_empty)
     total = recall + precision
     f1 = np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1.0), 0.0)
     return {f"{name}_recall": recall, f"{name}_precision": precision, f"{name}_f1": f1}
@@ -317,26 +363,23 @@ def _list_scores(prepared: Prepared, name: str, question: Ints, got: Items) -> d
 # --- evidence and grounding -----------------------------------------------------------------------------------------
 
 
-def _evidence(prepared: Prepared, question: Ints, got: Strings) -> dict[str, Any]:
-    hits = prepared.evidence.hits(question, got)
+def _evidence(prepared: Prepared, measured: Measured) -> dict[str, Any]:
+    hits, got = measured.evidence_hits.counts, measured.evidence
     full_hits, full_length = prepared.params["full_hits"], prepared.params["full_length"]
     length = kernels.collapsed_length(got.data, got.starts, got.ends, full_length)
     return {
-        "evidence_keywords": prepared.evidence.counts[question],
+        "evidence_keywords": prepared.evidence.counts[measured.question],
         "evidence_hits": hits,
         "original_evidence": np.minimum(1.0, hits / full_hits) * np.minimum(1.0, length / full_length),
     }
 
 
-def _grounding(
-    tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params
-) -> tuple[dict[str, Any], Refs]:
-    refs = find_refs(tape, source_map, contexts, which, params)
-    rows = len(source_map)
+def _grounding(refs: Refs, rows: int) -> dict[str, Any]:
+    """The refs of each answer that hold, of those that count; 0 where none counts."""
     total = np.bincount(refs.row, minlength=rows)
     held = np.bincount(refs.row[refs.why < 0], minlength=rows)
     share = np.where(total > 0, held / np.maximum(total, 1), 0.0)
-    return {"grounding_ok_refs": held, "grounding_total_refs": total, "grounding": share}, refs
+    return {"grounding_ok_refs": held, "grounding_total_refs": total, "grounding": share}
 
 
 # --- total and tallies ----------------------------------------------------------------------------------------------
@@ -359,17 +402,18 @@ def _total(values: dict[str, Any], params: Params) -> Floats:
     return 100.0 * np.clip(total, 0.0, 1.0)
 
 
-def _tallies(prepared: Prepared, tape: Tape, question: Ints, classes: dict[str, Ints], refs: Refs) -> pa.Table:
+def _tallies(prepared: Prepared, measured: Measured, wrong: dict[str, Ints]) -> pa.Table:
     """Confused classes (got, expected) and refs that do not hold (why), one line an occurrence."""
+    tape, refs = measured.parsed.tape, measured.refs
     parts = []
-    for name, nodes in classes.items():
+    for name, nodes in wrong.items():
         row = tape.row[nodes]
         got = pc.utf8_slice_codeunits(tape.texts(nodes).to_arrow(), 0, SHOWN_CHARACTERS)
-        expected = prepared.shown[name].take(pa.array(question[row]))
+        expected = prepared.shown[name].take(pa.array(measured.question[row]))
         parts.append(_tally(row, name, got, expected))
-    bad = refs.why >= 0
-    why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[bad]))
-    parts.append(_tally(refs.row[bad], "ungrounded", why, pa.nulls(len(why), LARGE_STRING)))
+    ungrounded = refs.why >= 0
+    why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[ungrounded]))
+    parts.append(_tally(refs.row[ungrounded], "ungrounded", why, pa.nulls(len(why), LARGE_STRING)))
     return pa.concat_tables(parts)
 
 

@@ -43,7 +43,7 @@ class Prepared:
     params: Params
     required: Phrases
     forbidden: Phrases
-    wants_citation: Flags
+    citation_required: Flags
     citations: text.PatternSet
 
 
@@ -52,23 +52,24 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The phrases of all questions, each normalised once."""
-    required, forbidden, wants = [], [], []
+    required, forbidden, citation_required = [], [], []
     for question in eval_set.objects:
         groups = [*question.get("must_include", []), *question.get("must_include_any", [])]
         required.append([_group(entry) for entry in groups])
         forbidden.append([_group(entry) for entry in question.get("must_not_include", [])])
-        wants.append(question.get("require_citation", False))
+        citation_required.append(question.get("require_citation", False))
     normalizer = params["normalizer"]
     return Prepared(
         params,
-        _prepared(required, normalizer),
-        _prepared(forbidden, normalizer),
-        np.array(wants, np.bool_),
+        _phrases(required, normalizer),
+        _phrases(forbidden, normalizer),
+        np.array(citation_required, np.bool_),
         text.PatternSet(params["citation_patterns"]),
     )
 
 
-def _prepared(written: list[list[list[str]]], normalizer: str) -> Phrases:
+def _phrases(written: list[list[list[str]]], normalizer: str) -> Phrases:
+    """The groups of all questions with every phrase normalised."""
     groups = [group for question in written for group in question]
     return Phrases(
         written,
@@ -88,7 +89,7 @@ def _group(entry: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Answers:
+class NormalizedAnswers:
     """The distinct answers of a batch, as they are and normalised, and which of them each row has."""
 
     raw: Strings
@@ -97,7 +98,7 @@ class _Answers:
     code: Ints
 
 
-def read_answers(column: pa.Array, normalizer: str) -> _Answers:
+def _normalized_answers(column: pa.Array, normalizer: str) -> NormalizedAnswers:
     """Distinct answers, each normalised once; one that is blank is the empty answer for every normaliser."""
     coded = column.fill_null("").dictionary_encode()
     raw = from_arrow(coded.dictionary)
@@ -105,22 +106,47 @@ def read_answers(column: pa.Array, normalizer: str) -> _Answers:
     if blank.any():
         empty = pa.scalar("", LARGE_STRING)
         raw = from_arrow(pc.if_else(pa.array(blank), empty, coded.dictionary))
-    return _Answers(raw, text.normalized(raw, normalizer), blank, coded.indices.to_numpy())
+    return NormalizedAnswers(raw, text.normalized(raw, normalizer), blank, coded.indices.to_numpy())
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What was looked for in the answers of a batch and found: columns and explanations are both made from this.
+
+    `required` and `forbidden` are (groups found in each row, the first phrase found of every group of every row, -1
+    for none).
+    """
+
+    answers: NormalizedAnswers
+    required: tuple[Ints, Ints]
+    forbidden: tuple[Ints, Ints]
+    citation_required: Flags
+    citation_ok: Flags
+
+
+def check(prepared: Prepared, batch: pa.RecordBatch) -> Checks:
+    """Phrases and citations of each answer against its question; a blank answer has none of them."""
+    question = batch.column("question").to_numpy()
+    answers = _normalized_answers(batch.column("output"), prepared.params["normalizer"])
+    citation_required = prepared.citation_required[question]
+    return Checks(
+        answers,
+        _hits(prepared.required, answers, question),
+        _hits(prepared.forbidden, answers, question),
+        citation_required,
+        ~citation_required | _cited(prepared, answers, citation_required),
+    )
 
 
 def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     """Every column for a batch of answers; a blank answer is scored as an empty one."""
     params = prepared.params
-    question = batch.column("question").to_numpy()
-    found = read_answers(batch.column("output"), params["normalizer"])
-    hits = _hits(prepared.required, found, question)
-    total = prepared.required.totals()[question]
+    checks = check(prepared, batch)
+    hits, excluded = checks.required[0], checks.forbidden[0]
+    total = prepared.required.totals()[batch.column("question").to_numpy()]
     rate = np.where(total > 0, hits / np.maximum(total, 1), 1.0)
-    excluded = _hits(prepared.forbidden, found, question)
     safe = (excluded == 0).astype(np.float64)
-    wanted = prepared.wants_citation[question]
-    cited = ~wanted | _cited(prepared, found, wanted)
-    penalty = np.where(cited, 0.0, params["citation_penalty"])
+    penalty = np.where(checks.citation_ok, 0.0, params["citation_penalty"])
     values = {
         "score": np.maximum(0.0, params["w_include"] * rate + params["w_safe"] * safe - penalty),
         "include_hits": hits,
@@ -128,40 +154,40 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
         "include_rate": rate,
         "exclude_hits": excluded,
         "safe_ok": safe,
-        "require_citation": wanted,
-        "citation_ok": cited,
+        "require_citation": checks.citation_required,
+        "citation_ok": checks.citation_ok,
         "citation_penalty": penalty,
     }
     columns = {name: pa.array(value, _TYPE_OF[name]) for name, value in values.items()}
     reasons = pa.array([None, EMPTY_OUTPUT], LARGE_STRING)
-    columns["fail_reason"] = reasons.take(pa.array(found.blank[found.code].astype(np.int8)))
+    columns["fail_reason"] = reasons.take(pa.array(checks.answers.blank[checks.answers.code].astype(np.int8)))
     return Scored(columns)
 
 
 _TYPE_OF = {column.name: column.type for column in COLUMNS}
 
 
-def _hits(phrases: Phrases, found: _Answers, question: Ints) -> Ints:
-    """How many groups of its question each answer hits."""
-    normal, code = found.normal, found.code
+def _hits(phrases: Phrases, answers: NormalizedAnswers, question: Ints) -> tuple[Ints, Ints]:
+    """(how many groups of its question each answer hits, the first phrase found of every group, else -1)."""
+    normal, code = answers.normal, answers.code
     return kernels.group_hits(
         normal.data, normal.starts[code], normal.ends[code],
         question, phrases.questions, phrases.groups, phrases.texts.data, phrases.texts.offsets,
     )  # fmt: skip
 
 
-def _cited(prepared: Prepared, found: _Answers, wanted: Flags) -> Flags:
+def _cited(prepared: Prepared, answers: NormalizedAnswers, required: Flags) -> Flags:
     """Whether the raw answer has a citation; only answers that need one are looked at, each distinct one once."""
-    needed = np.unique(found.code[wanted])
-    cited: Flags = np.zeros(len(found.raw), np.bool_)
-    cited[needed] = prepared.citations.found(from_arrow(found.raw.to_arrow().take(pa.array(needed))))
-    return cited[found.code]
+    needed = np.unique(answers.code[required])
+    cited: Flags = np.zeros(len(answers.raw), np.bool_)
+    cited[needed] = prepared.citations.found(from_arrow(answers.raw.to_arrow().take(pa.array(needed))))
+    return cited[answers.code]
 
 
 def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     """An unanswered question: score 0, and what it asks for; its other columns are null."""
     return {
         "score": pa.array(np.zeros(len(question))),
-        "require_citation": pa.array(prepared.wants_citation[question]),
+        "require_citation": pa.array(prepared.citation_required[question]),
         "fail_reason": pa.repeat(pa.scalar(MISSING_OUTPUT, LARGE_STRING), len(question)),
     }

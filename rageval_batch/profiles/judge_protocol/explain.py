@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from rageval_batch.columnar.json_objects import NO_REASON, REASONS
+from rageval_batch.columnar.kernels import record
 from rageval_batch.model import Explanation, Section
-from rageval_batch.profiles.judge_protocol.evidence import entries_of
-from rageval_batch.profiles.judge_protocol.record import FLAGS, Prepared, judge
+from rageval_batch.profiles.judge_protocol.record import FLAGS, WARNINGS, Prepared, judge
 from rageval_batch.profiles.judge_protocol.rubric import OVERALL
 
 
@@ -21,15 +21,16 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
     sections = [Section("rules broken", tuple(sorted(broken, key=lambda line: FLAGS.index(line["flag"]))))]
     names = (*prepared.rubric.dimensions, OVERALL, "overall_recomputed")
     sections.append(Section("scores", tuple({"score": n, "value": judged.columns[n][0].as_py()} for n in names)))
-    output_id = judged.columns["output_id"]
-    entries, _ = entries_of(judged.fields, prepared.target_ids, prepared.targets, output_id, -1)
+    entries = judged.evidence
     lines = [
         {
             "dimension": entries.dimension[k].as_py(),
             "quote": entries.quote.at(k),
-            "length": int(entries.length[k]),
+            "length": length,
+            "too long": bool(entries.long[k]),
             "in the target's text": bool(entries.found[k]) if entries.checked[0] else None,
         }
-        for k in range(len(entries.row))
+        for k, length in enumerate(record.lengths(entries.quote, -1).tolist())
     ]
-    return Explanation((*sections, Section("evidence", tuple(lines))))
+    warnings = [{"warning": name} for name, rows in zip(WARNINGS, judged.warned, strict=True) if rows[0]]
+    return Explanation((*sections, Section("evidence", tuple(lines)), Section("warnings", tuple(warnings))))
