@@ -127,7 +127,7 @@ def quoted_name(name: str) -> str:
 
 
 def gate_summary_sql(catalog: Iterable[ProfileRow]) -> str:
-    """The statistics of the metrics that gates are about; their names are literals, so that the filter reaches the files."""
+    """The statistics of the metrics that gates are about; names are literals, so that the filter reaches the files."""
     names = sorted({gate.metric for row in catalog for gate in row.gates if gate.metric})
     wanted = ", ".join(quoted(name) for name in names) or "null"
     return f"create view gate_summary as select * from metric_summary where metric in ({wanted})"
