@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rageval_batch.analysis.catalog_rows import UNKNOWN_PROFILE, MetricRow, ProfileRow
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
-from rageval_batch.analysis.session import UNKNOWN_PROFILE, MetricRow, ProfileRow, Session
+from rageval_batch.analysis.session import Session
 from rageval_batch.errors import IncompatibleRuns, InputError, StoreError, did_you_mean
 from rageval_batch.inputs.run_files import RunFile, WantedRows, is_run_file, open_run_file
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.analysis.catalog import catalog
-from rageval_batch.analysis.session import ProfileRow
+from rageval_batch.analysis.catalog_rows import ProfileRow
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs.store import Commit, Store
 
