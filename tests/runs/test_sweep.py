@@ -21,7 +21,7 @@ import pytest
 from oracles import eval_json_v2 as oracle
 from rageval_batch.bench import synthetic
 from rageval_batch.errors import InputError, StoreError
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
 from rageval_batch.profiles.eval_json_v2.score import PROFILE
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five rows a part."""
-    monkeypatch.setattr(readers, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
 
 
 def tables(commit: Commit, roles: tuple[str, ...] = ROLES) -> dict[str, pa.Table]:
@@ -299,8 +299,8 @@ def test_threads_and_blocks_change_nothing(
 ) -> None:
     kept = (*ROLES, "kept_outputs")
     whole = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "whole"), threads=1)
-    monkeypatch.setattr(readers, "BLOCK_ROWS", rows)
-    monkeypatch.setattr(readers, "BLOCK_BYTES", 999)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 999)
     parts = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "parts"), threads=threads)
     assert parts.counts == whole.counts
     one, other = tables(whole.commit, kept), tables(parts.commit, kept)
