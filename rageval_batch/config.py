@@ -62,6 +62,8 @@ def decode(value: Any, type_: type[T]) -> T:
     """A parsed value as a msgspec structure; DecodeError where it does not fit. A number is never read from a text."""
     try:
         return msgspec.convert(value, type_)
+    except UnicodeEncodeError as error:  # msgspec cannot name such a part
+        raise DecodeError("$: Expected texts of whole characters, got one with a lone surrogate.") from error
     except msgspec.ValidationError as error:
         raise DecodeError(_sentence(str(error), inspect.type_info(type_))) from error
 

@@ -42,6 +42,7 @@ class Outer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ({"inner": [{"name": "a", "paths": [3]}]}, "$.inner[0].paths[0]: Expected a text, got a whole number."),
         ({"inner": [{"name": "a", "paths": True}]}, "$.inner[0].paths: Expected a text or a list, got true or false."),
         ({"counts": {"a": 1.5}}, "$.counts[...]: Expected a whole number, got a number."),
+        ({"\ud800": 1}, "$: Expected texts of whole characters"),
         ({"a`b\n - at `$.x`": 1}, "$: Unknown key"),
     ],
 )  # fmt: skip
