@@ -44,10 +44,10 @@ def _rank(seed: int, name: str) -> tuple[str, str]:
     return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest(), name
 
 
-def _quotas(sizes: list[int], wanted: int) -> list[int]:
+def _quotas(sizes: list[int], total: int) -> list[int]:
     """One of each stratum in order while they last, the rest by largest remainder of what is left, ties in order."""
-    quota = [1 if k < wanted else 0 for k in range(len(sizes))]
-    rest = wanted - sum(quota)
+    quota = [1 if k < total else 0 for k in range(len(sizes))]
+    rest = total - sum(quota)
     left = [size - taken for size, taken in zip(sizes, quota, strict=True)]
     total = sum(left)
     if rest == 0 or total == 0:

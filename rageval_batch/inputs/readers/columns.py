@@ -39,7 +39,7 @@ class ColumnBlock:
     lines: Offsets
     columns: Mapping[str, pa.Array]
     row_errors: list[RowError]
-    raw_rows: pa.RecordBatch | Sequence[str]  # a row's raw text is that of its record, or as given
+    raw_rows: pa.RecordBatch | Sequence[str]  # a row's raw text is the JSON of its record, or one of these texts
 
     def __len__(self) -> int:
         return len(self.lines)
