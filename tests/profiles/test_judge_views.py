@@ -30,6 +30,7 @@ from rageval_batch.cli import main
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.archive import Names
+from rageval_batch.runs.file_system import try_lock
 
 Row = dict[str, Any]
 Call = Callable[..., tuple[int, str, str]]
@@ -653,6 +654,19 @@ def test_archive_is_whole_disjoint_and_exact(rageval: Call, tmp_path: Path) -> N
     assert code == 2 and "another commit" in err
     code, _, err = rageval("score", path, "-p", "judge_protocol", "--archive", ".")
     assert code == 2 and "no archive" in err
+
+
+def test_an_archive_that_another_process_writes(rageval: Call, tmp_path: Path) -> None:
+    """Two writers of one archive never meet; a link is not followed."""
+    lock = try_lock(tmp_path / ".out.partial.lock")
+    assert lock is not None
+    code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--archive", "out")
+    assert code == 2 and "is being written by another process" in err
+    lock.release()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".out.partial").symlink_to(tmp_path / "elsewhere")
+    code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--archive", "out")
+    assert code == 2 and "is a link" in err
 
 
 def test_an_archive_that_was_interrupted(rageval: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

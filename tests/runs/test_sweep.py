@@ -1,7 +1,6 @@
 """Whole sweeps from files to commits: what lies in the store, what is done again, and what survives a crash."""
 
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -27,6 +26,7 @@ from rageval_batch.inputs.sources import frame_source, sources
 from rageval_batch.profiles.eval_json_v2.score import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
 from rageval_batch.runs.batch import score_batch
+from rageval_batch.runs.file_system import try_lock
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.sweep import Counts, Outcome
 from support import inputs
@@ -538,11 +538,12 @@ def test_work_that_was_abandoned_for_a_week_is_removed(folder: Path) -> None:
         put(root / name / "lock", "")
         put(root / name / "scores-000000", "x")
     day = 24 * 3600
-    with (root / "held" / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
-            os.utime(root / name, (time.time() - age,) * 2)
-        sweep.run(job(folder), Store(folder / "store"))
+    lock = try_lock(root / "held" / "lock")
+    assert lock is not None
+    for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
+        os.utime(root / name, (time.time() - age,) * 2)
+    sweep.run(job(folder), Store(folder / "store"))
+    lock.release()
     assert left_aside(folder / "store") == ["held", "young"]
     assert (root / "young" / "scores-000000").read_text() == "x"
 

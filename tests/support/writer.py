@@ -65,8 +65,8 @@ def main(folder: str, place: str, what: str, number: str, params: str) -> None:
     points: dict[str, Callable[[], None]] = {
         "die_scoring": lambda: _at(sweep, "score_batch", int(number), _die),
         "die_assembling": lambda: _at(commit_files, "write_parquet", int(number), _die),
-        "die_writing": lambda: _at(os, "rename", int(number), _die),
-        "die_before_commit": lambda: _at(store, "_write_durably", int(number), _die),
+        "die_writing": lambda: _at(os, "replace", int(number), _die),
+        "die_before_commit": lambda: _at(store, "write_durably", int(number), _die),
         "die_after_commit": lambda: _at(sweep.Outcome, "__init__", int(number), _die),
         "meet": lambda: _at(sweep, "score_batch", 2, _meet(Path(folder), int(number))),
     }
