@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ class Measured:
     wall: float
     cpu: float
     rows: int
-    peak_mib: float
+    peak_mib: float | None  # None on systems that do not tell
     parts: dict[str, float]
 
 
@@ -101,7 +100,11 @@ class _Clock:
         self.cpu = time.process_time() - self._cpu
 
 
-def _peak_mib() -> float:
+def _peak_mib() -> float | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 

@@ -19,7 +19,7 @@ from oracles import judge_protocol as oracle
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.strings import from_list
 from rageval_batch.errors import InputError
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.judge_protocol.rubric import rubric_problems
 from rageval_batch.profiles.registry import get_profile
@@ -322,7 +322,7 @@ def test_same_rows_for_any_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     whole = stored(run(job(tmp_path / "a", rows, LISTED), Store(tmp_path / "s1"), threads=4), oracle.DEFAULT_RUBRIC)
-    monkeypatch.setattr(readers, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
     split = stored(run(job(tmp_path / "b", rows, LISTED), Store(tmp_path / "s2"), threads=1), oracle.DEFAULT_RUBRIC)
     assert len(whole) > len(rows) and whole == split
 
