@@ -366,10 +366,9 @@ def _of_dataset(session: Session, dataset: Dataset, commit: str) -> DatasetResul
     found = tuple(summaries(session, commit, profile.summary))
     if not found:
         raise StoreError("another command scored the same runs at the same time. Give the command again.")
-    stat = "weighted_mean" if profile.run_stat == "weighted_mean" else "mean"
     scores = {}
     for summary in found:
-        value = next(row[stat] for row in summary.metrics if row["metric"] == "score")
+        value = next(row[profile.run_stat] for row in summary.metrics if row["metric"] == "score")
         if value is not None:
             scores[summary.run.record["run_id"]] = value / profile.score_top
     return DatasetResult(dataset, found[0].run.record["question_count"], found, scores, commit, None)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow
 from rageval_batch.analysis.gate_file import GateFile, gates_of
-from rageval_batch.analysis.session import GateRow, MetricRow, ProfileRow, Session
+from rageval_batch.analysis.session import Session
 from rageval_batch.model.profile import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.profiles.registry import PROFILES
@@ -28,6 +29,10 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
             profile.provenance,
             profile.views,
             profile.groups,
+            profile.unit,
+            profile.unit_key,
+            profile.counted,
+            profile.restored,
         )
         for profile in PROFILES.values()
     ]

@@ -20,7 +20,8 @@ def sql(query: str, store: str, format: str, target: str | None) -> None:
 
     Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
     tallies, gate_results, commits, repeat_scores, judge_*, and one a profile. Functions: bigram_jaccard, soft_match,
-    squash, keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand).
+    squash, keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand). The score rows of a run,
+    written as Parquet, can be compared like the run.
 
     \b
     Example:

@@ -19,6 +19,7 @@ from rageval_batch.errors import DeclarationError, InputError, did_you_mean
 from rageval_batch.model.schemas import EvalSet, OutputField
 
 METRIC_STATS = ("mean", "weighted_mean", "micro", "min", "max", "sum", "rate", "p50", "p90", "p95", "n")
+SCORE_STATS = ("mean", "weighted_mean", "micro")  # how a run's score comes from its rows
 RUN_STATS = ("answered_share", "usable_share", "missing_provenance")  # of a run's record and rows, of no metric
 COVERAGE_STATS = (*RUN_STATS, "n")  # they say how much there is to judge, not how good it is
 STATS = (*METRIC_STATS, *RUN_STATS)
@@ -221,7 +222,7 @@ class Profile:
     columns: tuple[Column, ...]
     metrics: tuple[Metric, ...]
     gates: tuple[Gate, ...]
-    run_stat: str  # how a run's score comes from its rows' scores
+    run_stat: str  # one of SCORE_STATS: how a run's value of a metric comes from its rows
     score_top: float  # the best score a row can have
     prepare: Callable[[EvalSet, Params], Any]
     score: Callable[[Any, pa.RecordBatch], Scored]
@@ -246,6 +247,11 @@ class Profile:
     # can say of a question that keeps its schema: (steps to a value that cannot be scored, what is allowed)
     question_key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
     question_marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
+    unit: str = "question"  # what runs are paired by in a comparison; its value is the mean of its rows
+    unit_key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
+    counted: str | None = None  # column that is null on rows whose other columns must not enter a run's means
+    restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the profile's view with the columns that metrics
+    # and units need and the view leaves out
 
     def __post_init__(self) -> None:
         known = {column.name for column in self.columns} | {"weight"}
@@ -264,6 +270,11 @@ class Profile:
             raise DeclarationError(f"profile {self.name}: the headline names what the summary does not have")
         if not set(self.groups) <= known:
             raise DeclarationError(f"profile {self.name}: the summary is broken down by a column it does not have")
+        if not set(self.unit_key) - {"question_id"} <= known or (self.counted or "score") not in known:
+            raise DeclarationError(f"profile {self.name}: runs are paired or counted by a column it does not have")
+        parts = next((bool(m.numerator and m.denominator) for m in self.metrics if m.name == "score"), False)
+        if self.run_stat not in SCORE_STATS or (self.run_stat == "micro" and not parts):
+            raise DeclarationError(f"profile {self.name}: a run's score cannot be the {self.run_stat} of its rows")
         if not {"score", "fail_reason"} <= known:
             raise DeclarationError(f"profile {self.name}: the columns score and fail_reason must be declared")
 

@@ -233,6 +233,16 @@ def _answer(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str 
     return answers(commit, profile, [row])[row["question_id"]]
 
 
+def unit_outputs(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:
+    """The texts of score rows of a commit by their `unit`: a question, or what else the profile pairs runs by."""
+    if profile.records is None:
+        found = answers(commit, profile, rows)
+        return {row["unit"]: found[row["question_id"]][0] for row in rows if row["question_id"] in found}
+    keys = profile.records.keys
+    there = [row for row in rows if row["input"] is not None]
+    return {row["unit"]: _record(commit, keys, row).column("output")[0].as_py() for row in there}
+
+
 def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, tuple[str | None, str | None]]:
     """(output, its own chunks) by question of score rows of a commit; those without an input have none."""
     answered = [row for row in rows if row["input"] is not None]

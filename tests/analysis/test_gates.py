@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from oracles import gates as oracle
 from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow
 from rageval_batch.analysis.gate_file import gates_of, read_gates
-from rageval_batch.analysis.session import GateRow, MetricRow, ProfileRow, Session
+from rageval_batch.analysis.session import Session
 from rageval_batch.cli import main
 from rageval_batch.errors import DeclarationError, InputError
 from rageval_batch.model.profile import METRIC_STATS, OPS, Gate

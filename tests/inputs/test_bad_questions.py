@@ -116,6 +116,8 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("claim_evidence", {"min_citations": "3"}, "$[0].min_citations", "a whole number"),
     ("claim_evidence", {"min_citations": 1.5}, "$[0].min_citations", "a whole number"),
     ("claim_evidence", {"min_citations": -1}, "$[0].min_citations", "a number from 0"),
+    ("claim_evidence", {"min_citations": 10**400}, "$[0].min_citations", "a number up to"),
+    ("claim_evidence", {"gold_ranking.0.grade": 10**400}, "$[0].gold_ranking[0].grade", "a number up to"),
     ("claim_evidence", {"gold_ranking.0.grade": "3"}, "$[0].gold_ranking[0].grade", "a number"),
     ("claim_evidence", {"gold_ranking.0.grade": -2}, "$[0].gold_ranking[0].grade", "a number from 0"),
     ("claim_evidence", {"gold_ranking.0.id": 1.5}, "$[0].gold_ranking[0].id", "a text or a whole number"),

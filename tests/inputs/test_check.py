@@ -83,7 +83,10 @@ def test_every_violation_is_named(tmp_path: Path) -> None:
     found = {path: (found, allowed) for path, found, allowed in lines(result)}
     assert found["$.benchmark_type"] == ('"fact_exakt"', '"fact_exact", "evidence_set", "conflict_gap"')
     assert found["$.description"] == ("3", "a text")
-    assert found["$.questions[0].expected.amount_total"] == ('"many"', "a number, or a text with one number in it")
+    assert found["$.questions[0].expected.amount_total"] == (
+        '"many"',
+        "a number, or a text with one number or range in it",
+    )
     assert found["$.questions[0].expected.date"] == ('"2020年8月30日"', "a date YYYY-MM-DD")
     assert found["$.questions[0].expected.date_range.start"] == ("nothing", "a date YYYY-MM-DD")
     assert found["$.questions[0].expected.date_range.end"] == ("nothing", "a date YYYY-MM-DD")

@@ -588,13 +588,15 @@ def test_one_name_one_judge(rageval: Call, tmp_path: Path) -> None:
 
 
 def test_main_numbers_are_of_cross_judging(views: tuple[Session, dict[str, list[Row]]]) -> None:
-    """The run's score has neither self-judging nor duplicates in it: the mean over judgements."""
+    """The run's score has neither self-judging nor duplicates in it, and is over judgements, to rank too."""
     session, runs = views
     assert get_profile("judge_protocol").run_stat == "micro"
     for run, rows in runs.items():
         counted = oracle.counted(rows, "cross_judge")
+        want = oracle.mean([row["score"] for row in counted])
         pooled = session.rows("select micro from run_summary where run_id = $1 and metric = 'score'", [run])
-        assert pooled == [{"micro": close(oracle.mean([row["score"] for row in counted]))}]
+        assert pooled == [{"micro": close(want)}]
+        assert session.rows("select score from leaderboard where run_id = $1", [run]) == [{"score": close(want)}]
 
 
 # --- archive ----------------------------------------------------------------------------------------------------------

@@ -125,13 +125,33 @@ PIECES = [
         "\u3000",
         "，",
     ),
+    *(
+        "-",
+        "负",
+        "约",
+        "超过",
+        "不足",
+        "以上",
+        "左右",
+        "3-5万元",
+        "三到五万元",
+        "1元5角",
+        "-42000元",
+        "约42000元",
+        "三",
+        "minus ",
+    ),
+    *("国有", "不承担", "未付", "есть", "нет", "да"),
     *("是", "没有", "是否", "yes", "no", "张局长", "王建国律师", "「都忘了」", "“海云酒楼”", "Mr. Chen", "向"),
     *("不清楚", "记不清", "unknown", "Don’t know", "都忘记了", "具体请了谁吃饭", "...", "…", "收到", "退款", "承诺"),
     *("承诺退回给他", "无法办理", "告知", "甲方", "欠条", "\x00", "😀", "<b>", "';--", "\u202e", "①", "㍿"),
 ]
 texts = st.lists(st.sampled_from(PIECES), max_size=7).map("".join)
-numbers = st.sampled_from([42000, 36800, 8400, 3, 5, 42100, 41999, 0, 1.5, -3])
-scalars = st.one_of(texts, numbers, st.booleans(), st.none())
+numbers = st.sampled_from([42000, 36800, 8400, 3, 5, 42100, 41999, 0, 1.5, -3, -42000])
+amounts = numbers | st.sampled_from(
+    ["约42000元", "超过42000元", "不足42000元", "3-5万元", "-42000元", "三", "100到200元"]
+)
+scalars = st.one_of(texts, amounts, st.booleans(), st.none())
 pages = st.sampled_from([1, 2, 3, 4, 2.0, "2", "第2页", "p. 3", "附件", None, True, "", [2], 2.5])
 labels = st.sampled_from([None, "qa_pair", "QA_PAIR", "answer", "question", 5])
 days = st.sampled_from(["2020-08-30", "2020-09-15", "2021-01-02", "2020-08", "2020年8月30日"])
@@ -156,7 +176,7 @@ answers = objects(
         "amount": scalars,
         "amount_total": scalars,
         "amount_breakdown": st.one_of(
-            st.lists(st.one_of(numbers, st.builds(lambda n: {"amount": n}, scalars)), max_size=3), scalars
+            st.lists(st.one_of(amounts, st.builds(lambda n: {"amount": n}, scalars)), max_size=3), scalars
         ),
         "date": st.one_of(days, scalars),
         "date_range": st.one_of(objects({}, {"start": days, "end": days}), texts, st.just("2020年8月1日至30日")),
@@ -201,8 +221,8 @@ questions_ = objects(
         "expected": objects(
             {},
             {
-                "amount_total": numbers,
-                "amount_breakdown": st.lists(st.builds(lambda n: {"amount": n}, numbers), min_size=1, max_size=2),
+                "amount_total": amounts,
+                "amount_breakdown": st.lists(st.builds(lambda n: {"amount": n}, amounts), min_size=1, max_size=2),
                 "date": days,
                 "date_range": objects({}, {"start": days, "end": days}),
                 "count": st.sampled_from([3, 5, 1]),

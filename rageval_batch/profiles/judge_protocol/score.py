@@ -222,6 +222,26 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     return {}
 
 
+def restored(rows: pa.Table) -> pa.Table:
+    """Rows of the view judge_protocol with target_key, weight and the counted scores: they follow from its columns."""
+    frame = pl.from_arrow(rows)
+    assert isinstance(frame, pl.DataFrame)
+    once = pl.col("valid") & ~pl.col("warnings").list.contains("duplicate")
+    scores = {
+        "cross": pl.when(once & (pl.col("method") == "cross_judge")).then("score"),
+        "self": pl.when(once & (pl.col("method") == "self_judge")).then("score"),
+    }
+    columns = [
+        column
+        for name, score in scores.items()
+        for column in (score.alias(f"{name}_score"), score.is_not_null().replace_strict(
+            {True: 1, False: None}, return_dtype=pl.Int8).alias(f"{name}_counted"))
+    ]  # fmt: skip
+    keys = folded(rows.column("target_model").combine_chunks().cast(LARGE_STRING))
+    named = pl.Series("target_key", pl.from_arrow(keys))
+    return frame.with_columns(*columns, named, weight=pl.lit(1.0)).to_arrow()
+
+
 SAMPLE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": list(SAMPLE),
@@ -287,4 +307,8 @@ PROFILE = Profile(
     question_schema=SAMPLE_SCHEMA,
     question_marks=SAMPLE[1:],
     question_key=SAMPLE,
+    unit="sample",
+    unit_key=("question_id", "prompt_variant", "target_key", "output_id"),
+    counted="cross_counted",
+    restored=restored,
 )  # fmt: skip
