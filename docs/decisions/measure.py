@@ -1,4 +1,4 @@
-"""The measurements behind the pages of this folder: `python docs/decisions/measure.py json|kernels|store|sums|schemas|numbers`.
+"""The measurements behind the pages of this folder: `python docs/decisions/measure.py [json|kernels|store|sums|…]`.
 
 Seconds are CPU seconds of this process on one thread where it can be had, so that other work on the machine does not
 colour them. Libraries that are compared but not used (orjson, pysimdjson, deltalake, cn2an, fastjsonschema) are
@@ -194,10 +194,11 @@ def measure_store() -> None:
             for table in tables:
                 write_deltalake(theirs, table, mode="append")
             line(f"Delta: {commits} commits of {rows} rows", f"{time.process_time() - start:.2f} s")
-            line(
-                "  open the table and the same aggregate over its files",
-                f"{cpu(lambda: read([str(Path(theirs) / n) for n in map(_plain, DeltaTable(theirs).file_uris())])):.3f} s",
-            )
+
+            def read_delta() -> Any:
+                return read([uri.removeprefix("file://") for uri in DeltaTable(theirs).file_uris()])
+
+            line("  open the table and the same aggregate over its files", f"{cpu(read_delta):.3f} s")
             size = sum(p.stat().st_size for p in Path(theirs, "_delta_log").iterdir())
             line("  its log", f"{size / 1e3:.0f} kB")
         line("deltalake, arro3-core on disk", f"{megabytes('deltalake')}, {megabytes('arro3-core')}")
@@ -208,10 +209,6 @@ def measure_store() -> None:
             line("DuckLake", str(error).splitlines()[0])
 
 
-def _plain(uri: str) -> str:
-    return uri.removeprefix("file://")
-
-
 def measure_sums() -> None:
     import math
 
@@ -219,7 +216,8 @@ def measure_sums() -> None:
     import numpy as np
     import pyarrow as pa
 
-    values = np.random.default_rng(7).random(4_000_000)
+    drawn = np.random.default_rng(7)
+    values = drawn.random(4_000_000) * drawn.choice([1e-6, 1.0, 100.0], 4_000_000)
     exact = math.fsum(values)
     line("values, their exact sum", f"{len(values)}, {exact!r}")
     expressions = {
@@ -277,25 +275,31 @@ def measure_schemas() -> None:
 
 
 def measure_numbers() -> None:
-    from rageval_batch.columnar.values.numerals import run_value
+    import warnings
 
-    texts = ["42,000", "四万二千", "4.2万", "肆万贰仟", "4万2千", "四点二万", "二十多万", "參仟", "一些", "廿三", "一二三", "万"]
-    theirs: Callable[[str], Any] | None = None
+    from rageval_batch.columnar.values import Reader
+
+    reader = Reader()
+    texts = (
+        "42,000", "肆万贰仟元整", "4万2千元", "约四点二万元", "二十多万元", "參仟元", "一些", "张三", "七八个", "一般", "3-5万元",
+    )  # fmt: skip
+    transform: Callable[[str], Any] | None = None
     if find_spec("cn2an"):
-        from cn2an import cn2an  # type: ignore[import-not-found]
+        import cn2an  # type: ignore[import-not-found]
 
-        theirs = lambda text: cn2an(text, "smart")  # noqa: E731
+        def transform(text: str) -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return cn2an.transform(text, "cn2an")
+
     for text in texts:
-        try:
-            other = theirs(text) if theirs else "not installed"
-        except Exception as error:  # it raises ValueError for what it cannot read, KeyError for some
-            other = type(error).__name__
-        line(text, f"ours {run_value(text, False)}, cn2an {other}")
-    good = ["四万二千", "4万2千", "三百二十五万六千", "一千二百三十四"] * 5_000
-    line("20,000 numbers: ours", f"{cpu(lambda: [run_value(text, False) for text in good]):.3f} s")
-    if theirs:
-        read = theirs
-        line("20,000 numbers: cn2an", f"{cpu(lambda: [read(text) for text in good]):.3f} s")
+        ours = [f"{number.value} {number.unit}".strip() for number in reader.read(text).numbers]
+        line(text, f"ours {ours}, cn2an {transform(text) if transform else 'not installed'}")
+    many = [f"共计{text}" for text in texts] * 500
+    line(f"{len(many)} short texts: ours", f"{cpu(lambda: [reader.read(text) for text in many]):.3f} s")
+    if transform:
+        other = transform
+        line(f"{len(many)} short texts: cn2an.transform", f"{cpu(lambda: [other(text) for text in many]):.3f} s")
 
 
 MEASUREMENTS = {
