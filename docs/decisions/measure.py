@@ -250,7 +250,8 @@ def measure_schemas() -> None:
     profile: Any = PROFILES["include_rate"]
     schema = profile.inputs.questions.schema
     samples = samples_folder() / "include_rate" / "questions.jsonl"
-    questions = [json.loads(text) for text in samples.read_text(encoding="utf-8").splitlines()] * 2_000
+    lines = samples.read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(text) for _ in range(2_000) for text in lines]
     questions = [{**question, "must_include": 5} if k % 50 == 0 else question for k, question in enumerate(questions)]
     whole = {"type": "array", "items": dict(schema)}
     fast = Fast(whole)
