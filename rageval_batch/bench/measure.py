@@ -206,9 +206,9 @@ def _floor(files: Files) -> Measured:
 
 
 def oracles_folder() -> Path | None:
-    """The folder that holds the package `oracles`: beside the package in a checkout, inside it in a wheel."""
-    package = Path(__file__).parent
-    for folder in (package / "row_at_a_time", package.parent / "tests"):
+    """The folder that holds the package `oracles`: tests/ in a checkout, beside this module in a wheel, which has the
+    modules of this one oracle only."""
+    for folder in (Path(__file__).parent / "row_at_a_time", Path(__file__).parents[2] / "tests"):
         if (folder / "oracles").is_dir():
             return folder
     return None

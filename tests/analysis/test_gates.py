@@ -30,6 +30,7 @@ from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.store import Store
+from support.effort import examples
 from support.gated_stores import SCHEMA, add_commit, score_row
 
 HOSTILE = "=x'\"; drop table runs;--<script>&\x01\x1b[31m|`*\u202e門禁\n🙂"
@@ -80,7 +81,7 @@ def catalog(gates: list[Gate], waived: bool = False, coverage: tuple[str, ...] =
     return [ProfileRow("eval_json_v2", SCHEMA, "mean", 100.0, METRICS, rows, ("model_id", "judge", "tool"))]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     st.lists(run_rows(), min_size=1, max_size=8),
     st.lists(st.tuples(st.sampled_from(OPS), st.sampled_from([0.0, 0.5, 1.0, 2.0, 50.0])), min_size=34, max_size=34),
@@ -117,7 +118,7 @@ def test_every_statistic_agrees_with_the_oracle(
 APPLYING = {"applies": ("schema_ok", ">=", 0.0), "fails": ("schema_ok", ">=", 9.0), "skipped": ("grounding", ">=", 0.0)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(sorted(APPLYING)), st.booleans(), st.sampled_from(["", "initial"])),

@@ -24,6 +24,7 @@ from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import BATCH, REJECTS, EvalSet
 from support import inputs
+from support.effort import examples
 from support.inputs import Rows, plain_set, put
 from support.strategies import DAMAGED_TEXTS, MIXED
 
@@ -430,7 +431,7 @@ def test_a_file_without_any_answer_field_is_refused(tmp_path: Path) -> None:
         read_paths(path)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     lines=st.lists(
         st.one_of(

@@ -27,6 +27,7 @@ from rageval_batch.resources import samples_folder
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.sweep import Outcome, run
+from support.effort import examples
 from support.places import CASES_FOLDER
 
 Row = dict[str, Any]
@@ -214,7 +215,7 @@ LISTED = [
 ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(records(), min_size=1, max_size=40), st.booleans(), st.booleans())
 def test_against_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], listed: bool, known: bool
@@ -301,7 +302,7 @@ def formed_runs(draw: st.DrawFn) -> tuple[Row, list[Row]]:
     return rubric, rows
 
 
-@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=examples(20), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(formed_runs(), st.booleans())
 def test_any_form_against_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, given_run: tuple[Row, list[Row]], listed: bool

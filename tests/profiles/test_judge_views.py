@@ -31,6 +31,7 @@ from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.archive import Names
 from rageval_batch.runs.file_system import try_lock
+from support.effort import examples
 
 Row = dict[str, Any]
 Call = Callable[..., tuple[int, str, str]]
@@ -500,7 +501,7 @@ def judgements(draw: st.DrawFn) -> Row:
     return {"run_id": "r", "output": json.dumps(whole)[:cut], "repeat": draw(st.sampled_from([0, 0, 1, 2]))}
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=examples(12), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(judgements(), min_size=1, max_size=25), st.booleans())
 def test_views_of_any_run(tmp_path_factory: pytest.TempPathFactory, records: list[Row], listed: bool) -> None:
     """Unequal numbers of judges and repeats, self-judging, invalid ones and duplicates: every view is the oracle's."""
@@ -516,7 +517,7 @@ def test_views_of_any_run(tmp_path_factory: pytest.TempPathFactory, records: lis
         assert_views_are_the_oracles(session, "r", rows, samples=samples if listed else None)
 
 
-@settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=examples(10), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(formed_runs())
 def test_views_of_any_form(tmp_path_factory: pytest.TempPathFactory, formed: tuple[Row, list[Row]]) -> None:
     """Where a rubric does not ask for a judge, a target, a question or a verdict, views do without."""
