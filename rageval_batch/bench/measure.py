@@ -204,7 +204,7 @@ def _floor(files: Files) -> Measured:
 
 def oracles_folder() -> Path | None:
     """The folder that holds the package `oracles`: beside the package in a checkout, inside it in a wheel."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     for folder in (package / "row_at_a_time", package.parent / "tests"):
         if (folder / "oracles").is_dir():
             return folder
