@@ -62,9 +62,9 @@ def score(
             where = f"where r.commit = $commit and r.profile = '{chosen.name}'"
             order = "order by v.run_id, v.question_id, v.repeat"
             return Scores(
-                _frame(session.sql(f"{keys.format(chosen.name)} {where} {order}", commit)),
-                _frame(session.sql("select * exclude (commit) from rejects where commit = $commit", commit)),
-                _frame(session.sql(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
+                _frame(session.table(f"{keys.format(chosen.name)} {where} {order}", commit)),
+                _frame(session.table("select * exclude (commit) from rejects where commit = $commit", commit)),
+                _frame(session.table(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
                 outcome.counts,
             )
 

@@ -234,7 +234,7 @@ def _chances(
     session: Session, totals: dict[str, dict[str, Any]], weighted: bool, seed: int
 ) -> Iterator[tuple[float | None, Interval, float]]:
     """(mean delta, interval, p-value) of every candidate by name, on threads: the resamples do not depend on them."""
-    shared = session.sql(_SHARED)
+    shared = session.table(_SHARED)
     deltas, weights = (shared.column(name).to_numpy() for name in ("delta", "weight"))
     sizes = [sum(totals[name][kind] for kind in ("improvements", "regressions", "ties")) for name in sorted(totals)]
     ends = np.cumsum(sizes)

@@ -183,7 +183,7 @@ def _samples(session: Session, watched: _Watched) -> Mapping[tuple[str, str], Sa
 
     Where the profile's score of a run is a weighted mean, rows count by their weight, and one of weight 0 does not.
     """
-    table = session.sql(
+    table = session.table(
         """
         with counted as (
             select

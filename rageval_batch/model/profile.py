@@ -85,10 +85,10 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class Views:
-    """Views of sql/ that only this profile has."""
+    """The profile's own view, which follows from its columns, and what `show` has of its views in sql/NAME/."""
 
-    names: tuple[str, ...] = ()  # in the order in which they build
-    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those that `show` has, and their columns
+    keys: tuple[str, ...] = ("run_id", "question_id", "repeat")  # the first columns of its own view
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # views that `show` has, and their columns
 
 
 @dataclass(frozen=True, kw_only=True)

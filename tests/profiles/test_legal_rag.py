@@ -513,7 +513,7 @@ def test_an_unknown_type_is_an_input_error(tmp_path: Path, capsys: pytest.Captur
     code, _, err = run(capsys, "score", str(outputs), "-p", "legal_rag", "-q", str(questions), "--store", str(tmp_path))
     assert code == 2
     assert "'q7'" in err
-    assert "'essay'" in err
+    assert '"essay"' in err
 
 
 def test_missing_and_empty_answers_count_as_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """Profile `include_rate`: required and forbidden phrases, citations and weights."""
 
-from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary
+from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary, Views
 from rageval_batch.profiles.include_rate.declaration import COLUMNS, FIELDS, METRICS, PARAMS, QUESTION_SCHEMA
 from rageval_batch.profiles.include_rate.explain import explain_answer
 from rageval_batch.profiles.include_rate.score import missing_columns, prepare, score
@@ -30,4 +30,5 @@ PROFILE = Profile(
         headline=("weighted_score", "include_rate_avg", "safe_rate"),
         run_stat="weighted_mean",
     ),
+    views=Views(keys=("run_id", "question_id", "repeat", "weight")),
 )

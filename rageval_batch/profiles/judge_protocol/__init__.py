@@ -32,7 +32,7 @@ PROFILE = Profile(
         questions=QuestionFormat(schema=SAMPLE_SCHEMA, key=SAMPLE, marks=SAMPLE[1:]),
         keys=KEYS,
         carried=CARRIED,
-        reconcile="judge_settled",
+        reconcile="judge_reconciled",
         log="judge_log",
         list_columns=list_columns,
         read_list=read_list,
@@ -62,10 +62,7 @@ PROFILE = Profile(
         ),
     ),
     views=Views(
-        names=(
-            "judge_counted", "judge_means", "judge_summary", "judge_self_summary", "judge_invalid", "judge_agreement",
-            "judge_self_preference", "judge_variant_drift",
-        ),
+        keys=("run_id", "judge_model", "question_id", "prompt_variant", "target_model", "output_id", "repeat"),
         shown={
             "judge_summary": (
                 "judge_model", "target_model", "prompt_variant", "n", "score", "pass_share", "fail_share",

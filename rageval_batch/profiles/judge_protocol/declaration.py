@@ -43,16 +43,33 @@ BEHIND = (
         LARGE_STRING,
         "why the text cannot be read, else the first flag; missing where there is no record",
     ),
-    Column("cross_score", pa.float64(), "the score of a valid judgement of another model, duplicates left out"),
-    Column("cross_counted", pa.int8(), "1 where there is a cross_score"),
-    Column("self_score", pa.float64(), "the same for a model that judged itself"),
-    Column("self_counted", pa.int8(), "1 where there is a self_score"),
-    Column("due", pa.int8(), "1 on the row that stands for a judge and a sample of the list; null without a list"),
-    Column("answered", pa.int8(), "on such a row, 1 if there is a record and 0 if it is missing"),
-    Column("target_key", LARGE_STRING, "target_model for comparing: NFKC, strip, casefold"),
-    Column("judge_name", LARGE_STRING, "judge_model as the run first writes it: one name for all its spellings"),
-    Column("target_name", LARGE_STRING, "target_model as the run first writes it"),
-    Column("base_variant", LARGE_STRING, "the variant that drift is measured from; null: the first by name"),
+    Column(
+        "cross_score",
+        pa.float64(),
+        "the score of a valid judgement of another model, duplicates left out",
+        internal=True,
+    ),
+    Column("cross_counted", pa.int8(), "1 where there is a cross_score", internal=True),
+    Column("self_score", pa.float64(), "the same for a model that judged itself", internal=True),
+    Column("self_counted", pa.int8(), "1 where there is a self_score", internal=True),
+    Column(
+        "due",
+        pa.int8(),
+        "1 on the row that stands for a judge and a sample of the list; null without a list",
+        internal=True,
+    ),
+    Column("answered", pa.int8(), "on such a row, 1 if there is a record and 0 if it is missing", internal=True),
+    Column("target_key", LARGE_STRING, "target_model for comparing: NFKC, strip, casefold", internal=True),
+    Column(
+        "judge_name",
+        LARGE_STRING,
+        "judge_model as the run first writes it: one name for all its spellings",
+        internal=True,
+    ),
+    Column("target_name", LARGE_STRING, "target_model as the run first writes it", internal=True),
+    Column(
+        "base_variant", LARGE_STRING, "the variant that drift is measured from; null: the first by name", internal=True
+    ),
 )
 CARRIED = (
     Column("judge_key", LARGE_STRING, "judge_model for comparing"),

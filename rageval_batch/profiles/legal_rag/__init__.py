@@ -1,6 +1,6 @@
 """Profile `legal_rag`: exact facts, sets of evidence, and gaps where the right answer is to say so."""
 
-from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary
+from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary, Views
 from rageval_batch.profiles.legal_rag.declaration import COLUMNS, GATES, METRICS, PARAMS
 from rageval_batch.profiles.legal_rag.explain import explain_answer
 from rageval_batch.profiles.legal_rag.questions import weights
@@ -35,4 +35,5 @@ PROFILE = Profile(
         headline=("overall_percentage", "pass_rate", "passed_tests"),
         groups=("question_type", "difficulty", "category", "tags"),
     ),
+    views=Views(keys=("run_id", "question_id", "repeat", "weight")),
 )

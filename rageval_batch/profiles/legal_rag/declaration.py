@@ -40,12 +40,12 @@ COLUMNS = (
     Column("category", LARGE_STRING, "of the question"),
     Column("tags", pa.list_(LARGE_STRING), "of the question"),
     Column("fail_reason", LARGE_STRING, "missing_output or empty_output"),
-    Column("critical_cited", pa.int32(), "pieces of critical evidence that are cited (fact_exact)"),
-    Column("critical_count", pa.int32(), "pieces of critical evidence (fact_exact)"),
-    Column("key_covered", pa.int32(), "pieces of key evidence that are covered (evidence_set)"),
-    Column("key_count", pa.int32(), "pieces of key evidence (evidence_set)"),
-    Column("relevant_items", pa.int32(), "distinct items that cover anything"),
-    Column("retrieved_items", pa.int32(), "distinct items"),
+    Column("critical_cited", pa.int32(), "pieces of critical evidence that are cited (fact_exact)", internal=True),
+    Column("critical_count", pa.int32(), "pieces of critical evidence (fact_exact)", internal=True),
+    Column("key_covered", pa.int32(), "pieces of key evidence that are covered (evidence_set)", internal=True),
+    Column("key_count", pa.int32(), "pieces of key evidence (evidence_set)", internal=True),
+    Column("relevant_items", pa.int32(), "distinct items that cover anything", internal=True),
+    Column("retrieved_items", pa.int32(), "distinct items", internal=True),
 )
 
 METRICS = (

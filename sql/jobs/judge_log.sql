@@ -1,5 +1,5 @@
 -- judge_log(). Grain: run of a job: how many judgements were due and are there, and what the run's record says of them.
--- Inputs: rows (score rows before they were settled), stored (as they are stored).
+-- Inputs: rows (score rows before they were reconciled), stored (as they are stored).
 -- question_count: judges x samples of the list, null without a list; answered_count: those with a record, or all records.
 -- repeats: how many different ones the judgements have that the run's score is made of; at least 1.
 create macro judge_log() as table

@@ -1,11 +1,11 @@
--- judge_settled(). Grain: judgement of a job, and sample of the list that a judge of a run has no record for.
+-- judge_reconciled(). Grain: judgement of a job, and sample of the list that a judge of a run has no record for.
 -- Inputs: rows (score rows of single judgements, with the columns that are for comparing), listed (the samples).
 -- What only all records together can tell: records of one judge for one sample (same run and repeat) with different
 -- scores are inconsistent, all of them; a later one of the same text, or valid after a valid one, is a duplicate.
 -- A part of the key that the rubric does not ask for may be null: it is '' in comparisons, which no name is.
 -- judge_name, target_name: how the run first writes a model's name, by file and line, for all spellings that fold alike.
 -- Only keys that occur twice are looked at, so that the wide rows pass once and the work on the side stays small.
-create macro judge_settled() as table
+create macro judge_reconciled() as table
 with keyed as not materialized (
     select
         input, line, run_id, coalesce(judge_key, '') as judge_key, coalesce(question_id, '') as question_id,
@@ -46,14 +46,14 @@ conflicts as materialized (
     from again a
     join disputed d on d.key = a.key and a.points[d.place] is not null
 ),
-settled as (
+reconciled as (
     select a.*, a.valid and c.line is null as holds
     from again a
     left join conflicts c on c.input = a.input and c.line = a.line
 ),
 duplicates as materialized (
     select input, line
-    from settled
+    from reconciled
     qualify row_number() over (partition by key, digest_a, digest_b order by input, line) > 1
          or (holds and row_number() over (partition by key, holds order by input, line) > 1)
 ),
