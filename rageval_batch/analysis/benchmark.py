@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import RunSummary, summaries
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import TOLERANCE, population_std
-from rageval_batch.config import read_config
+from rageval_batch.config import read_typed_config
 from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.inputs import run_metadata, sources
 from rageval_batch.profiles.registry import get_profile
@@ -25,17 +27,15 @@ from rageval_batch.runs.store import Store
 
 FAIL_FAST, BEST_EFFORT = "fail-fast", "best-effort"
 _DEFAULT_PROFILE = "include_rate"
+_NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
+_Paths = _NonEmpty | Annotated[list[_NonEmpty], msgspec.Meta(min_length=1)]
 _SHOWN_ERRORS = 5
-_KEYS = (
-    "id", "kind", "questions", "outputs", "source", "pdf", "weight", "profile", "params", "contexts", "meta", "prompt",
-    "keep_inputs", "description",
-)  # fmt: skip
 
 
 # --- configuration ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dataset:
     """One dataset of a benchmark, its paths resolved."""
 
@@ -72,66 +72,79 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Config:
-    """A benchmark: its name and datasets, and the keys that mean nothing here."""
+    """A benchmark: its name and datasets."""
 
     name: str
     datasets: tuple[Dataset, ...]
-    unknown: tuple[str, ...]
+
+
+class _DatasetTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An entry of `datasets`; `pdf` is another name of `source`."""
+
+    id: _NonEmpty
+    kind: Any = None
+    description: Any = None
+    weight: float = 1.0
+    profile: str = _DEFAULT_PROFILE
+    questions: _Paths
+    outputs: _Paths
+    contexts: _Paths | None = None
+    source: _NonEmpty | None = None
+    pdf: _NonEmpty | None = None
+    prompt: _NonEmpty | None = None
+    params: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+    keep_inputs: bool = False
+
+    def dataset(self, folder: Path) -> Dataset:
+        """The dataset with its paths below the folder of the configuration."""
+
+        def paths(names: str | list[str] | None) -> tuple[str, ...]:
+            listed = [names] if isinstance(names, str) else names or []
+            return tuple(_beside(folder, name) for name in listed)
+
+        def path(name: str | None) -> str | None:
+            return _beside(folder, name) if name else None
+
+        return Dataset(
+            id=self.id,
+            kind=None if self.kind is None else str(self.kind),
+            weight=self.weight,
+            profile=self.profile,
+            questions=paths(self.questions),
+            outputs=paths(self.outputs),
+            contexts=paths(self.contexts),
+            source=path(self.source or self.pdf),
+            prompt=path(self.prompt),
+            params=self.params or {},
+            meta={
+                name: value if isinstance(value, str) else json.dumps(value)
+                for name, value in (self.meta or {}).items()
+            },
+            keep_inputs=self.keep_inputs,
+        )
+
+
+class _BenchmarkTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A whole configuration."""
+
+    name: str | None = None
+    description: Any = None
+    datasets: Annotated[list[_DatasetTable], msgspec.Meta(min_length=1)]
 
 
 def read_benchmark(path: str) -> Config:
-    """A TOML or JSON configuration; InputError with the dataset and key that cannot be used."""
-    content = read_config(path)
-    listed = content.get("datasets")
-    if not isinstance(listed, list) or not listed:
-        raise InputError(f"{path}: a benchmark needs a list `datasets`.")
-    found = tuple(_dataset(path, number, entry) for number, entry in enumerate(listed))
+    """A TOML or JSON configuration; InputError with the JSON path of what cannot be used."""
+    content = read_typed_config(path, _BenchmarkTable)
     seen: set[str] = set()
-    for dataset in found:
-        if dataset.id in seen:
-            raise InputError(f"{path}: two datasets have the id '{dataset.id}'.")
-        seen.add(dataset.id)
-    unknown = {key for entry in listed for key in entry if key not in _KEYS}
-    return Config(str(content.get("name") or Path(path).stem), found, tuple(sorted(unknown)))
-
-
-def _dataset(path: str, number: int, entry: Any) -> Dataset:
-    if not isinstance(entry, dict) or not isinstance(entry.get("id"), str) or not entry["id"]:
-        raise InputError(f"{path}, datasets[{number}]: a dataset is an object with an `id`.")
-    where = f"{path}, dataset '{entry['id']}'"
+    for k, table in enumerate(content.datasets):
+        if not 0 <= table.weight < math.inf:
+            raise InputError(f"{path}, $.datasets[{k}].weight: Expected a finite number from 0, got {table.weight}.")
+        if table.id in seen:
+            raise InputError(f"{path}, $.datasets[{k}].id: another dataset has the id '{table.id}'.")
+        seen.add(table.id)
     folder = Path(path).parent
-
-    def paths(key: str, required: bool = False) -> tuple[str, ...]:
-        given = entry.get(key)
-        listed = [given] if isinstance(given, str) else given
-        if listed is None and not required:
-            return ()
-        if not isinstance(listed, list) or not listed or not all(isinstance(name, str) and name for name in listed):
-            raise InputError(f"{where}: `{key}` must be a path or a list of paths.")
-        return tuple(_beside(folder, name) for name in listed)
-
-    def one(key: str) -> str | None:
-        found = paths(key)
-        if len(found) > 1:
-            raise InputError(f"{where}: `{key}` must be one path.")
-        return found[0] if found else None
-
-    def table(key: str) -> dict[str, Any]:
-        given = entry.get(key) or {}
-        if not isinstance(given, dict):
-            raise InputError(f"{where}: `{key}` must have names and values.")
-        return given
-
-    weight = entry.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight) or weight < 0:
-        raise InputError(f"{where}: weight is {weight!r}. A weight is a finite number from 0.")
-    meta = {name: value if isinstance(value, str) else json.dumps(value) for name, value in table("meta").items()}
-    kind = entry.get("kind")
-    return Dataset(
-        entry["id"], None if kind is None else str(kind), float(weight), str(entry.get("profile", _DEFAULT_PROFILE)),
-        paths("questions", True), paths("outputs", True), paths("contexts"), one("source") or one("pdf"),
-        one("prompt"), table("params"), meta, bool(entry.get("keep_inputs", False)),
-    )  # fmt: skip
+    return Config(content.name or Path(path).stem, tuple(table.dataset(folder) for table in content.datasets))
 
 
 def _beside(folder: Path, name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ class Measured:
     wall: float
     cpu: float
     rows: int
-    peak_mib: float
+    peak_mib: float | None  # None on systems that do not tell
     parts: dict[str, float]
 
 
@@ -101,7 +100,11 @@ class _Clock:
         self.cpu = time.process_time() - self._cpu
 
 
-def _peak_mib() -> float:
+def _peak_mib() -> float | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
@@ -203,9 +206,9 @@ def _floor(files: Files) -> Measured:
 
 
 def oracles_folder() -> Path | None:
-    """The folder that holds the package `oracles`: beside the package in a checkout, inside it in a wheel."""
-    package = Path(__file__).parent
-    for folder in (package / "row_at_a_time", package.parent / "tests"):
+    """The folder that holds the package `oracles`: tests/ in a checkout, beside this module in a wheel, which has the
+    modules of this one oracle only."""
+    for folder in (Path(__file__).parent / "row_at_a_time", Path(__file__).parents[2] / "tests"):
         if (folder / "oracles").is_dir():
             return folder
     return None

@@ -25,6 +25,7 @@ PROFILES: dict[str, Profile] = {
     if module.ispkg
 }
 _REFERENCES: dict[str, str] = {}  # of profiles from elsewhere: where each comes from
+_STORED: dict[str, str] = {}  # of profiles that runs of a store were scored by: where each came from then
 
 
 def get_profile(name: str) -> Profile:
@@ -37,6 +38,8 @@ def get_profile(name: str) -> Profile:
     if name in declared.names:
         reference = declared[name].value
         return _add(load_profile(reference), reference)
+    if name in _STORED:
+        raise InputError(f"The profile '{name}' is no part of this package. Give it with -p {_STORED[name]}.")
     raise InputError(did_you_mean("profile", name, [*PROFILES, *sorted(declared.names - PROFILES.keys())]))
 
 
@@ -52,9 +55,16 @@ def profile_reference(profile: Profile) -> str | None:
     return _REFERENCES.get(profile.name)
 
 
+def note_reference(name: str, reference: str) -> None:
+    """Where a profile came from when a store was written: told to the user, never loaded unasked."""
+    _STORED[name] = reference
+
+
 def load_profile(reference: str) -> Profile:
     """The profile of `FILE.py:NAME` or `package.module:NAME`; InputError where it cannot be had."""
     place, _, name = reference.rpartition(":")
+    if not place or not name:
+        raise InputError(f"{reference}: which profile of it? Write {reference.rstrip(':')}:NAME, as in :PROFILE.")
     module = _file_module(Path(place)) if place.endswith(".py") else _named_module(place)
     found = getattr(module, name, None)
     if not isinstance(found, Profile):

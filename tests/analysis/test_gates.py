@@ -30,6 +30,7 @@ from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.store import Store
+from support.effort import examples
 from support.gated_stores import SCHEMA, add_commit, score_row
 
 HOSTILE = "=x'\"; drop table runs;--<script>&\x01\x1b[31m|`*\u202e門禁\n🙂"
@@ -80,7 +81,7 @@ def catalog(gates: list[Gate], waived: bool = False, coverage: tuple[str, ...] =
     return [ProfileRow("eval_json_v2", SCHEMA, "mean", 100.0, METRICS, rows, ("model_id", "judge", "tool"))]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     st.lists(run_rows(), min_size=1, max_size=8),
     st.lists(st.tuples(st.sampled_from(OPS), st.sampled_from([0.0, 0.5, 1.0, 2.0, 50.0])), min_size=34, max_size=34),
@@ -117,7 +118,7 @@ def test_every_statistic_agrees_with_the_oracle(
 APPLYING = {"applies": ("schema_ok", ">=", 0.0), "fails": ("schema_ok", ">=", 9.0), "skipped": ("grounding", ">=", 0.0)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(sorted(APPLYING)), st.booleans(), st.sampled_from(["", "initial"])),
@@ -254,24 +255,28 @@ def test_levels_are_written_out(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "has no gates"),
-        ("gate = 3", "has no gates"),
-        ("gates = []\nmore = 1", "Unknown entry 'more'"),
-        ("defaults = 1\n" + table(), "defaults is true or false"),
-        (table(stat="avg"), "gate 1: stat 'avg' is not known. Allowed: mean"),
-        (table() + table(name="h", op="=>"), "gate 2: op '=>' is not known"),
-        (table(level="prod"), "level 'prod' is not known. Allowed: initial, target"),
-        (table(limit="95"), "limit '95' is not a number"),
-        (table(limit=True), "limit True is not a number"),
-        ('[[gate]]\nname="g"\nmetric="score"\nop=">="\nlimit = nan\n', "limit nan is not a number"),
-        (table(limit=None), "limit is absent"),
-        (table(limit=10**400), "gate 1: limit is too large"),
-        (table(name=None), "name is absent"),
-        (table(metric=None), "metric is absent"),
+        ("gate = 3", "$.gate: Expected a list, got a whole number."),
+        ("gates = []\nmore = 1", "$: Unknown key 'more'"),
+        ("defaults = 1\n" + table(), "$.defaults: Expected true or false, got a whole number."),
+        (table(stat="avg"), "$.gate[0].stat: 'avg' is not known. Allowed: mean"),
+        (table() + table(name="h", op="=>"), "$.gate[1].op: '=>' is not known"),
+        (table(level="prod"), "$.gate[0].level: 'prod' is not known. Allowed: initial, target"),
+        (table(limit="95"), "$.gate[0].limit: Expected a number, got a text."),
+        (table(limit=True), "$.gate[0].limit: Expected a number, got true or false."),
+        (
+            '[[gate]]\nname="g"\nmetric="score"\nop=">="\nlimit = nan\n',
+            "limit: Expected a finite number, got nan",
+        ),
+        (table(limit=None), "$.gate[0]: limit is missing"),
+        (table(limit=10**400), "$.gate[0].limit: Number out of range"),
+        (table(name=None), "$.gate[0]: name is missing"),
+        (table(name=""), "$.gate[0].name: must not be empty"),
+        (table(metric=None), "$.gate[0]: metric is missing"),
         (table(metric="scor"), "Did you mean 'score'?"),
-        (table(metric=["score"]), "metric must be a text"),
+        (table(metric=["score"]), "$.gate[0].metric: Expected a text, got a list."),
         (table(stat="usable_share"), "usable_share is of a run"),
         (table(profile="eval"), "Unknown profile 'eval'"),
-        (table(limits=3), "Did you mean 'limit'?"),
+        (table(limits=3), "$.gate[0]: Unknown key 'limits'. Did you mean 'limit'?"),
         (table() + table(), "gate 'g' is there twice"),
         ("[[gate", "cannot be read"),
     ],

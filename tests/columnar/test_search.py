@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.strings import from_list
+from support.effort import examples
 
 FEW = st.text(alphabet="aаб 1,字", max_size=40)
 NEEDLES = st.one_of(st.text(alphabet="aаб 1,字", max_size=4), FEW)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(pairs=st.lists(st.tuples(FEW, NEEDLES), max_size=8))
 def test_contains(pairs: list[tuple[str, str]]) -> None:
     hay, needle = (from_list([pair[k] for pair in pairs]) for k in range(2))
@@ -21,7 +22,7 @@ def test_contains(pairs: list[tuple[str, str]]) -> None:
     assert found.tolist() == [n != "" and n in h for h, n in pairs]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     hays=st.lists(FEW, max_size=5),
     sets=st.lists(st.lists(st.lists(NEEDLES, max_size=3), max_size=3), min_size=1, max_size=3),

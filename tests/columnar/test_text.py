@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from oracles import text as slow
 from rageval_batch.columnar import text
 from rageval_batch.columnar.strings import LARGE_STRING, from_list
+from support.effort import examples
 from support.strategies import MIXED, related, shaped, small_texts, texts
 
 FLAT = ("plain", "small", "sliced")
@@ -71,7 +72,7 @@ def test_a_normal_form_is_worked_out_once_a_distinct_string() -> None:
     assert sorted(calls) == ["", "b", "Ａ"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(
         st.lists(

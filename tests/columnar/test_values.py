@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from oracles import values as oracle
 from rageval_batch.columnar.values import Reader, lexicon
+from support.effort import examples
 from support.places import CASES_FOLDER
 
 TABLE = [json.loads(line) for line in (CASES_FOLDER / "values_table.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -83,7 +84,7 @@ def wide(text: str) -> str:
     return "".join(chr(ord(c) + 0xFEE0) for c in text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(integers)
 def test_every_integer_is_read_back(number: int) -> None:
     spoken = chinese(number, PLAIN)
@@ -131,7 +132,7 @@ BOUNDS = [
 UNITS = {"元": "元", " 元": "元", "人": "人", "%": "%", "公斤": "千克", "美元": "美元", "小时": "小时", "": ""}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     integers,
     st.sampled_from(["", *SIGNS]),
@@ -155,7 +156,7 @@ def test_signs_and_bounds_are_read_back(
         assert text[found.start : found.end] == f"{before}{sign}{writing}{unit}{behind}", text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.integers(1, 999),
     st.integers(1, 999),
@@ -177,7 +178,7 @@ def test_ranges_are_read_back(a: int, b: int, joiner: str, magnitude: str, unit:
         assert [number.value for number in READER.read(text).numbers] == [low * size, high * size], text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 9), st.integers(0, 9), st.sampled_from([PLAIN, FINANCIAL, None]))
 def test_yuan_jiao_and_fen_are_read_back(
     yuan: int, jiao: int, fen: int, script: tuple[str, str, str, str] | None
@@ -190,7 +191,7 @@ def test_yuan_jiao_and_fen_are_read_back(
     assert (found.value, found.unit) == (Decimal(yuan) + Decimal(jiao) / 10 + Decimal(fen) / 100, "元"), text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(-(10**7), 10**7), st.integers(-9, 9), st.sampled_from("eE"))
 def test_exponents_are_read_back(figure: int, exponent: int, mark: str) -> None:
     (found,) = READER.read(f"共 {figure}{mark}{exponent}元").numbers
@@ -280,7 +281,7 @@ FRAGMENTS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join) | st.text(max_size=30))
 def test_as_the_slow_readers(text: str) -> None:
     reading = READER.read(text)
@@ -306,7 +307,7 @@ def test_as_the_slow_readers(text: str) -> None:
     assert got == want
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
 def test_values_stand_apart(text: str) -> None:
     """Numbers and dates never share a character of the raw text."""

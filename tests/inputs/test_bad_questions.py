@@ -20,6 +20,7 @@ from rageval_batch.inputs.sources import source
 from rageval_batch.model.field_names import is_slip
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.runs.store import Store
+from support.effort import examples
 from support.inputs import put
 from support.places import CASES_FOLDER
 
@@ -342,7 +343,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.DataObject) -> None:
     profile = PROFILES[data.draw(st.sampled_from(list(GOOD)))]

@@ -18,6 +18,7 @@ from rageval_batch.inputs.check import Checked, check_file, file_schema
 from rageval_batch.inputs.eval_sets import read_questions
 from rageval_batch.inputs.sources import source, sources
 from rageval_batch.profiles.registry import PROFILES
+from support.effort import examples
 from support.places import SAMPLES_FOLDER
 
 ALL = list(PROFILES.values())
@@ -181,7 +182,7 @@ hostile = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(hostile, max_size=3), st.sampled_from(list(GOOD)), hostile)
 def test_anything_is_checked(tmp_path_factory: pytest.TempPathFactory, items: list[Any], key: str, value: Any) -> None:
     folder = tmp_path_factory.mktemp("check")

@@ -23,6 +23,7 @@ from rageval_batch.profiles.claim_evidence.declaration import GATES
 from rageval_batch.profiles.claim_evidence.rankings import GradedIds
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
+from support.effort import examples
 from support.places import CASES_FOLDER
 
 CASES = [json.loads(line) for line in (CASES_FOLDER / "claim_evidence.jsonl").read_text("utf-8").split("\n") if line]
@@ -203,13 +204,13 @@ ANSWERS = st.lists(st.tuples(TASKS, st.builds(json.dumps, OUTPUTS, ensure_ascii=
 
 
 @given(ANSWERS, PARAMS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_made_up_answers_score_as_the_oracle_says(answers: list[Answer], params: Row) -> None:
     assert_as_oracle(answers, params)
 
 
 @given(ANSWERS, st.integers(0, 6))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_row_does_not_depend_on_its_batch(answers: list[Answer], cut: int) -> None:
     ready = scorer(PROFILE, PROFILE.read_params({}), eval_set([task for task, _ in answers]))
     whole = batch_of([output for _, output in answers])
@@ -220,7 +221,7 @@ def test_a_row_does_not_depend_on_its_batch(answers: list[Answer], cut: int) -> 
 
 
 @given(ANSWERS, PARAMS)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_failing_claims_as_the_oracle_says(answers: list[Answer], params: Row) -> None:
     tasks = [{**task, "task_id": f"t{k}"} for k, (task, _) in enumerate(answers)]
     prepared = PROFILE.scoring.prepare(eval_set(tasks), PROFILE.read_params(params))
@@ -235,7 +236,7 @@ def test_failing_claims_as_the_oracle_says(answers: list[Answer], params: Row) -
 
 
 @given(ANSWERS)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_answer_can_be_explained(answers: list[Answer]) -> None:
     prepared = PROFILE.scoring.prepare(eval_set([task for task, _ in answers]), PROFILE.read_params({}))
     batch = batch_of([output for _, output in answers])

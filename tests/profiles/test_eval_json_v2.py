@@ -20,6 +20,7 @@ from rageval_batch.model.schemas import BATCH, EvalSet
 from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.profiles.eval_json_v2.declaration import FIELDS, LISTS
 from rageval_batch.runs.batch import Scorer, missing_rows, score_batch, scorer
+from support.effort import examples
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
 from support.strategies import MIXED, damaged, related, small_texts, written
 
@@ -247,7 +248,7 @@ def sweeps(draw: st.DrawFn) -> tuple[list[tuple[Any, Any]], list[tuple[int, str 
     return questions, rows + rows[:1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(sweeps(), st.one_of(st.just({}), PARAMS))
 def test_any_sweep_is_scored_as_the_oracle_does(
     sweep: tuple[list[tuple[Any, Any]], list[tuple[int, str | None, Any]]], params: dict[str, Any]
@@ -303,7 +304,7 @@ def test_a_synthetic_sweep_is_scored_as_the_oracle_does(
         assert differences(got, oracle.score(examples[q], own, row["output"], params={"json_mode": "lenient"})) == {}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_split_and_order_of_batches_change_nothing(
     synthetic_sweep: tuple[Questions, Scorer, pa.RecordBatch], data: st.DataObject
@@ -467,7 +468,7 @@ def shares(lines_: list[dict[str, Any]]) -> tuple[float, float]:
     return recall, precision
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(sweeps(), st.one_of(st.just({}), PARAMS))
 def test_explanations_show_what_the_score_used(
     sweep: tuple[list[tuple[Any, Any]], list[tuple[int, str | None, Any]]], params: dict[str, Any]

@@ -20,6 +20,7 @@ from rageval_batch.model.schemas import BATCH, EvalSet
 from rageval_batch.profiles.include_rate import PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import batch
+from support.effort import examples
 from support.places import CASES_FOLDER
 
 CASES = [
@@ -99,7 +100,7 @@ PARAMS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     questions=st.lists(QUESTIONS, min_size=1, max_size=4),
     answers=st.lists(st.tuples(st.integers(0, 3), ANSWERS), max_size=12),

@@ -19,7 +19,7 @@ from oracles import judge_protocol as oracle
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.strings import from_list
 from rageval_batch.errors import InputError
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.judge_protocol.rubric import rubric_problems
 from rageval_batch.profiles.registry import get_profile
@@ -27,6 +27,7 @@ from rageval_batch.resources import samples_folder
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.sweep import Outcome, run
+from support.effort import examples
 from support.places import CASES_FOLDER
 
 Row = dict[str, Any]
@@ -214,7 +215,7 @@ LISTED = [
 ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(records(), min_size=1, max_size=40), st.booleans(), st.booleans())
 def test_against_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], listed: bool, known: bool
@@ -301,7 +302,7 @@ def formed_runs(draw: st.DrawFn) -> tuple[Row, list[Row]]:
     return rubric, rows
 
 
-@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=examples(20), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(formed_runs(), st.booleans())
 def test_any_form_against_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, given_run: tuple[Row, list[Row]], listed: bool
@@ -322,7 +323,7 @@ def test_same_rows_for_any_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     whole = stored(run(job(tmp_path / "a", rows, LISTED), Store(tmp_path / "s1"), threads=4), oracle.DEFAULT_RUBRIC)
-    monkeypatch.setattr(readers, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
     split = stored(run(job(tmp_path / "b", rows, LISTED), Store(tmp_path / "s2"), threads=1), oracle.DEFAULT_RUBRIC)
     assert len(whole) > len(rows) and whole == split
 

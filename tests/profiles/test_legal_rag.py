@@ -18,6 +18,7 @@ from rageval_batch.model.schemas import BATCH, EvalSet
 from rageval_batch.profiles.legal_rag.questions import weights
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
+from support.effort import examples
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
 
 CASES = [json.loads(line) for line in (CASES_FOLDER / "legal_rag.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -241,7 +242,7 @@ questions_ = objects(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(questions_, min_size=1, max_size=3), st.lists(output_texts, min_size=1, max_size=12), st.booleans())
 def test_as_the_slow_scorer(questions: list[dict[str, Any]], outputs: list[str], loose: bool) -> None:
     params = {"numeric_tolerance": 0.5, "date_tolerance_days": 5, "key_point_recall": 0.3} if loose else {}
@@ -281,7 +282,7 @@ passages = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(passages, min_size=1, max_size=4), st.integers(0, 3), st.sampled_from(["", " ", "\n", "\u3000"]))
 def test_padding_does_not_pay(evidence: list[dict[str, Any]], which: int, space: str) -> None:
     """A passage ten times is a passage once: same recall, same precision, same score."""

@@ -27,6 +27,7 @@ from rageval_batch.runs import stored_inputs
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.sweep import run
+from support.effort import examples
 from support.inputs import jsonl, put
 from support.strategies import VALUES, texts
 
@@ -355,7 +356,7 @@ row_values = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(row_values, min_size=1, max_size=6), st.sampled_from([".jsonl", ".csv", ".parquet"]), st.booleans())
 def test_any_rows_are_rescored_to_the_same_bits(rows: Rows, ending: str, keep: bool) -> None:
     rows = [{"output": "{}", "question_id": "tc-09", "run_id": "a"}, *rows]  # one that can be scored at any rate

@@ -1,7 +1,6 @@
 """Whole sweeps from files to commits: what lies in the store, what is done again, and what survives a crash."""
 
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -21,13 +20,14 @@ import pytest
 from oracles import eval_json_v2 as oracle
 from rageval_batch.bench import synthetic
 from rageval_batch.errors import InputError, StoreError
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import commit_files, store, sweep
 from rageval_batch.runs.batch import score_batch
+from rageval_batch.runs.file_system import try_lock
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.sweep import Counts, Outcome
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five rows a part."""
-    monkeypatch.setattr(readers, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
 
 
 def tables(commit: Commit, roles: tuple[str, ...] = ROLES) -> dict[str, pa.Table]:
@@ -303,8 +303,8 @@ def test_threads_and_blocks_change_nothing(
 ) -> None:
     kept = (*ROLES, "kept_outputs")
     whole = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "whole"), threads=1)
-    monkeypatch.setattr(readers, "BLOCK_ROWS", rows)
-    monkeypatch.setattr(readers, "BLOCK_BYTES", 999)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 999)
     parts = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "parts"), threads=threads)
     assert parts.counts == whole.counts
     one, other = tables(whole.commit, kept), tables(parts.commit, kept)
@@ -542,11 +542,12 @@ def test_work_that_was_abandoned_for_a_week_is_removed(folder: Path) -> None:
         put(root / name / "lock", "")
         put(root / name / "scores-000000", "x")
     day = 24 * 3600
-    with (root / "held" / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
-            os.utime(root / name, (time.time() - age,) * 2)
-        sweep.run(job(folder), Store(folder / "store"))
+    lock = try_lock(root / "held" / "lock")
+    assert lock is not None
+    for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
+        os.utime(root / name, (time.time() - age,) * 2)
+    sweep.run(job(folder), Store(folder / "store"))
+    lock.release()
     assert left_aside(folder / "store") == ["held", "young"]
     assert (root / "young" / "scores-000000").read_text() == "x"
 

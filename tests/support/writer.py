@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
@@ -62,12 +62,12 @@ def _meet(folder: Path, others: int) -> Callable[[], None]:
 
 def main(folder: str, place: str, what: str, number: str, params: str) -> None:
     """Run the folder's sweep into a store and print what became of it."""
-    readers.BLOCK_ROWS = 5
+    blocks.BLOCK_ROWS = 5
     points: dict[str, Callable[[], None]] = {
         "die_scoring": lambda: _at(sweep, "score_batch", int(number), _die),
         "die_assembling": lambda: _at(commit_files, "write_parquet", int(number), _die),
-        "die_writing": lambda: _at(os, "rename", int(number), _die),
-        "die_before_commit": lambda: _at(store, "_write_durably", int(number), _die),
+        "die_writing": lambda: _at(os, "replace", int(number), _die),
+        "die_before_commit": lambda: _at(store, "write_durably", int(number), _die),
         "die_after_commit": lambda: _at(sweep.Outcome, "__init__", int(number), _die),
         "meet": lambda: _at(sweep, "score_batch", 2, _meet(Path(folder), int(number))),
     }
