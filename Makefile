@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench fmt clean
+.PHONY: demo test soak warm bench fmt clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -15,11 +15,19 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/rageval demo
 
+# Kernels are compiled once, on one core, while mypy has another; the workers of pytest load them from disk.
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -m rageval_batch.bench.warm & warm=$$!; $(BIN)/mypy; typed=$$?; wait $$warm && exit $$typed
 	$(BIN)/python -m pytest -n auto
+
+# The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
+soak: warm
+	$(BIN)/python -m pytest -n auto --hypothesis-profile soak
+
+warm: $(READY)
+	$(BIN)/python -m rageval_batch.bench.warm
 
 bench: $(READY)
 	$(BIN)/rageval bench --rows 500000

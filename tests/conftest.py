@@ -1,7 +1,9 @@
-"""One Hypothesis profile for all tests: the same examples on every machine, no deadlines."""
+"""Two Hypothesis profiles: `repeatable` for `make test`, the same examples on every machine; `soak` for `make soak`,
+ten times as many as a test says, new ones each time. Neither has deadlines."""
 
 import warnings
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 with warnings.catch_warnings():
@@ -17,7 +19,19 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=100,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile(
+    "soak", parent=settings.get_profile("repeatable"), derandomize=False, max_examples=1_000, print_blob=True
+)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked `soak` run only under the Hypothesis profile of that name."""
+    if config.getoption("hypothesis_profile") == "soak":
+        return
+    long = [item for item in items if item.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.model.schemas import KEYS
+from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import quoted
 
 METRIC_COLUMNS = (
@@ -63,7 +67,8 @@ class ProfileRow:
     metrics: tuple[MetricRow, ...]
     gates: tuple[GateRow, ...] = ()
     provenance: tuple[str, ...] = ()
-    views: tuple[str, ...] = ()  # files of views that build on its own
+    view_keys: tuple[str, ...] = ("run_id", "question_id", "repeat")  # the first columns of its own view
+    internal: tuple[str, ...] = ()  # columns that its own view leaves out
     groups: tuple[str, ...] = ()  # columns that summaries are broken down by
     unit: str = "question"  # what runs are paired by
     unit_key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
@@ -85,6 +90,31 @@ class ProfileRow:
 UNKNOWN_PROFILE = ProfileRow("", pa.schema([]), "weighted_mean", 1.0, (MetricRow("", "score", True, None, None, None),))
 
 
+def stored_profile(commit: Commit) -> ProfileRow | None:
+    """What a commit says of its profile, for one that nobody here knows: its runs are listed, scored and compared.
+
+    None where its name or columns are such that no view can have them.
+    """
+    name, declared = commit.manifest["profile"], commit.manifest.get("declaration") or {}
+    schema = pq.read_schema(commit.files("scores")[0])
+    if not name.isidentifier() or not all(column.isidentifier() for column in schema.names):
+        return None
+    fields = [one.name for one in dataclass_fields(MetricRow) if one.name not in ("profile", "metric", "reads")]
+    metrics = [
+        MetricRow(profile=name, metric=metric["name"], **{field: metric[field] for field in fields})
+        for metric in declared.get("metrics", [])
+    ]
+    known = {*schema.names, "weight", None}
+    usable = [one for one in metrics if {one.column or one.metric, one.numerator, one.denominator} <= known]
+    return ProfileRow(
+        name,
+        pa.schema(schema),
+        declared.get("run_stat", "mean"),
+        declared.get("score_top", 1.0),
+        tuple(usable) or (MetricRow(name, "score", True, None, None, None),),
+    )
+
+
 # --- SQL over the score rows ----------------------------------------------------------------------------------------
 
 
@@ -92,6 +122,17 @@ def common_sql(row: ProfileRow) -> str:
     return (
         f"select commit, run_id, '{row.profile}' as profile, question_id, dataset, repeat, weight, score, fail_reason "
         f"from stored_{row.profile}"
+    )
+
+
+def wide_sql(row: ProfileRow) -> str:
+    """The profile's own view. Grain: score row of the current result of each run; its columns as it declares them."""
+    first = ", ".join(f"{'r' if name == 'run_id' else 's'}.{quoted_name(name)}" for name in row.view_keys)
+    apart = {*KEYS.names, "commit", *row.view_keys, *row.internal}
+    left_out = ", ".join(quoted_name(name) for name in sorted(apart))
+    return (
+        f"create view {row.profile} as select {first}, s.* exclude ({left_out}), r.eval_set "
+        f"from stored_{row.profile} s join current_runs r on r.commit = s.commit and r.stored_id = s.run_id"
     )
 
 
@@ -113,56 +154,11 @@ def quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-_OF_VALUES = frozenset(("mean", "sum", "min", "max", "n"))
-_RANKED = frozenset(("p50", "p90", "p95"))
-
-
-def gated_sql(catalog: Iterable[ProfileRow]) -> str:
-    """The values that gates are about: a branch for each metric that a gate uses, nothing in what its gates do not."""
-    branches = [_gated_branch("commits", "", "", {}) + " where false"]
-    for row in catalog:
-        stats: dict[str, set[str]] = {}
-        for gate in row.gates:
-            stats.setdefault(gate.metric, set()).add(gate.stat)
-        metrics = {metric.metric: metric for metric in row.metrics}
-        for name, wanted in stats.items():
-            if name in metrics:
-                branches += _gated_metric(row.profile, metrics[name], wanted)
-            elif "usable_share" in wanted:
-                usable = {"value": "(fail_reason is null)::int::double", "scored": "true"}
-                branches.append(_gated_branch(f"stored_{row.profile}", name, "usable", usable))
-    return " union all ".join(branches)
-
-
-def _gated_metric(profile: str, metric: MetricRow, stats: set[str]) -> list[str]:
-    column = metric.column or metric.metric
-    value = f"{column}::double"
-    if metric.null_counts_as is not None:
-        value = f"coalesce({value}, {metric.null_counts_as!r}::double)"
-    columns = {"scored": f"{column} is not null"}
-    if stats & _OF_VALUES:
-        columns["value"] = value
-    if stats & _RANKED:
-        columns["ranked"] = value
-    if "weighted_mean" in stats:
-        columns |= {"weighted": value, "weight": "weight"}
-    if "micro" in stats and metric.numerator and metric.denominator:
-        columns |= {"numerator": f"{metric.numerator}::double", "denominator": f"{metric.denominator}::double"}
-    branches = [_gated_branch(f"stored_{profile}", metric.metric, "value", columns)] if stats - {"rate"} else []
-    if "rate" in stats:
-        rate = {"value": f"({value} <> 0)::int::double", "scored": columns["scored"]}
-        branches.append(_gated_branch(f"stored_{profile}", metric.metric, "rate", rate))
-    return branches
-
-
-def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -> str:
-    keys = "commit, run_id, question_id" if columns else "commit, '' as run_id, '' as question_id"
-    numbers = ("value", "ranked", "weighted", "weight", "numerator", "denominator")
-    return (
-        f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
-        + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
-        + f", {'weighted' in columns} as has_weights from {table}"
-    )
+def gate_summary_sql(catalog: Iterable[ProfileRow]) -> str:
+    """The statistics of the metrics that gates are about; names are literals, so that the filter reaches the files."""
+    names = sorted({gate.metric for row in catalog for gate in row.gates if gate.metric})
+    wanted = ", ".join(quoted(name) for name in names) or "null"
+    return f"create view gate_summary as select * from metric_summary where metric in ({wanted})"
 
 
 NO_GROUP = (

@@ -23,31 +23,27 @@ from rageval_batch.analysis.catalog_rows import (
     MetricRow,
     ProfileRow,
     common_sql,
+    gate_summary_sql,
     gate_table,
-    gated_sql,
     group_sql,
     metric_sql,
     metric_table,
     profile_table,
     quoted_name,
+    stored_profile,
+    wide_sql,
 )
 from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS, REJECTS, RUNS, TALLIES
-from rageval_batch.resources import sql_definition
+from rageval_batch.resources import sql_definition, sql_names
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import parquet_reader, quoted
 
-# In the order in which they build on each other; views of profiles come behind `runs`.
-_FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
-_REST = (
-    "scores", "metrics", "metric_values", "unit_values", "question_values", "run_summary", "run_value", "run_values",
-    "fail_reasons", "tallies", "confusions", "rejects", "leaderboard", "question_difficulty", "gated", "gate_results",
-    "repeat_scores", "change_status", "unit_pairs", "run_pair", "regressions", "run_delta", "run_groups",
-)  # fmt: skip
 _WORD = re.compile(r"\w+")
+_USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table that is read, or a function that is called
 _TEXT = re.compile(r"'[^']*'")
 _NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*)$")
 _LISTING = frozenset(
@@ -75,11 +71,20 @@ _GIVEN_RUNS = pa.schema(
 )  # fmt: skip
 
 
+def _with_stored(catalog: tuple[ProfileRow, ...], commits: list[Commit]) -> tuple[ProfileRow, ...]:
+    """The catalog, and the profiles of the store that it does not have, as their newest commits describe them."""
+    newest = {commit.manifest["profile"]: commit for commit in commits}
+    for row in catalog:
+        newest.pop(row.profile, None)
+    found = (stored_profile(commit) for commit in newest.values())
+    return (*catalog, *(row for row in found if row is not None))
+
+
 @lru_cache(maxsize=64)
-def _words_of(name: str) -> frozenset[str]:
-    """What a definition may build on: the words in it, without those of its comments."""
-    lines = [line for line in sql_definition(name).splitlines() if not line.startswith("--")]
-    return frozenset(_WORD.findall("\n".join(lines)))
+def _uses(statement: str) -> frozenset[str]:
+    """What a view or macro may build on: the tables that it reads and the functions that it calls."""
+    lines = [line for line in statement.splitlines() if not line.startswith("--")]
+    return frozenset(table or function for table, function in _USE.findall("\n".join(lines)))
 
 
 class Session:
@@ -92,13 +97,16 @@ class Session:
         self.store = store
         self.commits = store.commits()
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
-        self._catalog = tuple(catalog)
+        self._catalog = _with_stored(tuple(catalog), self.commits)
         settings: Any = {"memory_limit": MEMORY}
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        own = [name for row in self._catalog for name in row.views]
-        self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST, *own]
+        self._made = {row.profile: wide_sql(row) for row in self._catalog} | {
+            "gate_summary": gate_summary_sql(self._catalog)
+        }
+        self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._made}
+        self._waiting |= set(self._made)
         if functions:
             self._create_functions(SCORER_FUNCTIONS)
 
@@ -117,7 +125,7 @@ class Session:
     # --- queries --------------------------------------------------------------------------------------------------
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
-        """The result of a query as an Arrow table; InputError for one that DuckDB refuses."""
+        """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
         self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
@@ -125,9 +133,14 @@ class Session:
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
+    def table(self, query: str, parameters: Any = None) -> pa.Table:
+        """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
+        self._define(query)
+        return self._connection.sql(query, params=parameters).to_arrow_table()
+
     def rows(self, query: str, parameters: Any = None) -> list[dict[str, Any]]:
         """The result of a query of our own as dictionaries."""
-        rows: list[dict[str, Any]] = self.sql(query, parameters).to_pylist()
+        rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist()
         return rows
 
     def copy_to_parquet(self, query: str, target: Path) -> None:
@@ -178,10 +191,7 @@ class Session:
     def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
         """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
         self._define(query)
-        try:
-            self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
-        except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
+        self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
 
     def profile(self, name: str) -> ProfileRow | None:
         """What the catalog says of a profile; null where it does not know it."""
@@ -248,14 +258,20 @@ class Session:
         One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        wanted = words if words.isdisjoint(_LISTING) else set(self._waiting)
-        for name in reversed(self._waiting):
-            if name in wanted:
-                wanted |= _words_of(name)
-        self._create_functions({name: VIEW_FUNCTIONS[name] for name in VIEW_FUNCTIONS if name in wanted})
-        for name in [name for name in self._waiting if name in wanted]:
-            self._connection.execute(sql_definition(name))
-            self._waiting.remove(name)
+        for name in sorted(self._waiting if not words.isdisjoint(_LISTING) else words):
+            self._create(name)
+
+    def _create(self, name: str) -> None:
+        """Create a view or macro of sql/, and before it what it builds on, once."""
+        if name in VIEW_FUNCTIONS:
+            self._create_functions({name: VIEW_FUNCTIONS[name]})
+        if name not in self._waiting:
+            return
+        self._waiting.remove(name)
+        statement = self._made.get(name) or sql_definition(name)
+        for used in sorted(_uses(statement)):
+            self._create(used)
+        self._connection.execute(statement)
 
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
@@ -293,8 +309,6 @@ class Session:
         ]
         self._create_metric_rows()
         self._register("gate_catalog", gate_table(self._catalog))
-        stored = [row for row in self._catalog if self._files("scores", row.profile)]
-        self._connection.execute("create view gate_values as " + gated_sql(stored))
         groups = [group_sql(row, name) for row in self._catalog for name in row.groups]
         self._connection.execute("create view group_rows as " + " union all ".join([NO_GROUP, *groups]))
 
@@ -314,19 +328,26 @@ class Session:
         return [str(path) for commit in commits for path in commit.files(role)]
 
     def _store_view(self, name: str, files: list[str], schema: pa.Schema) -> None:
-        """All files of a role as one view with the commit each row came in; typed and empty without files."""
+        """All files of a role as one view with the commit each row came in; typed and empty without files.
+
+        A column that no file has, because it was added later, is null.
+        """
+        typed = pa.schema([*schema, ("commit", LARGE_STRING)])
         if not files:
-            empty = pa.schema([*schema, ("commit", LARGE_STRING)]).empty_table()
-            self._register(name, empty)
+            self._register(name, typed.empty_table())
             return
         reading = parquet_reader(files, filename=True, union_by_name=True)
+        rows = (
+            f"select * exclude (filename), split_part(replace(filename, '\\', '/'), '/', -2) as commit from {reading}"
+        )
         try:
-            self._connection.execute(
-                f"create view {name} as select * exclude (filename), "
-                f"split_part(replace(filename, '\\', '/'), '/', -2) as commit from {reading}"
-            )
+            there = {row[0] for row in self._connection.execute(f"describe ({rows})").fetchall()}
         except duckdb.Error as error:
             raise StoreError(f"The store {self.store.path} has a file that cannot be read: {error}") from error
+        if later := [field for field in typed if field.name not in there]:
+            self._register(f"later_{name}", pa.schema(later).empty_table())
+            rows += f" union all by name from later_{name}"
+        self._connection.execute(f"create view {name} as {rows}")
 
     def _create_functions(self, functions: dict[str, Function]) -> None:
         """Functions of our own, over Arrow columns."""

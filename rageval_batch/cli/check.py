@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rageval_batch.cli.options import emit, output_options, say
+from rageval_batch.cli.options import emit, output_options, profile_option, say
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
@@ -12,7 +12,7 @@ _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
 
 @click.command()
 @click.argument("files", nargs=-1)
-@click.option("-p", "--profile", "profile_name", help="Whose questions they are; else the files' shape shows it.")
+@profile_option("Whose questions they are; else the files' shape shows it.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the profile's question files.")
 @output_options("table", "json", "jsonl", "csv", "md")
 def check(files: tuple[str, ...], profile_name: str | None, schema: bool, format: str, target: str | None) -> int:
@@ -26,7 +26,7 @@ def check(files: tuple[str, ...], profile_name: str | None, schema: bool, format
     """
     from rageval_batch.inputs import sources
     from rageval_batch.inputs.check import check_file, file_schema
-    from rageval_batch.profiles.registry import PROFILES, get_profile
+    from rageval_batch.profiles.registry import get_profile, known_profiles
     from rageval_batch.report import formats
 
     if schema:
@@ -38,7 +38,7 @@ def check(files: tuple[str, ...], profile_name: str | None, schema: bool, format
         return EXIT_OK
     if not files:
         raise InputError("Name the question files to check.")
-    profiles = [get_profile(profile_name)] if profile_name else list(PROFILES.values())
+    profiles = [get_profile(profile_name)] if profile_name else list(known_profiles().values())
     checked = [check_file(file, profiles) for file in sources.sources(files)]
     rows = [vars(violation) for one in checked for violation in one.violations]
     if format == "table":

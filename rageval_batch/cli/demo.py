@@ -29,7 +29,7 @@ def demo(keep: str | None) -> None:
 def _demo(store: Path) -> None:
     from rageval_batch.resources import samples_folder
 
-    say("Scoring the packaged samples; the first time, the kernels are compiled (about half a minute).\n")
+    say("Scoring the packaged samples; the first time, the kernels are compiled (about a minute of CPU).\n")
     for profile, words in SAMPLES.items():
         folder = samples_folder() / profile
         _call("score", "-p", profile, *(word.format(folder) for word in words), "--store", str(store))
@@ -65,6 +65,6 @@ def _call(*words: str) -> None:
     """Run a command as a user would, after showing it."""
     from rageval_batch.cli import cli
 
-    shown = " ".join(f'"{word}"' if " " in word else word for word in words)
-    click.secho(f"\n$ rageval {shown}", bold=True)
+    command = " ".join(f'"{word}"' if " " in word else word for word in words)
+    click.secho(f"\n$ rageval {command}", bold=True)
     cli.main(list(words), prog_name="rageval", standalone_mode=False)

@@ -25,6 +25,7 @@ from rageval_batch.api import score
 from rageval_batch.cli import main
 from rageval_batch.columnar import statistics
 from rageval_batch.errors import InputError
+from support.effort import examples
 from support.stores import publish, score_row, simple_run
 
 Row = dict[str, Any]
@@ -126,7 +127,7 @@ def close_weights(given: dict[str, list[Row]]) -> bool:
 
 
 @pytest.mark.parametrize(("profile", "weighted"), [("include_rate", True), ("legal_rag", False)])
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(given_runs=runs())
 def test_stores_files_and_oracle_agree(profile: str, weighted: bool, given_runs: dict[str, list[Row]]) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -155,7 +156,7 @@ def test_stores_files_and_oracle_agree(profile: str, weighted: bool, given_runs:
             assert row["low"] is None or 0.0 <= row["low"] <= row["high"] <= 1.0
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(given_runs=runs())
 def test_any_column_of_numbers_is_a_metric(given_runs: dict[str, list[Row]]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -20,6 +20,7 @@ from rageval_batch.columnar import drift
 from rageval_batch.columnar.drift import Sample
 from rageval_batch.columnar.kernels.draws import drawn_means, normal_draws
 from rageval_batch.errors import InputError
+from support.effort import examples
 from support.gated_stores import add_commit, score_row
 
 START = datetime(2026, 3, 9, 9, 0, tzinfo=UTC)
@@ -37,14 +38,14 @@ def sample(values: Any, weights: Any = None) -> Sample:
 # --- resampling -------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(SAMPLES, st.integers(0, 2**64 - 1))
 def test_resamples_are_those_of_the_oracle(pairs: oracle.Weighted, seed: int) -> None:
     values, weights = np.array(pairs).T.copy()
     assert drawn_means(values, weights, 20, np.uint64(seed)).tolist() == oracle.drawn_means(pairs, 20, seed)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(SAMPLES, SAMPLES, st.integers(0, 99))
 def test_the_interval_is_that_of_the_oracle(a: oracle.Weighted, b: oracle.Weighted, seed: int) -> None:
     first, second = (sample(*zip(*part, strict=True)) for part in (a, b))
@@ -110,7 +111,7 @@ def live(store: Path, runs: dict[str, tuple[str | None, list[float | None]]], co
     add_commit(store, rows, **metas)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 @given(
     st.lists(st.integers(0, 60 * 24), min_size=1, max_size=8),
     st.sampled_from([6, 24, 7 * 24]),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from oracles import include_rate as oracle
 from rageval_batch.columnar import characters, text
 from rageval_batch.columnar.strings import from_arrow, from_list
+from support.effort import examples
 
 EVERY = [chr(point) for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
 HAN_AND_PRIVATE = re.compile("[\u3400-\u9fff\uac00-\ud7ff\ue000-\uf8ff\U00020000-\U0010ffff]")
@@ -59,13 +60,13 @@ def test_characters_outside_the_table_are_all_that_need_more_than_a_table() -> N
 
 
 @pytest.mark.parametrize("normalizer", text.NORMALIZERS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(texts=st.lists(TEXTS, max_size=6))
 def test_normalizers(normalizer: str, texts: list[str]) -> None:
     assert normalized(texts, normalizer) == [oracle.NORMALIZERS[normalizer](each) for each in texts]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(texts=st.lists(TEXTS, max_size=6))
 def test_blank(texts: list[str]) -> None:
     assert text.blank(from_list(texts)).tolist() == [each.strip() == "" for each in texts]
@@ -104,7 +105,7 @@ def test_letters_without_case_as_re_has_them(word: str) -> None:
 
 
 @pytest.mark.parametrize("patterns", PATTERNS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(texts=st.lists(TEXTS, max_size=6))
 def test_patterns(patterns: list[str], texts: list[str]) -> None:
     wanted = [any(re.search(pattern, each) for pattern in patterns) for each in texts]

@@ -14,6 +14,7 @@ from scipy import stats as scipy_stats
 from oracles import compare as oracle
 from rageval_batch.columnar import statistics
 from rageval_batch.columnar.kernels.resample import Floats, assign_blocks, word
+from support.effort import examples
 
 FINITE = st.floats(-100, 100, allow_subnormal=False)
 DELTAS = st.lists(st.one_of(FINITE, st.sampled_from([0.0, 0.5, -0.5, 1.0])), max_size=8)
@@ -63,7 +64,7 @@ def test_the_bits_are_the_same_everywhere() -> None:
     assert statistics.sign_flip_p(deltas - 0.75, seed=1) == 0.3702629737026297
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(deltas=DELTAS, data=st.data(), seed=st.integers(0, 10))
 def test_bootstrap_equals_the_oracle_on_the_same_resamples(deltas: list[float], data: Any, seed: int) -> None:
     weights = data.draw(st.none() | st.lists(WEIGHT, min_size=len(deltas), max_size=len(deltas)))
@@ -74,7 +75,7 @@ def test_bootstrap_equals_the_oracle_on_the_same_resamples(deltas: list[float], 
         assert mine is None or mine == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(deltas=DELTAS, data=st.data())
 def test_exact_p_equals_the_oracle(deltas: list[float], data: Any) -> None:
     weights = data.draw(st.none() | st.lists(st.integers(0, 5), min_size=len(deltas), max_size=len(deltas)))

@@ -20,6 +20,7 @@ from rageval_batch.inputs.sources import source
 from rageval_batch.model.field_names import is_slip
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.runs.store import Store
+from support.effort import examples
 from support.inputs import put
 from support.places import CASES_FOLDER
 
@@ -116,6 +117,8 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("claim_evidence", {"min_citations": "3"}, "$[0].min_citations", "a whole number"),
     ("claim_evidence", {"min_citations": 1.5}, "$[0].min_citations", "a whole number"),
     ("claim_evidence", {"min_citations": -1}, "$[0].min_citations", "a number from 0"),
+    ("claim_evidence", {"min_citations": 10**400}, "$[0].min_citations", "a number up to"),
+    ("claim_evidence", {"gold_ranking.0.grade": 10**400}, "$[0].gold_ranking[0].grade", "a number up to"),
     ("claim_evidence", {"gold_ranking.0.grade": "3"}, "$[0].gold_ranking[0].grade", "a number"),
     ("claim_evidence", {"gold_ranking.0.grade": -2}, "$[0].gold_ranking[0].grade", "a number from 0"),
     ("claim_evidence", {"gold_ranking.0.id": 1.5}, "$[0].gold_ranking[0].id", "a text or a whole number"),
@@ -340,7 +343,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.DataObject) -> None:
     profile = PROFILES[data.draw(st.sampled_from(list(GOOD)))]
@@ -357,7 +360,7 @@ def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.Da
                 at = at[key]
         questions.append(question)
     read = QuestionFile(source(CASES_FOLDER / "include_rate.jsonl"), {}, questions, [1, 2], [0, 1], False, [])
-    got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile)}
+    got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile.inputs.questions)}
     want: set[tuple[str | int, ...]] = set()
     checker = Draft202012Validator.FORMAT_CHECKER
     for error in Draft202012Validator(file_schema(profile), format_checker=checker).iter_errors(

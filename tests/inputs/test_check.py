@@ -18,6 +18,7 @@ from rageval_batch.inputs.check import Checked, check_file, file_schema
 from rageval_batch.inputs.eval_sets import read_questions
 from rageval_batch.inputs.sources import source, sources
 from rageval_batch.profiles.registry import PROFILES
+from support.effort import examples
 from support.places import SAMPLES_FOLDER
 
 ALL = list(PROFILES.values())
@@ -50,8 +51,8 @@ def lines(result: Checked) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("profile", ALL, ids=lambda profile: profile.name)
 def test_schemas_are_schemas(profile: Any) -> None:
     Draft202012Validator.check_schema(file_schema(profile))
-    assert profile.question_marks
-    assert profile.question_schema
+    assert profile.inputs.questions.marks
+    assert profile.inputs.questions.schema
 
 
 def test_packaged_samples_are_good_and_known_by_their_shape() -> None:
@@ -61,7 +62,7 @@ def test_packaged_samples_are_good_and_known_by_their_shape() -> None:
         for file in files:
             result = check_file(file, ALL)
             assert (result.profile, result.violations) == (profile.name, ())
-            assert profile.question_key or result.questions == len(read_questions([file]))
+            assert profile.inputs.questions.key or result.questions == len(read_questions([file]))
 
 
 BAD: dict[str, Any] = {
@@ -83,7 +84,10 @@ def test_every_violation_is_named(tmp_path: Path) -> None:
     found = {path: (found, allowed) for path, found, allowed in lines(result)}
     assert found["$.benchmark_type"] == ('"fact_exakt"', '"fact_exact", "evidence_set", "conflict_gap"')
     assert found["$.description"] == ("3", "a text")
-    assert found["$.questions[0].expected.amount_total"] == ('"many"', "a number, or a text with one number in it")
+    assert found["$.questions[0].expected.amount_total"] == (
+        '"many"',
+        "a number, or a text with one number or range in it",
+    )
     assert found["$.questions[0].expected.date"] == ('"2020年8月30日"', "a date YYYY-MM-DD")
     assert found["$.questions[0].expected.date_range.start"] == ("nothing", "a date YYYY-MM-DD")
     assert found["$.questions[0].expected.date_range.end"] == ("nothing", "a date YYYY-MM-DD")
@@ -152,7 +156,8 @@ def test_files_that_are_none(tmp_path: Path, content: str, path: str) -> None:
 
 
 def test_a_key_of_several_fields(tmp_path: Path) -> None:
-    keyed = replace(LEGAL[0], question_key=("id", "question"))
+    format = replace(LEGAL[0].inputs.questions, key=("id", "question"))
+    keyed = replace(LEGAL[0], inputs=replace(LEGAL[0].inputs, questions=format))
     rows = [GOOD, {**GOOD, "question": "还有呢？"}, GOOD]
     (tmp_path / "q.json").write_text(json.dumps(rows), encoding="utf-8")
     (found,) = check_file(source(tmp_path / "q.json"), [keyed]).violations
@@ -177,7 +182,7 @@ hostile = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(hostile, max_size=3), st.sampled_from(list(GOOD)), hostile)
 def test_anything_is_checked(tmp_path_factory: pytest.TempPathFactory, items: list[Any], key: str, value: Any) -> None:
     folder = tmp_path_factory.mktemp("check")

@@ -17,11 +17,14 @@ from hypothesis import strategies as st
 
 from oracles.text import strip
 from rageval_batch.errors import InputError
-from rageval_batch.inputs import eval_sets, readers, sources
+from rageval_batch.inputs import eval_sets, sources
+from rageval_batch.inputs.by_question import QuestionRows
 from rageval_batch.inputs.outputs import Ingest
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import BATCH, REJECTS, EvalSet
 from support import inputs
+from support.effort import examples
 from support.inputs import Rows, plain_set, put
 from support.strategies import DAMAGED_TEXTS, MIXED
 
@@ -52,7 +55,8 @@ class Read:
 
 def read(files: list[Source], eval_set: EvalSet = QUESTIONS, runs: frozenset[str] | None = None) -> Read:
     """Ingest files; the count identity holds for every block."""
-    ingest = Ingest(files, eval_set, runs)
+    rows = QuestionRows(eval_set.ids)
+    ingest = Ingest(files, rows, runs)
     blocks = list(ingest.blocks())
     for block in blocks:
         assert block.batch.schema == BATCH
@@ -63,8 +67,8 @@ def read(files: list[Source], eval_set: EvalSet = QUESTIONS, runs: frozenset[str
         [row for block in blocks for row in block.rejects.to_pylist()],
         sum(block.rows for block in blocks),
         ingest.metadata(),
-        {run: flags.tolist() for run, flags in ingest.answered().items()},
-        dict(ingest.repeats()),
+        {run: flags.tolist() for run, flags in rows.answered().items()},
+        dict(rows.repeats()),
     )
 
 
@@ -79,8 +83,8 @@ CSV_SIZES = [(4096, 1), (512, 2)]  # Arrow wants at least one record in a block
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
     """Make blocks of so many bytes and rows."""
-    monkeypatch.setattr(readers, "BLOCK_BYTES", size[0])
-    monkeypatch.setattr(readers, "BLOCK_ROWS", size[1])
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", size[0])
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", size[1])
 
 
 # --- formats --------------------------------------------------------------------------------------------------------
@@ -427,7 +431,7 @@ def test_a_file_without_any_answer_field_is_refused(tmp_path: Path) -> None:
         read_paths(path)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     lines=st.lists(
         st.one_of(

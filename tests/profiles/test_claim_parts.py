@@ -14,6 +14,7 @@ from rageval_batch.columnar.kernels.values import first_in_row, whole_numbers
 from rageval_batch.columnar.strings import LARGE_STRING, from_list
 from rageval_batch.profiles.claim_evidence.entities import EntityIndex, folded
 from rageval_batch.profiles.claim_evidence.support import lexical_support
+from support.effort import examples
 
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 # Characters that meet their neighbours: letters with marks, Jamo, half-width Kana with voice marks, Indic vowels.
@@ -33,7 +34,7 @@ def test_every_character_folds_as_in_python() -> None:
 
 
 @given(st.lists(UNICODE | MEETING, max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_texts_fold_as_in_python(texts: list[str]) -> None:
     assert folded(from_list(texts)).to_arrow().to_pylist() == [normal(s) for s in texts]
 
@@ -42,7 +43,7 @@ NAMES = st.text(st.sampled_from("ab6-\u00b2βｂ薬ー한กé\u0301\u0e31 +"), 
 
 
 @given(st.lists(NAMES | UNICODE, max_size=4), st.lists(st.lists(NAMES | UNICODE, max_size=4).map("".join), max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @example(["a"], ["\U000e0100a", "a\U000e0100"])
 def test_entities_are_found_as_the_oracle_says(entities: list[str], texts: list[str]) -> None:
     index = EntityIndex([entities, []])
@@ -61,13 +62,13 @@ KANA = st.text(
 
 
 @given(KANA, KANA)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_kana_keywords_are_those_of_the_oracle(a: str, b: str) -> None:
     got = text.keyword_lists(pa.array([a, b, ""], LARGE_STRING), kana=True).to_pylist()
     assert got == [slow.keywords(a, kana=True), slow.keywords(b, kana=True), []]
     index = text.KeywordIndex(from_list([a]), "bigram", 2**31, kana=True)
     hits = index.hits(np.zeros(1, np.int32), from_list([b]))
-    assert hits.tolist() == [len(set(got[0]) & set(got[1]))]
+    assert hits.counts.tolist() == [len(set(got[0]) & set(got[1]))]
 
 
 def test_every_kana_is_in_one_class() -> None:

@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Grams, Points32
+from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, from_list
-from rageval_batch.profiles.legal_rag.facts import LIMIT
 from rageval_batch.profiles.legal_rag.outputs import Codes, Items, Labels, joined, spread
 from rageval_batch.profiles.legal_rag.questions import Question
 
-SOFT_THRESHOLD = 0.72
 _NO_CAP = 1 << 30
 
 Counts = npt.NDArray[np.int64]
@@ -92,13 +91,13 @@ def required_pairs(entries: Entries, question: Ints, items: Items) -> Pairs:
     needle, hay = entries.include, items.squashed
     starts, ends = needle.starts[entry], needle.ends[entry]
     ok = kernels.contains(hay.data, hay.starts[item], hay.ends[item], needle.data, starts, ends) | (starts == ends)
-    for wanted, given in (
+    for entry_label, item_label in (
         (entries.page, items.page),
         (entries.section, items.section),
         (entries.speaker, items.speaker),
     ):
-        want, got = wanted[entry], given[item]
-        ok &= (want < 0) | (got < 0) | (want == got)
+        expected, got = entry_label[entry], item_label[item]
+        ok &= (expected < 0) | (got < 0) | (expected == got)
     return Pairs(item, entry, ok)
 
 
@@ -107,13 +106,13 @@ def point_pairs(entries: Entries, question: Ints, items: Items, share: float) ->
     entry, item = spread(entries.point_bounds, question[items.row])
     got = kernels.squashed_points(items.text)
     e, g, one = entry.astype(np.int32), item.astype(np.int32), np.int32(1)
-    least = SOFT_THRESHOLD - LIMIT
+    least = text.SOFT_THRESHOLD - TOLERANCE
     ok = kernels.match_pairs(entries.points, entries.point_grams, e, e + one, got, g, g + one, least).matched
     open_ = np.flatnonzero(~ok & (entries.point_words.counts[entry] > 0))
     if len(open_):
         texts = kernels.cut(items.text.data, items.text.starts[item[open_]], items.text.ends[item[open_]])
-        hits = entries.point_words.hits(e[open_], texts)
-        ok[open_] = hits / entries.point_words.counts[entry[open_]] >= share - LIMIT
+        hits = entries.point_words.hits(e[open_], texts).counts
+        ok[open_] = hits / entries.point_words.counts[entry[open_]] >= share - TOLERANCE
     return Pairs(item, entry, ok)
 
 
@@ -123,8 +122,8 @@ def covered(bounds: Offsets, counted: Flags, question: Ints, items: Items, pairs
     entry = pairs.entry[pairs.ok]
     width = int(bounds[-1]) + 1
     once = np.unique(row * width + entry)
-    mine = counted[once % width]
-    return np.bincount((once // width)[mine], minlength=len(question))
+    counts = counted[once % width]
+    return np.bincount((once // width)[counts], minlength=len(question))
 
 
 def sums(bounds: Offsets, counted: Flags) -> Counts:
@@ -135,8 +134,8 @@ def sums(bounds: Offsets, counted: Flags) -> Counts:
 def retrieved(evidence: Items, citations: Items, rows: int) -> Items:
     """The items of each row that are judged: evidence, else citations; distinct by page and squashed text."""
     has_evidence = np.bincount(evidence.row, minlength=rows) > 0
-    own = citations.take(np.flatnonzero(~has_evidence[citations.row]))
-    both = joined(evidence, own)
+    instead = citations.take(np.flatnonzero(~has_evidence[citations.row]))
+    both = joined(evidence, instead)
     code = both.squashed.to_arrow().dictionary_encode().indices.to_numpy().astype(np.int64)
     keys = np.stack([both.row.astype(np.int64), both.page, code], axis=1)
     _, first = np.unique(keys, axis=0, return_index=True)
