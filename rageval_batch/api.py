@@ -17,8 +17,9 @@ from rageval_batch.analysis.comparison import compare as compare_runs
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.sources import Source, frame_source, sources
 from rageval_batch.profiles.registry import get_profile
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
-from rageval_batch.runs.sweep import Counts, Job
+from rageval_batch.runs.sweep import Counts
 from rageval_batch.runs.sweep import run as run_sweep
 
 
@@ -43,14 +44,14 @@ def score(
 ) -> Scores:
     """Score frames (Polars, Arrow, pandas, lists of dicts) or files; with `store`, as a commit there."""
     chosen = get_profile(profile)
-    if questions is None and chosen.records is None:
+    if questions is None and chosen.inputs.questions_required:
         raise InputError(f"Profile {chosen.name} needs questions.")
     job = Job(
-        chosen,
-        chosen.read_params(params or {}),
-        _sources(outputs, "outputs", chosen.records is not None and chosen.records.whole_files),
-        _sources(questions, "questions") if questions is not None else [],
-        _sources(contexts, "contexts") if contexts is not None else [],
+        profile=chosen,
+        params=chosen.read_params(params or {}),
+        outputs=_sources(outputs, "outputs", chosen.inputs.whole_files),
+        questions=_sources(questions, "questions") if questions is not None else [],
+        contexts=_sources(contexts, "contexts") if contexts is not None else [],
     )
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
         place = Store(folder if store is None else store)
@@ -61,9 +62,9 @@ def score(
             where = f"where r.commit = $commit and r.profile = '{chosen.name}'"
             order = "order by v.run_id, v.question_id, v.repeat"
             return Scores(
-                _frame(session.sql(f"{keys.format(chosen.name)} {where} {order}", commit)),
-                _frame(session.sql("select * exclude (commit) from rejects where commit = $commit", commit)),
-                _frame(session.sql(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
+                _frame(session.table(f"{keys.format(chosen.name)} {where} {order}", commit)),
+                _frame(session.table("select * exclude (commit) from rejects where commit = $commit", commit)),
+                _frame(session.table(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
                 outcome.counts,
             )
 

@@ -27,11 +27,21 @@ def sql_folder() -> Path:
     return _folder("sql")
 
 
+@lru_cache(maxsize=1)
+def _sql_files() -> dict[str, Path]:
+    return {path.stem: path for path in sorted(sql_folder().rglob("*.sql"))}
+
+
+def sql_names() -> dict[str, str | None]:
+    """Every view and macro of sql/ with the folder it lies in: that of a profile, of jobs, or None for the top."""
+    top = sql_folder()
+    return {name: None if path.parent == top else path.parent.name for name, path in _sql_files().items()}
+
+
 @lru_cache(maxsize=64)
 def sql_definition(name: str) -> str:
-    """The statement of one SQL file, by its stem; the files of one profile lie in a sub-folder."""
-    (path,) = sql_folder().rglob(f"{name}.sql")
-    return path.read_text(encoding="utf-8")
+    """The statement of a view or macro."""
+    return _sql_files()[name].read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""Pieces of SQL that are built from values: quoted texts and readers of Parquet files."""
+"""Pieces of SQL that are built from values: quoted texts, names and readers of Parquet files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from collections.abc import Iterable
 def quoted(value: str | os.PathLike[str]) -> str:
     """A text as an SQL literal."""
     return "'" + os.fspath(value).replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """The name of a column in SQL, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def parquet_reader(

@@ -1,40 +1,28 @@
--- leaderboard. Grain: run x profile x eval set, ranked by the run's score (a mean or weighted mean, as its profile says).
--- Inputs: run_summary, question_values, profile_catalog. low and high: a 95 % interval of that mean by the normal
--- approximation; of a weighted mean, each question's distance from it counts by its share of the weights.
+-- leaderboard. Grain: run x profile x eval set, ranked by the run's score. Inputs: run_values, unit_values,
+-- profile_catalog. low, high: a 95 % bootstrap interval of that score, percentiles of 2,000 resamples of the run's units;
+-- they never leave the range of its values. A unit counts as in the score: by its weight or, in a micro average, by its
+-- denominator. Null where there is nothing to resample.
 create view leaderboard as
-with scored as not materialized (
-    select
-        s.run_id, s.profile, s.eval_set, p.run_stat,
-        case p.run_stat when 'weighted_mean' then s.weighted_mean else s.mean end as score,
-        s.std / sqrt(nullif(s.n_total, 0)) as error,
-        s.n_total as n
-    from run_summary s
-    join profile_catalog p on p.profile = s.profile
-    where s.metric = 'score'
-),
-weighed as not materialized (
-    select v.run_id, v.profile, v.eval_set, max(v.weight) as top
-    from question_values v
-    join profile_catalog p on p.profile = v.profile and p.run_stat = 'weighted_mean'
-    where v.metric = 'score'
-    group by v.run_id, v.profile, v.eval_set
-),
-weighted_errors as not materialized (
+with weighed as not materialized (
     select
         v.run_id, v.profile, v.eval_set,
-        sqrt(exact_sum(((v.value - s.score) * (v.weight / w.top)) ** 2))
-            / nullif(exact_sum(case when v.value is not null then v.weight / w.top end), 0) as error
-    from question_values v
-    join weighed w on w.run_id = v.run_id and w.profile = v.profile and w.eval_set = v.eval_set and w.top > 0
-    join scored s on s.run_id = v.run_id and s.profile = v.profile and s.eval_set = v.eval_set
+        case p.run_stat when 'micro' then (v.numerator / nullif(v.denominator, 0))::double else v.value end as value,
+        case p.run_stat when 'weighted_mean' then v.weight when 'micro' then v.denominator::double else 1.0 end as weight
+    from unit_values v
+    join profile_catalog p on p.profile = v.profile
     where v.metric = 'score'
-    group by v.run_id, v.profile, v.eval_set
+),
+intervals as not materialized (
+    select
+        run_id, profile, eval_set,
+        mean_interval(list({value: value, weight: weight}) filter (value is not null and weight is not null), 2000)
+            as within
+    from weighed
+    group by run_id, profile, eval_set
 )
 select
-    rank() over (partition by s.profile, s.eval_set order by s.score desc nulls last) as rank,
-    s.run_id, s.profile, s.eval_set, s.score,
-    s.score - 1.959963984540054 * coalesce(e.error, s.error) as low,
-    s.score + 1.959963984540054 * coalesce(e.error, s.error) as high,
-    s.n
-from scored s
-left join weighted_errors e on e.run_id = s.run_id and e.profile = s.profile and e.eval_set = s.eval_set;
+    rank() over (partition by r.profile, r.eval_set order by r.value desc nulls last) as rank,
+    r.run_id, r.profile, r.eval_set, r.value as score, i.within.low as low, i.within.high as high, r.n
+from run_values r
+left join intervals i on i.run_id = r.run_id and i.profile = r.profile and i.eval_set = r.eval_set
+where r.metric = 'score';

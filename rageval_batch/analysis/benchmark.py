@@ -9,32 +9,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import RunSummary, summaries
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import TOLERANCE, population_std
-from rageval_batch.config import read_config
+from rageval_batch.config import read_typed_config
 from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.inputs import run_metadata, sources
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
 
 FAIL_FAST, BEST_EFFORT = "fail-fast", "best-effort"
 _DEFAULT_PROFILE = "include_rate"
+_NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
+_Paths = _NonEmpty | Annotated[list[_NonEmpty], msgspec.Meta(min_length=1)]
 _SHOWN_ERRORS = 5
-_KEYS = (
-    "id", "kind", "questions", "outputs", "source", "pdf", "weight", "profile", "params", "contexts", "meta", "prompt",
-    "keep_inputs", "description",
-)  # fmt: skip
 
 
 # --- configuration ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dataset:
     """One dataset of a benchmark, its paths resolved."""
 
@@ -51,86 +52,99 @@ class Dataset:
     meta: Mapping[str, str]
     keep_inputs: bool
 
-    def job(self) -> sweep.Job:
+    def job(self) -> Job:
         """What scores it; InputError where a file or parameter cannot be used."""
         profile = get_profile(self.profile)
         given = run_metadata.RunMetadata(
             dict(self.meta), {}, run_metadata.read_prompt(self.prompt) if self.prompt else {}
         )
-        return sweep.Job(
-            profile,
-            profile.read_params(self.params),
-            sources.sources(self.outputs),
-            sources.sources(self.questions),
-            sources.sources(self.contexts) if self.contexts else [],
-            sources.any_file(self.source) if self.source else None,
-            given,
-            self.keep_inputs,
+        return Job(
+            profile=profile,
+            params=profile.read_params(self.params),
+            outputs=sources.sources(self.outputs),
+            questions=sources.sources(self.questions),
+            contexts=sources.sources(self.contexts) if self.contexts else [],
+            document=sources.any_file(self.source) if self.source else None,
+            metadata=given,
+            keep_inputs=self.keep_inputs,
         )
 
 
 @dataclass(frozen=True)
 class Config:
-    """A benchmark: its name and datasets, and the keys that mean nothing here."""
+    """A benchmark: its name and datasets."""
 
     name: str
     datasets: tuple[Dataset, ...]
-    unknown: tuple[str, ...]
+
+
+class _DatasetTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An entry of `datasets`; `pdf` is another name of `source`."""
+
+    id: _NonEmpty
+    kind: Any = None
+    description: Any = None
+    weight: float = 1.0
+    profile: str = _DEFAULT_PROFILE
+    questions: _Paths
+    outputs: _Paths
+    contexts: _Paths | None = None
+    source: _NonEmpty | None = None
+    pdf: _NonEmpty | None = None
+    prompt: _NonEmpty | None = None
+    params: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+    keep_inputs: bool = False
+
+    def dataset(self, folder: Path) -> Dataset:
+        """The dataset with its paths below the folder of the configuration."""
+
+        def paths(names: str | list[str] | None) -> tuple[str, ...]:
+            listed = [names] if isinstance(names, str) else names or []
+            return tuple(_beside(folder, name) for name in listed)
+
+        def path(name: str | None) -> str | None:
+            return _beside(folder, name) if name else None
+
+        return Dataset(
+            id=self.id,
+            kind=None if self.kind is None else str(self.kind),
+            weight=self.weight,
+            profile=self.profile,
+            questions=paths(self.questions),
+            outputs=paths(self.outputs),
+            contexts=paths(self.contexts),
+            source=path(self.source or self.pdf),
+            prompt=path(self.prompt),
+            params=self.params or {},
+            meta={
+                name: value if isinstance(value, str) else json.dumps(value)
+                for name, value in (self.meta or {}).items()
+            },
+            keep_inputs=self.keep_inputs,
+        )
+
+
+class _BenchmarkTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A whole configuration."""
+
+    name: str | None = None
+    description: Any = None
+    datasets: Annotated[list[_DatasetTable], msgspec.Meta(min_length=1)]
 
 
 def read_benchmark(path: str) -> Config:
-    """A TOML or JSON configuration; InputError with the dataset and key that cannot be used."""
-    content = read_config(path)
-    listed = content.get("datasets")
-    if not isinstance(listed, list) or not listed:
-        raise InputError(f"{path}: a benchmark needs a list `datasets`.")
-    found = tuple(_dataset(path, number, entry) for number, entry in enumerate(listed))
+    """A TOML or JSON configuration; InputError with the JSON path of what cannot be used."""
+    content = read_typed_config(path, _BenchmarkTable)
     seen: set[str] = set()
-    for dataset in found:
-        if dataset.id in seen:
-            raise InputError(f"{path}: two datasets have the id '{dataset.id}'.")
-        seen.add(dataset.id)
-    unknown = {key for entry in listed for key in entry if key not in _KEYS}
-    return Config(str(content.get("name") or Path(path).stem), found, tuple(sorted(unknown)))
-
-
-def _dataset(path: str, number: int, entry: Any) -> Dataset:
-    if not isinstance(entry, dict) or not isinstance(entry.get("id"), str) or not entry["id"]:
-        raise InputError(f"{path}, datasets[{number}]: a dataset is an object with an `id`.")
-    where = f"{path}, dataset '{entry['id']}'"
+    for k, table in enumerate(content.datasets):
+        if not 0 <= table.weight < math.inf:
+            raise InputError(f"{path}, $.datasets[{k}].weight: Expected a finite number from 0, got {table.weight}.")
+        if table.id in seen:
+            raise InputError(f"{path}, $.datasets[{k}].id: another dataset has the id '{table.id}'.")
+        seen.add(table.id)
     folder = Path(path).parent
-
-    def paths(key: str, required: bool = False) -> tuple[str, ...]:
-        given = entry.get(key)
-        listed = [given] if isinstance(given, str) else given
-        if listed is None and not required:
-            return ()
-        if not isinstance(listed, list) or not listed or not all(isinstance(name, str) and name for name in listed):
-            raise InputError(f"{where}: `{key}` must be a path or a list of paths.")
-        return tuple(_beside(folder, name) for name in listed)
-
-    def one(key: str) -> str | None:
-        found = paths(key)
-        if len(found) > 1:
-            raise InputError(f"{where}: `{key}` must be one path.")
-        return found[0] if found else None
-
-    def table(key: str) -> dict[str, Any]:
-        given = entry.get(key) or {}
-        if not isinstance(given, dict):
-            raise InputError(f"{where}: `{key}` must have names and values.")
-        return given
-
-    weight = entry.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight) or weight < 0:
-        raise InputError(f"{where}: weight is {weight!r}. A weight is a finite number from 0.")
-    meta = {name: value if isinstance(value, str) else json.dumps(value) for name, value in table("meta").items()}
-    kind = entry.get("kind")
-    return Dataset(
-        entry["id"], None if kind is None else str(kind), float(weight), str(entry.get("profile", _DEFAULT_PROFILE)),
-        paths("questions", True), paths("outputs", True), paths("contexts"), one("source") or one("pdf"),
-        one("prompt"), table("params"), meta, bool(entry.get("keep_inputs", False)),
-    )  # fmt: skip
+    return Config(content.name or Path(path).stem, tuple(table.dataset(folder) for table in content.datasets))
 
 
 def _beside(folder: Path, name: str) -> str:
@@ -363,15 +377,14 @@ def _score(dataset: Dataset, store: Store, done: _Progress) -> None:
 
 def _of_dataset(session: Session, dataset: Dataset, commit: str) -> DatasetResult:
     profile = get_profile(dataset.profile)
-    found = tuple(summaries(session, commit, profile.summary))
+    found = tuple(summaries(session, commit, profile.summary.stats))
     if not found:
         raise StoreError("another command scored the same runs at the same time. Give the command again.")
-    stat = "weighted_mean" if profile.run_stat == "weighted_mean" else "mean"
     scores = {}
     for summary in found:
-        value = next(row[stat] for row in summary.metrics if row["metric"] == "score")
+        value = next(row[profile.summary.run_stat] for row in summary.metrics if row["metric"] == "score")
         if value is not None:
-            scores[summary.run.record["run_id"]] = value / profile.score_top
+            scores[summary.run.record["run_id"]] = value / profile.summary.score_top
     return DatasetResult(dataset, found[0].run.record["question_count"], found, scores, commit, None)
 
 
@@ -448,7 +461,9 @@ def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetR
                 raise InputError(
                     f"--baseline {name} is neither a file nor a run with a score on dataset '{found.dataset.id}'."
                 )
-            stored.append((rows[0]["score"] / get_profile(found.dataset.profile).score_top, found.dataset.weight))
+            stored.append(
+                (rows[0]["score"] / get_profile(found.dataset.profile).summary.score_top, found.dataset.weight)
+            )
     score = _weighted(stored)
     if score is None:
         raise InputError(f"--baseline {name}: the run has no score, all datasets weigh 0.")

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow
 from rageval_batch.analysis.gate_file import GateFile, gates_of
-from rageval_batch.analysis.session import GateRow, MetricRow, ProfileRow, Session
-from rageval_batch.model.profile import Gate, Metric, Profile
+from rageval_batch.analysis.session import Session
+from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.profiles.registry import PROFILES
+from rageval_batch.profiles.registry import known_profiles
 from rageval_batch.runs.store import Store
 
 
@@ -21,15 +22,20 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
         ProfileRow(
             profile.name,
             pa.schema([*KEYS, *profile.schema]),
-            profile.run_stat,
-            profile.score_top,
+            profile.summary.run_stat,
+            profile.summary.score_top,
             tuple(_metric_row(profile, metric) for metric in profile.metrics),
             tuple(_gate_row(profile, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
-            profile.provenance,
-            profile.views,
-            profile.groups,
+            profile.summary.provenance,
+            profile.views.keys,
+            tuple(column.name for column in profile.columns if column.internal),
+            profile.summary.groups,
+            profile.summary.unit.name,
+            profile.summary.unit.key,
+            profile.summary.unit.counted,
+            profile.summary.unit.restored,
         )
-        for profile in PROFILES.values()
+        for profile in known_profiles().values()
     ]
 
 

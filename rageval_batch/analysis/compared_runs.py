@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rageval_batch.analysis.catalog_rows import UNKNOWN_PROFILE, MetricRow, ProfileRow
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import IncompatibleRuns, InputError, StoreError, did_you_mean
-from rageval_batch.inputs.run_files import RunFile, is_run_file, read_run_file
+from rageval_batch.inputs.run_files import RunFile, WantedRows, is_run_file, open_run_file
 
-UNKNOWN = ""  # the profile of files that say none
+UNKNOWN = UNKNOWN_PROFILE.profile  # of files that say none
 _SHOWN_HASH = 16
 _FILE_SET = "file"
 
@@ -44,8 +45,10 @@ class ComparedRuns:
     profile: str
     metric: str
     higher_is_better: bool
-    weighted: bool
+    run_stat: str  # how a run's value comes from its rows
+    unit: str = "question"  # what is paired
     left_out: tuple[str, ...] = ()  # of all runs, those that cannot be compared with the base
+    notes: tuple[str, ...] = ()
 
 
 def pins(names: Sequence[str]) -> list[str]:
@@ -74,7 +77,10 @@ def find_compared_runs(
     if every:
         found += picker.others(first, {side.name for side in found})
     chosen = next((side.profile for side in (first, *found) if side.profile != UNKNOWN), profile or UNKNOWN)
-    higher, weighted = _measured(session, chosen, metric)
+    row = session.profile(chosen)
+    if row is None:
+        raise InputError(f"Profile '{chosen}' is not known. See rageval profiles.")
+    measure, notes = picker.measure(row)
     left_out: tuple[str, ...] = ()
     if every:
         left_out = tuple(side.name for side in found if side.name not in candidates and differences(first, side))
@@ -82,8 +88,10 @@ def find_compared_runs(
     _check(first, found, chosen, strict)
     if not found:
         raise InputError(f"There is no run to compare with '{base}'. See rageval runs.")
-    return ComparedRuns(picker.known(first, chosen), tuple(picker.known(side, chosen) for side in found),
-                 chosen, metric, higher, weighted, left_out)  # fmt: skip
+    base_side, *others = (picker.known(side, row, measure) for side in (first, *found))
+    return ComparedRuns(
+        base_side, tuple(others), chosen, metric, measure.higher_is_better, row.run_stat, row.unit, left_out, notes
+    )
 
 
 class _Picker:
@@ -127,14 +135,38 @@ class _Picker:
         }
         return [_side(same[name], name) for name in sorted(same)]
 
-    def known(self, side: ComparedRun, profile: str) -> ComparedRun:
+    def measure(self, profile: ProfileRow) -> tuple[MetricRow, tuple[str, ...]]:
+        """(what runs are compared by, what must be said of it): a metric of the profile, or a column of numbers."""
+        metrics = {metric.metric: metric for metric in profile.metrics}
+        if self._metric in metrics:
+            return metrics[self._metric], self._unweighted(profile)
+        if profile is UNKNOWN_PROFILE:
+            raise InputError(f"Which way is {self._metric} better? The files do not name a profile: add -p PROFILE.")
+        stored = self._session.number_columns(profile.profile)
+        known = dict.fromkeys((*metrics, *stored, *(name for file in self._files.values() for name in file.numbers)))
+        if self._metric not in known:
+            raise InputError(did_you_mean(f"metric of {profile.profile}", self._metric, list(known)))
+        said = f"{self._metric} is a column of {profile.profile} and no metric: higher counts as better."
+        return self._session.add_metric(profile, self._metric, stored=self._metric in stored), (said,)
+
+    def _unweighted(self, profile: ProfileRow) -> tuple[str, ...]:
+        """What must be said of files without a profile: their scores are taken as weighted means."""
+        if profile is not UNKNOWN_PROFILE:
+            return ()
+        files = ", ".join(name for name in self._files if name.lower().endswith(".parquet"))
+        return (f"{files}: no profile is named, rows count by their weight. -p PROFILE says which.",) if files else ()
+
+    def known(self, side: ComparedRun, profile: ProfileRow, metric: MetricRow) -> ComparedRun:
         """The side with its values where SQL finds them: those of a file are put there."""
         if side.run is not None:
             return side
         if side.name not in self._added:
-            self._session.add_values(self._files[side.name].values, side.name, profile, _FILE_SET, self._metric)
+            needed = dict.fromkeys((*metric.needs(profile.run_stat), *profile.unit_key))
+            wanted = WantedRows(profile.profile, metric.metric, tuple(needed), profile.unit_key, profile.restored)
+            rows = self._files[side.name].rows(wanted)
+            self._session.add_run(side.name, side.eval_set, profile, metric, rows)
             self._added.add(side.name)
-        return replace(side, profile=profile)
+        return replace(side, profile=profile.profile)
 
     def _stored(self, name: str) -> list[Run]:
         return matching_runs(self._session, self._profile, self._eval_set, name)
@@ -147,13 +179,21 @@ class _Picker:
             find_run(self._session, name, self._profile, self._eval_set)
             raise StoreError(f"Run '{name}' cannot be found.")
         if name not in self._files:
-            self._files[name] = read_run_file(name, self._metric)
+            self._files[name] = open_run_file(name)
         file = self._files[name]
         about = file.about
+        eval_set = about.get("eval_set")
+        if self._eval_set and eval_set and not _names(self._eval_set, eval_set, about.get("questions_sha256")):
+            raise InputError(f"{name} is of eval set {eval_set}, not of {self._eval_set}.")
         return ComparedRun(
-            name, about.get("profile") or UNKNOWN, _FILE_SET, about.get("questions_sha256"), about["source_sha256"],
-            about.get("params_sha256"), score=file.score,
+            name, about.get("profile") or UNKNOWN, eval_set or _FILE_SET, about.get("questions_sha256"),
+            about["source_sha256"], about.get("params_sha256"), score=file.score if self._metric == "score" else None,
         )  # fmt: skip
+
+
+def _names(given: str, eval_set: str, questions_sha256: str | None) -> bool:
+    """Whether an eval set is meant: its name, its version, or the start of its hash."""
+    return given in (eval_set, eval_set.split("@", maxsplit=1)[0]) or (questions_sha256 or "").startswith(given)
 
 
 def _is_text(name: str) -> bool:
@@ -175,25 +215,6 @@ def _side(run: Run, name: str) -> ComparedRun:
         name, record["profile"], record["eval_set"], record["questions_sha256"], record["source_sha256"],
         record["params_sha256"], run,
     )  # fmt: skip
-
-
-def _measured(session: Session, profile: str, metric: str) -> tuple[bool, bool]:
-    """(whether higher is better, whether a run's value is a weighted mean) of a metric of a profile."""
-    if profile == UNKNOWN:
-        if metric != "score":
-            raise InputError(f"Which way is {metric} better? The files do not name a profile: add -p PROFILE.")
-        return True, True
-    rows = session.rows(
-        "select m.metric, m.higher_is_better, p.run_stat = 'weighted_mean' as weighted "
-        "from metric_catalog m join profile_catalog p on p.profile = m.profile where m.profile = $1 order by m.metric",
-        [profile],
-    )
-    found = next((row for row in rows if row["metric"] == metric), None)
-    if not rows:
-        raise InputError(f"Profile '{profile}' is not known. See rageval profiles.")
-    if found is None:
-        raise InputError(did_you_mean(f"metric of {profile}", metric, [row["metric"] for row in rows]))
-    return found["higher_is_better"], found["weighted"]
 
 
 # --- compatibility ----------------------------------------------------------------------------------------------------

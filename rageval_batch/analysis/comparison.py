@@ -1,4 +1,7 @@
-"""A run against a run: how far apart, on which questions, and whether chance could have done it. Rows come from SQL."""
+"""A run against a run: how far apart, on which questions or other units, and whether chance could have done it.
+
+Rows come from SQL.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ MOVERS = 10
 MOST_LISTED = 1_000  # question ids of a kind in a result; of several candidates, fewer
 _LISTED_OF_SEVERAL = 50
 RULES, SIGNIFICANT = "rules", "significant"
+WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
 _LISTS = {"improvement": "improved", "regression": "regressed", "only_base": "only_base", "only_cand": "only_cand"}
 
 
@@ -49,7 +53,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Mover:
-    """A question that moved, with the answers of both runs where they can still be read."""
+    """A question, or what else is paired, that moved, with the answers of both runs where they can still be read."""
 
     question_id: str
     base_score: float
@@ -68,7 +72,7 @@ class Comparison:
     base_score: float | None
     cand_score: float | None
     delta: float | None
-    paired_delta: float | None  # of the shared questions alone: what the interval is about
+    paired_delta: float | None  # of the shared units alone: what the interval is about
     improvements: int
     regressions: int
     ties: int
@@ -104,6 +108,7 @@ class Comparison:
             "metric": self.compared.metric,
             "higher_is_better": self.compared.higher_is_better,
             "fail_on": self.rules.fail_on,
+            "unit": self.compared.unit,
             "ties": self.ties,
             "paired_delta": self.paired_delta,
             "interval_low": self.interval.low,
@@ -133,7 +138,7 @@ def compare(
     base = compared.base
     session.keep_table(
         "compared",
-        "select * exclude (metric) from question_pairs($profile, $metric, $base, $base_set, $cands)",
+        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $cands)",
         {
             "profile": compared.profile,
             "metric": compared.metric,
@@ -142,13 +147,13 @@ def compare(
             "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
         },
     )
-    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"weighted": compared.weighted})}
+    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"stat": compared.run_stat})}
     for candidate in compared.candidates:
         if candidate.name not in totals:
             raise InputError(
                 f"'{base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
             )
-    chances = dict(zip(sorted(totals), _chances(session, totals, compared.weighted, seed), strict=True))
+    chances = dict(zip(sorted(totals), _chances(session, totals, compared.run_stat == WEIGHTED, seed), strict=True))
     listed = _listed(session, MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL)
     movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
     found = [
@@ -170,16 +175,19 @@ def compare(
 
 _TOTALS = """
     with tops as (
-        select run_id, max(coalesce(base_weight, 1.0)) as base_top, max(coalesce(cand_weight, 1.0)) as cand_top
+        select
+            run_id,
+            max(coalesce(base_weight, 1.0)) filter (base_score is not null) as base_top,
+            max(coalesce(cand_weight, 1.0)) filter (cand_score is not null) as cand_top
         from compared
         group by run_id
     )
     select
         c.run_id,
-        case when $weighted then exact_weighted_mean(base_score, coalesce(base_weight, 1.0), base_top)
-             else exact_mean(base_score) end as base_score,
-        case when $weighted then exact_weighted_mean(cand_score, coalesce(cand_weight, 1.0), cand_top)
-             else exact_mean(cand_score) end as cand_score,
+        run_value($stat, base_score, coalesce(base_weight, 1.0), base_top, base_numerator, base_denominator)
+            as base_score,
+        run_value($stat, cand_score, coalesce(cand_weight, 1.0), cand_top, cand_numerator, cand_denominator)
+            as cand_score,
         count(*) filter (status = 'improvement') as improvements,
         count(*) filter (status = 'regression') as regressions,
         count(*) filter (status = 'tie') as ties,
@@ -194,12 +202,12 @@ _SHARED = """
     select delta, coalesce(base_weight, cand_weight, 1.0) as weight
     from compared
     where delta is not null
-    order by run_id, question_id
+    order by run_id, unit
 """
 
-# The heap of the smallest keeps memory small; what comes first in the struct decides, the question id breaks ties.
+# The heap of the smallest keeps memory small; what comes first in the struct decides, the unit breaks ties.
 _MOVED = f"""
-    select run_id, min(struct_pack(size := -abs(delta), question_id := question_id, base_score := base_score,
+    select run_id, min(struct_pack(size := -abs(delta), question_id := unit, base_score := base_score,
         cand_score := cand_score, delta := delta), {MOVERS}) as moved
     from compared
     where status in ('improvement', 'regression')
@@ -212,9 +220,9 @@ def _mover(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(session: Session, most: int) -> dict[str, dict[str, list[str]]]:
-    """The first question ids of each kind, by candidate."""
+    """The first units of each kind, by candidate."""
     rows = session.rows(
-        f"select run_id, status, min(question_id, {most}) as ids from compared where status <> 'tie' group by all"
+        f"select run_id, status, min(unit, {most}) as ids from compared where status <> 'tie' group by all"
     )
     out: dict[str, dict[str, list[str]]] = {}
     for row in rows:
@@ -226,7 +234,7 @@ def _chances(
     session: Session, totals: dict[str, dict[str, Any]], weighted: bool, seed: int
 ) -> Iterator[tuple[float | None, Interval, float]]:
     """(mean delta, interval, p-value) of every candidate by name, on threads: the resamples do not depend on them."""
-    shared = session.sql(_SHARED)
+    shared = session.table(_SHARED)
     deltas, weights = (shared.column(name).to_numpy() for name in ("delta", "weight"))
     sizes = [sum(totals[name][kind] for kind in ("improvements", "regressions", "ties")) for name in sorted(totals)]
     ends = np.cumsum(sizes)
@@ -260,12 +268,15 @@ def _comparison(
         delta = cand_score - base_score if compared.higher_is_better else base_score - cand_score
     paired, interval, p_value = chance
     names = differences(compared.base, candidate)
-    notes = (f"Compared all the same: {described(compared.base, candidate, names)}.",) if names else ()
+    notes = [f"Compared all the same: {described(compared.base, candidate, names)}."] if names else []
+    notes += compared.notes
+    if paired is None and not (total["improvements"] or total["regressions"] or total["ties"]):
+        notes.append(f"The runs have no {compared.unit} in common: the delta is of whole runs, and nothing is paired.")
     return Comparison(
         compared, candidate, base_score, cand_score, delta, paired,
         total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
         interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
-        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, notes,
+        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, tuple(notes),
     )  # fmt: skip
 
 
@@ -285,8 +296,8 @@ def _repeats(session: Session, side: ComparedRun) -> dict[str, float | int | Non
 
 def _with_answers(session: Session, result: Comparison) -> Comparison:
     """The same comparison with answers, read again from the inputs."""
-    questions = [mover.question_id for mover in result.movers]
-    before, after = (_answers(session, side, questions) for side in (result.compared.base, result.candidate))
+    units = [mover.question_id for mover in result.movers]
+    before, after = (_answers(session, side, units) for side in (result.compared.base, result.candidate))
     movers = tuple(
         replace(mover, base_answer=before[0].get(mover.question_id), cand_answer=after[0].get(mover.question_id))
         for mover in result.movers
@@ -295,34 +306,36 @@ def _with_answers(session: Session, result: Comparison) -> Comparison:
     return replace(result, movers=movers, notes=tuple(notes))
 
 
-def _answers(session: Session, side: ComparedRun, questions: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
-    """(answers by question, why there are none) of a side; of several repeats the first."""
+def _answers(session: Session, side: ComparedRun, units: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+    """(answers by unit, why there are none) of a side; of several repeats or judgements the first that counts."""
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
 
-    if not questions or side.run is None:
+    if not units or side.run is None:
         return {}, []
     try:
-        commit, rows = _places(session, side.run, questions)
-        found = stored_inputs.answers(commit, get_profile(side.run.record["profile"]), rows)
+        commit, rows = _places(session, side.run, units)
+        return stored_inputs.unit_outputs(commit, get_profile(side.run.record["profile"]), rows), []
     except InputError as error:
         return {}, [f"Answers of '{side.name}' are not shown: {error}"]
-    return {question: output for question, (output, _) in found.items()}, []
 
 
-def _places(session: Session, run: Run, questions: Sequence[str]) -> tuple[Any, list[dict[str, Any]]]:
-    """(the commit of a run, where the answers of some questions stand)."""
+def _places(session: Session, run: Run, units: Sequence[str]) -> tuple[Any, list[dict[str, Any]]]:
+    """(the commit of a run, where the answers of some units stand)."""
+    profile = session.profile(run.record["profile"])
+    assert profile is not None
+    counted = f"{profile.counted} is null, " if profile.counted else ""
     rows = session.rows(
         f"""
-        select run_id as stored_id, question_id, repeat, input, line
-        from stored_{run.record["profile"]}
-        where commit = $commit and run_id = $run_id and question_id in (select unnest($questions))
-        qualify row_number() over (partition by question_id order by repeat) = 1
+        select run_id as stored_id, question_id, {profile.unit_sql} as unit, repeat, input, line
+        from stored_{profile.profile}
+        where commit = $commit and run_id = $run_id and unit in (select unnest($units))
+        qualify row_number() over (partition by unit order by {counted}repeat, input, line) = 1
         """,
         {
             "commit": run.record["commit"],
             "run_id": session.stored_name(run.record["run_id"]),
-            "questions": list(questions),
+            "units": list(units),
         },
     )
     return next(commit for commit in session.commits if commit.id == run.record["commit"]), rows

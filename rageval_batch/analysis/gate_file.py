@@ -5,19 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
-from rageval_batch.config import read_config
+import msgspec
+
+from rageval_batch.config import read_typed_config
 from rageval_batch.errors import InputError, did_you_mean
-from rageval_batch.model.profile import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
+from rageval_batch.model import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
 
 PROVENANCE_GATE = "provenance"
-_FIELDS = ("name", "metric", "stat", "op", "limit", "level", "failure", "profile")
-_TOP = ("gate", "gates", "defaults")
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _GateTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A table [[gate]] of a file."""
+
+    name: _Name
+    metric: str = ""
+    stat: str = "mean"
+    op: _Name
+    limit: float
+    level: str = ""
+    failure: str = "QualityGateFailure"
+    profile: str | None = None
+
+
+class _GateFileTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """All tables of a file; `gates` is another name of `gate`."""
+
+    gate: list[_GateTable] = []
+    gates: list[_GateTable] = []
+    defaults: bool = True
 
 
 @dataclass(frozen=True)
-class GivenGate:
+class FileGate:
     """A gate of a file, for one profile or for all."""
 
     gate: Gate
@@ -29,90 +51,65 @@ class GateFile:
     """Gates that add to the profiles' own or replace them by name; without `defaults` they stand alone."""
 
     path: str
-    gates: tuple[GivenGate, ...]
+    gates: tuple[FileGate, ...]
     defaults: bool = True
 
 
 def read_gates(path: str, profiles: Mapping[str, Profile]) -> GateFile:
     """The gates of a TOML or JSON file; InputError names the gate and what is allowed."""
-    content = read_config(path)
-    for name in content:
-        if name not in _TOP:
-            raise InputError(f"{path}: {did_you_mean('entry', name, list(_TOP))}")
-    defaults = content.get("defaults", True)
-    if not isinstance(defaults, bool):
-        raise InputError(f"{path}: defaults is true or false.")
-    tables = content.get("gate", content.get("gates"))
-    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+    content = read_typed_config(path, _GateFileTable)
+    tables = [
+        (f"{path}, $.{key}[{k}]", table)
+        for key, listed in (("gate", content.gate), ("gates", content.gates))
+        for k, table in enumerate(listed)
+    ]
+    if not tables:
         raise InputError(f"{path} has no gates. Write each as a table [[gate]] with name, metric, stat, op and limit.")
-    given = tuple(_given(f"{path}, gate {k}", table, profiles) for k, table in enumerate(tables, 1))
-    _check_distinct(path, given)
-    return GateFile(path, given, defaults)
+    gates = tuple(_file_gate(where, table, profiles) for where, table in tables)
+    _check_distinct(path, gates)
+    return GateFile(path, gates, content.defaults)
 
 
-def _given(where: str, table: dict[str, Any], profiles: Mapping[str, Profile]) -> GivenGate:
-    for name, value in table.items():
-        if name not in _FIELDS:
-            raise InputError(f"{where}: {did_you_mean('field', name, list(_FIELDS))}")
-        if name != "limit" and not isinstance(value, str):
-            raise InputError(f"{where}: {name} must be a text.")
-    stat = _choice(where, table, "stat", STATS)
-    of_run = stat in RUN_STATS
-    for name in ("name", "op", "limit", *(() if of_run else ("metric",))):
-        if name not in table or table[name] == "":
-            raise InputError(f"{where}: {name} is absent.")
-    if of_run and table.get("metric"):
-        raise InputError(f"{where}: {stat} is of a run and has no metric. Leave the metric out.")
-    limit = _limit(where, table["limit"])
-    profile = table.get("profile")
-    if profile is not None and profile not in profiles:
-        raise InputError(f"{where}: {did_you_mean('profile', profile, list(profiles))}")
-    gate = Gate(
-        table["name"],
-        "" if of_run else table["metric"],
-        stat,
-        _choice(where, {"op": "==" if table["op"] == "=" else table["op"]}, "op", OPS),
-        limit,
-        table.get("failure", "QualityGateFailure"),
-        _choice(where, {"level": ""} | table, "level", ("", *LEVELS)),
-    )
-    found = GivenGate(gate, profile)
-    _check_metric(where, found, profiles)
-    return found
+def _file_gate(where: str, table: _GateTable, profiles: Mapping[str, Profile]) -> FileGate:
+    _check_choice(f"{where}.stat", table.stat, STATS)
+    of_run = table.stat in RUN_STATS
+    if of_run and table.metric:
+        raise InputError(f"{where}.metric: {table.stat} is of a run and has no metric. Leave the metric out.")
+    if not of_run and not table.metric:
+        raise InputError(f"{where}: metric is missing.")
+    if not math.isfinite(table.limit):
+        raise InputError(f"{where}.limit: Expected a finite number, got {table.limit}.")
+    op = "==" if table.op == "=" else table.op
+    _check_choice(f"{where}.op", op, OPS)
+    if table.level:
+        _check_choice(f"{where}.level", table.level, LEVELS)
+    if table.profile is not None and table.profile not in profiles:
+        raise InputError(f"{where}.profile: {did_you_mean('profile', table.profile, list(profiles))}")
+    gate = Gate(table.name, table.metric, table.stat, op, table.limit, failure=table.failure, level=table.level)
+    _check_metric(f"{where}.metric", FileGate(gate, table.profile), profiles)
+    return FileGate(gate, table.profile)
 
 
-def _limit(where: str, given: Any) -> float:
-    try:
-        if not isinstance(given, bool) and isinstance(given, int | float) and math.isfinite(given):
-            return float(given)
-    except OverflowError:  # an integer that no float holds
-        raise InputError(f"{where}: limit is too large.") from None
-    raise InputError(f"{where}: limit {given!r} is not a number.")
-
-
-def _choice(where: str, table: dict[str, Any], name: str, allowed: tuple[str, ...]) -> str:
-    value: str = table.get(name, "mean" if name == "stat" else "")
+def _check_choice(where: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        known = ", ".join(word for word in allowed if word)
-        raise InputError(f"{where}: {name} '{value}' is not known. Allowed: {known}.")
-    return value
+        raise InputError(f"{where}: '{value}' is not known. Allowed: {', '.join(allowed)}.")
 
 
-def _check_metric(where: str, given: GivenGate, profiles: Mapping[str, Profile]) -> None:
-    """A metric that no profile has is a slip of the pen, not a gate to skip."""
-    meant = [profiles[given.profile]] if given.profile else list(profiles.values())
-    known = [metric.name for profile in meant for metric in profile.metrics]
-    if given.gate.metric and given.gate.metric not in known:
-        raise InputError(f"{where}: {did_you_mean('metric', given.gate.metric, sorted(set(known)))}")
+def _check_metric(where: str, file_gate: FileGate, profiles: Mapping[str, Profile]) -> None:
+    """A metric that no profile has is a mistake of the file, not a gate to skip."""
+    candidates = [profiles[file_gate.profile]] if file_gate.profile else list(profiles.values())
+    known = [metric.name for profile in candidates for metric in profile.metrics]
+    if file_gate.gate.metric and file_gate.gate.metric not in known:
+        raise InputError(f"{where}: {did_you_mean('metric', file_gate.gate.metric, sorted(set(known)))}")
 
 
-def _check_distinct(path: str, given: tuple[GivenGate, ...]) -> None:
+def _check_distinct(path: str, file_gates: tuple[FileGate, ...]) -> None:
     seen: set[tuple[str, str | None, str]] = set()
-    for one in given:
-        key = (one.gate.name, one.profile, one.gate.level)
-        if key in seen:
-            raise InputError(f"{path}: gate '{one.gate.name}' is there twice. Give each a name or level of its own.")
-        seen.add(key)
+    for file_gate in file_gates:
+        name, level = file_gate.gate.name, file_gate.gate.level
+        if (name, file_gate.profile, level) in seen:
+            raise InputError(f"{path}: gate '{name}' is there twice. Give each a name or level of its own.")
+        seen.add((name, file_gate.profile, level))
 
 
 def gates_of(profile: Profile, file: GateFile | None = None) -> list[Gate]:
@@ -121,11 +118,11 @@ def gates_of(profile: Profile, file: GateFile | None = None) -> list[Gate]:
     Where any of them is of a level, all of them are written out for each level.
     """
     own = list(profile.gates) if file is None or file.defaults else []
-    if profile.provenance and (file is None or file.defaults):
-        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", "==", 0.0, "MissingProvenance"))
+    if profile.summary.provenance and (file is None or file.defaults):
+        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", "==", 0.0, failure="MissingProvenance"))
     # Gates for this very profile come behind those for all, and so win.
-    added = sorted(file.gates if file else (), key=lambda given: given.profile is not None)
-    gates = [*own, *(given.gate for given in added if given.profile in (None, profile.name))]
+    added = sorted(file.gates if file else (), key=lambda file_gate: file_gate.profile is not None)
+    gates = [*own, *(file_gate.gate for file_gate in added if file_gate.profile in (None, profile.name))]
     levels = LEVELS if any(gate.level for gate in gates) else ("",)
     chosen: dict[tuple[str, str], Gate] = {}
     for level in levels:

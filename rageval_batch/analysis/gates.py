@@ -12,7 +12,7 @@ from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError, did_you_mean
-from rageval_batch.model.profile import LEVELS
+from rageval_batch.model import LEVELS
 from rageval_batch.model.schemas import PROVENANCE
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import stored_inputs
@@ -179,7 +179,7 @@ def with_claims(session: Session, gated: list[GatedRun]) -> list[GatedRun]:
     """The same results with the claims that do not hold, read again from the inputs of each commit."""
     by_commit: dict[str, list[int]] = {}
     for k, result in enumerate(gated):
-        if get_profile(result.run.record["profile"]).failing is not None:
+        if get_profile(result.run.record["profile"]).scoring.failing_claims is not None:
             by_commit.setdefault(result.run.record["commit"], []).append(k)
     out = list(gated)
     commits = {commit.id: commit for commit in session.commits}

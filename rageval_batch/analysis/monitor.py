@@ -14,9 +14,9 @@ from rageval_batch.analysis.runs import Run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import drift
 from rageval_batch.columnar.drift import Sample
+from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.errors import InputError, did_you_mean
 
-TOLERANCE = 1e-9
 TIMESTAMP = "timestamp"
 MAX_DROP = 0.05  # of a metric's scale, where no other drop is allowed
 MOST_WINDOWS = 10_000
@@ -183,7 +183,7 @@ def _samples(session: Session, watched: _Watched) -> Mapping[tuple[str, str], Sa
 
     Where the profile's score of a run is a weighted mean, rows count by their weight, and one of weight 0 does not.
     """
-    table = session.sql(
+    table = session.table(
         """
         with counted as (
             select

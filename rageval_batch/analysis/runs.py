@@ -191,36 +191,17 @@ def ranked_runs(
     return session.rows(query, {"profile": profile, "eval_set": eval_set, "limit": limit})
 
 
-def score_row(session: Session, run: Run, question: str, repeat: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(the score row of one answer, where its input stands); StoreError where the run has no such row."""
-    rows = session.rows(
-        f"""
-        select v.*, s.run_id as stored_id, s.input, s.line
-        from {run.record["profile"]} v
-        join current_runs r on r.run_id = v.run_id and r.eval_set = v.eval_set
-        join stored_{run.record["profile"]} s
-            on s.commit = r.commit and s.run_id = r.stored_id and s.question_id = v.question_id and s.repeat = v.repeat
-        where v.run_id = $run_id and v.eval_set = $eval_set and r.profile = $profile
-          and v.question_id = $question and v.repeat = $repeat
-        """,
-        {**run.key, "question": question, "repeat": repeat},
-    )
-    if not rows:
-        raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
-    place = {name: rows[0].pop(name) for name in ("stored_id", "input", "line")}
-    return rows[0], place
-
-
-def record_row(
-    session: Session, run: Run, question: str, repeat: int, wanted: Mapping[str, str]
+def score_row(
+    session: Session, run: Run, question: str, repeat: int, keys: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The same for a profile whose rows have more keys than their question; StoreError where they pick not just one."""
+    """(the score row of one answer, where its input stands); StoreError where question, repeat and `keys`, values of
+    other columns, pick no row or more than one."""
     profile = run.record["profile"]
     known = [row["column_name"] for row in session.rows(f"describe {profile}")]
-    for name in wanted:
+    for name in keys:
         if name not in known:
             raise StoreError(did_you_mean(f"column of {profile}", name, known))
-    quoted = ('"' + name.replace('"', '""') + '"' for name in wanted)
+    quoted = ('"' + name.replace('"', '""') + '"' for name in keys)
     picked = "".join(f" and s.{name} = $key{k}" for k, name in enumerate(quoted))
     rows = session.rows(
         f"""
@@ -233,17 +214,19 @@ def record_row(
         """,
         {
             **run.key, "question": question, "repeat": repeat,
-            **{f"key{k}": value for k, value in enumerate(wanted.values())},
+            **{f"key{k}": value for k, value in enumerate(keys.values())},
         },
     )  # fmt: skip
+    if not rows and not keys:
+        raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
     if len(rows) != 1:
-        asked = "".join(f", {name} {value}" for name, value in wanted.items())
+        asked = "".join(f", {name} {value}" for name, value in keys.items())
         raise StoreError(
             f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
             f"{asked}. Pick one with --key NAME=VALUE{_choices(rows)}."
         )
     place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
-    return {name: value for name, value in rows[0].items() if name in known}, place
+    return {name: rows[0][name] for name in known if name in rows[0]}, place
 
 
 def _choices(rows: list[dict[str, Any]]) -> str:

@@ -3,9 +3,10 @@ which tables and metrics there are reaches it as rows of a catalog."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -15,91 +16,65 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from rageval_batch.analysis.catalog_rows import (
+    METRIC_COLUMNS,
+    NO_GROUP,
+    UNKNOWN_PROFILE,
+    MetricRow,
+    ProfileRow,
+    common_sql,
+    gate_summary_sql,
+    gate_table,
+    group_sql,
+    metric_sql,
+    metric_table,
+    profile_table,
+    quoted_name,
+    wide_sql,
+)
+from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
-from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
-from rageval_batch.resources import sql_definition
+from rageval_batch.inputs.run_files import EXPORT_KEY
+from rageval_batch.model.schemas import KEYS, REJECTS, RUNS, TALLIES
+from rageval_batch.resources import sql_definition, sql_names
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import parquet_reader, quoted
 
-# In the order in which they build on each other; views of profiles come behind `runs`.
-_FIRST = ("exact_sum", "exact_mean", "exact_weighted_mean", "current_runs", "runs")
-_REST = (
-    "scores", "metrics", "question_values", "run_summary", "fail_reasons", "tallies", "confusions", "rejects",
-    "leaderboard", "question_difficulty", "gated", "gate_results", "repeat_scores",
-    "change_status", "question_pairs", "run_pair", "regressions", "run_delta", "run_groups",
-)  # fmt: skip
 _WORD = re.compile(r"\w+")
+_USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table that is read, or a function that is called
+_TEXT = re.compile(r"'[^']*'")
+_NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*)$")
 _LISTING = frozenset(
     ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
 )
 
 MEMORY = "512MB"
 
-_GIVEN_VALUES = pa.schema(
+# What an exported file of score rows says of their runs: a JSON object in the metadata of the Parquet file.
+EXPORTED = (
+    "run_id", "profile", "eval_set", "commit", "questions_sha256", "source_sha256", "params_sha256", "run_stat"
+)  # fmt: skip
+
+_GIVEN_ROWS = pa.schema(
     [
-        ("run_id", LARGE_STRING),
-        ("profile", LARGE_STRING),
-        ("eval_set", LARGE_STRING),
-        ("metric", LARGE_STRING),
-        ("question_id", LARGE_STRING),
-        ("weight", pa.float64()),
-        ("scored", pa.bool_()),
-        ("value", pa.float64()),
+        *((n, LARGE_STRING) for n in ("commit", "run_id", "profile", "question_id", "unit", "fail_reason", "metric")),
+        ("by_question", pa.bool_()),
+        ("repeat", pa.int32()),
+        *((name, pa.float64()) for name in ("weight", "value", "numerator", "denominator")),
     ]
 )
-
-
-@dataclass(frozen=True)
-class MetricRow:
-    """A metric of the catalog."""
-
-    profile: str
-    metric: str
-    higher_is_better: bool
-    null_counts_as: float | None
-    numerator: str | None
-    denominator: str | None
-    column: str | None = None  # where its values are not in a column of its name
-    scale: float | None = 1.0  # from the worst value to the best; null: a count
-
-
-@dataclass(frozen=True)
-class GateRow:
-    """A gate of the catalog; one that is waived is skipped where it would fail."""
-
-    profile: str
-    gate: str
-    metric: str  # empty: of the run itself
-    stat: str
-    op: str
-    limit: float
-    level: str
-    failure: str
-    waived: bool = False
-    coverage: bool = False  # about how much there is to judge, not about quality
-
-
-@dataclass(frozen=True)
-class ProfileRow:
-    """A profile of the catalog: its table, how runs are scored, its metrics, gates and what a record must name."""
-
-    profile: str
-    schema: pa.Schema
-    run_stat: str
-    score_top: float
-    metrics: tuple[MetricRow, ...]
-    gates: tuple[GateRow, ...] = ()
-    provenance: tuple[str, ...] = ()
-    views: tuple[str, ...] = ()  # files of views that build on its own
-    groups: tuple[str, ...] = ()  # columns that summaries are broken down by
+_GIVEN_RUNS = pa.schema(
+    [*((name, LARGE_STRING) for name in ("run_id", "stored_id", "commit", "profile", "eval_set")),
+     ("repeats", pa.int64())]
+)  # fmt: skip
 
 
 @lru_cache(maxsize=64)
-def _words_of(name: str) -> frozenset[str]:
-    """What a definition may build on: the words in it, without those of its comments."""
-    lines = [line for line in sql_definition(name).splitlines() if not line.startswith("--")]
-    return frozenset(_WORD.findall("\n".join(lines)))
+def _uses(statement: str) -> frozenset[str]:
+    """What a view or macro may build on: the tables that it reads and the functions that it calls."""
+    lines = [line for line in statement.splitlines() if not line.startswith("--")]
+    return frozenset(table or function for table, function in _USE.findall("\n".join(lines)))
 
 
 class Session:
@@ -117,10 +92,13 @@ class Session:
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        own = [name for row in self._catalog for name in row.views]
-        self._waiting = [*_FIRST, *(row.profile for row in self._catalog), *_REST, *own]
+        self._made = {row.profile: wide_sql(row) for row in self._catalog} | {
+            "gate_summary": gate_summary_sql(self._catalog)
+        }
+        self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._made}
+        self._waiting |= set(self._made)
         if functions:
-            self._create_functions(_FUNCTIONS)
+            self._create_functions(SCORER_FUNCTIONS)
 
     def __enter__(self) -> Session:
         return self
@@ -137,7 +115,7 @@ class Session:
     # --- queries --------------------------------------------------------------------------------------------------
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
-        """The result of a query as an Arrow table; InputError for one that DuckDB refuses."""
+        """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
         self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
@@ -145,18 +123,55 @@ class Session:
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
 
+    def table(self, query: str, parameters: Any = None) -> pa.Table:
+        """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
+        self._define(query)
+        return self._connection.sql(query, params=parameters).to_arrow_table()
+
     def rows(self, query: str, parameters: Any = None) -> list[dict[str, Any]]:
         """The result of a query of our own as dictionaries."""
-        rows: list[dict[str, Any]] = self.sql(query, parameters).to_pylist()
+        rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist()
         return rows
 
     def copy_to_parquet(self, query: str, target: Path) -> None:
-        """Write the result of a query to a Parquet file without holding it."""
+        """Write the result of a query to a Parquet file without holding it.
+
+        Score rows carry what is known of their runs as metadata of the file, so that it can be compared like them.
+        """
         self._define(query)
+        query = query.rstrip().rstrip(";")
         try:
-            self._connection.execute(f"copy ({query.rstrip().rstrip(';')}) to {quoted(target)} (format parquet)")
+            about = json.dumps(self._exported(query), ensure_ascii=False)
+            self._connection.execute(
+                f"copy (\n{query}\n) to {quoted(target)} "
+                f"(format parquet, kv_metadata {{{EXPORT_KEY}: {quoted(about)}}})"
+            )
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
+
+    def _exported(self, query: str) -> dict[str, str | None]:
+        """What is the same for all runs whose score rows a query gives: profile, eval set, hashes, run statistic.
+
+        The profile is that of a column `profile`, else the one whose view the query names; nothing without a run_id.
+        """
+        words = set(_WORD.findall(_TEXT.sub("", query.lower())))
+        named = [row.profile for row in self._catalog if row.profile in words]
+        columns = {row[0] for row in self._connection.execute(f"describe (\n{query}\n)").fetchall()}
+        if "run_id" not in columns or not ("profile" in columns or len(named) == 1):
+            return {}
+        keys = [name for name in ("run_id", "profile", "eval_set") if name in columns]
+        profile = "" if "profile" in columns else f" and r.profile = {quoted(named[0])}"
+        fields = ", ".join(f"r.{name}" for name in EXPORTED if name != "run_stat")
+        self._define("runs")
+        found = self._connection.execute(
+            f"select {fields}, p.run_stat from (select distinct {', '.join(keys)} from (\n{query}\n)) f "
+            f"join runs r on {' and '.join(f'r.{name} = f.{name}' for name in keys)}{profile} "
+            "join profile_catalog p on p.profile = r.profile"
+        ).fetchall()
+        return {
+            name: next(iter(values)) for name, *column in zip(EXPORTED, *found, strict=True)
+            if len(values := set(column)) == 1
+        }  # fmt: skip
 
     def gate_places(self) -> dict[tuple[str, str, str], int]:
         """The order in which gates were declared, by profile, gate and level."""
@@ -166,30 +181,66 @@ class Session:
     def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
         """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
         self._define(query)
-        try:
-            self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
-        except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
+        self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
 
-    def add_values(self, values: pa.Table, run_id: str, profile: str, eval_set: str, metric: str) -> None:
-        """Let a run that is in no store be seen in question_values: question_id, weight and value of its answers.
+    def profile(self, name: str) -> ProfileRow | None:
+        """What the catalog says of a profile; null where it does not know it."""
+        return next((row for row in (*self._catalog, UNKNOWN_PROFILE) if row.profile == name), None)
 
-        A null counts as the metric says, or not at all.
+    def number_columns(self, profile: str) -> list[str]:
+        """The columns of a profile's score rows, keys aside, that are numbers or booleans."""
+        keys = {*KEYS.names, "commit"}
+        rows = self.rows(f"describe stored_{profile}")
+        return [
+            row["column_name"] for row in rows
+            if row["column_name"] not in keys and _NUMBER.match(row["column_type"])
+        ]  # fmt: skip
+
+    def add_metric(self, profile: ProfileRow, column: str, stored: bool = True) -> MetricRow:
+        """Measure runs by a column that is no metric, higher being better: for this session only.
+
+        Where the profile says which rows count, the others have no value. `stored`: the store has that column.
         """
-        self._define("exact_mean")
-        self._connection.register("given", values)
+        named = quoted_name(column)
+        value = f"(case when {profile.counted} is not null then {named} end)" if profile.counted else named
+        reads = (column, profile.counted) if profile.counted else (column,)
+        metric = MetricRow(profile.profile, column, True, None, None, None, value, None, reads)
+        if profile.run_stat == "micro":
+            metric = replace(metric, numerator=value, denominator=f"(case when {value} is not null then 1 end)")
+        self._insert("metric_catalog", metric_table([metric]))
+        if stored:
+            self._metric_branches.append(metric_sql(profile, metric, f"stored_{profile.profile}"))
+            self._create_metric_rows()
+        return metric
+
+    def add_run(self, run_id: str, eval_set: str, profile: ProfileRow, metric: MetricRow, rows: pa.Table) -> None:
+        """Let a run that is in no store be seen as one of it, by one metric: score rows with what that needs.
+
+        Its name stands for its commit.
+        """
+        if profile.run_stat != "micro":
+            metric = replace(metric, numerator=None, denominator=None)
+        self._insert("profile_catalog", profile_table([profile]))
+        self._insert("metric_catalog", metric_table([metric]))
+        record = {
+            "run_id": run_id, "stored_id": run_id, "commit": run_id, "profile": profile.profile, "eval_set": eval_set,
+            "repeats": len(rows.column("repeat").unique()),
+        }  # fmt: skip
+        self._insert("given_runs", pa.Table.from_pylist([record], schema=_GIVEN_RUNS))
+        names = pa.repeat(pa.scalar(run_id, LARGE_STRING), rows.num_rows)
+        self._connection.register("given_file", rows.append_column("commit", names).append_column("run_id", names))
         try:
-            self._connection.execute(
-                "insert into given_values select $run, $profile, $set, $metric, question_id, any_value(weight), "
-                "bool_or(value is not null), exact_mean(coalesce(value, c.null_counts_as)) "
-                "from given left join metric_catalog c on c.profile = $profile and c.metric = $metric "
-                "where coalesce(value, c.null_counts_as) is not null group by question_id",
-                {"run": run_id, "profile": profile, "set": eval_set, "metric": metric},
-            )
+            self._connection.execute(f"insert into given_rows by name {metric_sql(profile, metric, 'given_file')}")
         except duckdb.Error as error:
             raise InputError(f"{run_id}: {str(error).strip()}") from error
         finally:
-            self._connection.unregister("given")
+            self._connection.unregister("given_file")
+
+    def _insert(self, table: str, rows: pa.Table) -> None:
+        """Rows into a small table of the session, those that it does not have yet."""
+        self._connection.register("given", rows)
+        self._connection.execute(f"insert into {table} by name select * from given except select * from {table}")
+        self._connection.unregister("given")
 
     def _define(self, query: str) -> None:
         """Create the views and macros that a query names and what they build on: to bind them all takes long.
@@ -197,14 +248,20 @@ class Session:
         One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        wanted = words if words.isdisjoint(_LISTING) else set(self._waiting)
-        for name in reversed(self._waiting):
-            if name in wanted:
-                wanted |= _words_of(name)
-        self._create_functions({name: _OF_VIEWS[name] for name in _OF_VIEWS if name in wanted})
-        for name in [name for name in self._waiting if name in wanted]:
-            self._connection.execute(sql_definition(name))
-            self._waiting.remove(name)
+        for name in sorted(self._waiting if not words.isdisjoint(_LISTING) else words):
+            self._create(name)
+
+    def _create(self, name: str) -> None:
+        """Create a view or macro of sql/, and before it what it builds on, once."""
+        if name in VIEW_FUNCTIONS:
+            self._create_functions({name: VIEW_FUNCTIONS[name]})
+        if name not in self._waiting:
+            return
+        self._waiting.remove(name)
+        statement = self._made.get(name) or sql_definition(name)
+        for used in sorted(_uses(statement)):
+            self._create(used)
+        self._connection.execute(statement)
 
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
@@ -227,22 +284,28 @@ class Session:
         pinned = pa.schema([("run_id", LARGE_STRING), ("stored_id", LARGE_STRING), ("commit", LARGE_STRING)])
         self._register("pinned", pa.Table.from_pylist(self._pinned, schema=pinned))
         self._register("commits", _commit_table(self.commits))
-        self._register("metric_catalog", _metric_table(self._catalog))
-        self._register("profile_catalog", _profile_table(self._catalog))
-        self._register("given_values", _GIVEN_VALUES.empty_table())
+        self._register("metric_catalog", metric_table([metric for row in self._catalog for metric in row.metrics]))
+        self._register("profile_catalog", profile_table(self._catalog))
+        self._register("given_rows", _GIVEN_ROWS.empty_table())
+        self._register("given_runs", _GIVEN_RUNS.empty_table())
         self._store_view("stored_runs", self._files("runs"), RUNS)
         self._store_view("stored_rejects", self._files("rejects"), REJECTS)
         self._store_view("stored_tallies", self._files("tallies"), TALLIES)
         for row in self._catalog:
             self._store_view(f"stored_{row.profile}", self._files("scores", row.profile), row.schema)
-        self._connection.execute("create view stored_scores as " + " union all ".join(map(_common, self._catalog)))
-        long = [_long(row, metric) for row in self._catalog for metric in row.metrics]
-        self._connection.execute("create view metric_rows as " + " union all ".join(long))
-        self._register("gate_catalog", _gate_table(self._catalog))
-        stored = [row for row in self._catalog if self._files("scores", row.profile)]
-        self._connection.execute("create view gate_values as " + _gated(stored))
-        groups = [_group(row, name) for row in self._catalog for name in row.groups]
-        self._connection.execute("create view group_rows as " + " union all ".join([_NO_GROUP, *groups]))
+        self._connection.execute("create view stored_scores as " + " union all ".join(map(common_sql, self._catalog)))
+        self._metric_branches = [
+            metric_sql(row, metric, f"stored_{row.profile}") for row in self._catalog for metric in row.metrics
+        ]
+        self._create_metric_rows()
+        self._register("gate_catalog", gate_table(self._catalog))
+        groups = [group_sql(row, name) for row in self._catalog for name in row.groups]
+        self._connection.execute("create view group_rows as " + " union all ".join([NO_GROUP, *groups]))
+
+    def _create_metric_rows(self) -> None:
+        """All metrics as rows of one view: those of the store and of files."""
+        branches = [*self._metric_branches, f"select {METRIC_COLUMNS} from given_rows"]
+        self._connection.execute("create or replace view metric_rows as " + " union all ".join(branches))
 
     def _register(self, name: str, table: pa.Table) -> None:
         """A small table that stays with the session."""
@@ -255,21 +318,28 @@ class Session:
         return [str(path) for commit in commits for path in commit.files(role)]
 
     def _store_view(self, name: str, files: list[str], schema: pa.Schema) -> None:
-        """All files of a role as one view with the commit each row came in; typed and empty without files."""
+        """All files of a role as one view with the commit each row came in; typed and empty without files.
+
+        A column that no file has, because it was added later, is null.
+        """
+        typed = pa.schema([*schema, ("commit", LARGE_STRING)])
         if not files:
-            empty = pa.schema([*schema, ("commit", LARGE_STRING)]).empty_table()
-            self._register(name, empty)
+            self._register(name, typed.empty_table())
             return
         reading = parquet_reader(files, filename=True, union_by_name=True)
+        rows = (
+            f"select * exclude (filename), split_part(replace(filename, '\\', '/'), '/', -2) as commit from {reading}"
+        )
         try:
-            self._connection.execute(
-                f"create view {name} as select * exclude (filename), "
-                f"split_part(replace(filename, '\\', '/'), '/', -2) as commit from {reading}"
-            )
+            there = {row[0] for row in self._connection.execute(f"describe ({rows})").fetchall()}
         except duckdb.Error as error:
             raise StoreError(f"The store {self.store.path} has a file that cannot be read: {error}") from error
+        if later := [field for field in typed if field.name not in there]:
+            self._register(f"later_{name}", pa.schema(later).empty_table())
+            rows += f" union all by name from later_{name}"
+        self._connection.execute(f"create view {name} as {rows}")
 
-    def _create_functions(self, functions: dict[str, tuple[Callable[..., pa.Array], list[Any], str]]) -> None:
+    def _create_functions(self, functions: dict[str, Function]) -> None:
         """Functions of our own, over Arrow columns."""
         for name, (function, arguments, result) in functions.items():
             if name in self._registered:
@@ -277,93 +347,6 @@ class Session:
             kind: Any = {"type": "arrow", "null_handling": "special"}
             self._connection.create_function(name, function, arguments, result, **kind)
             self._registered.append(name)
-
-
-def _common(row: ProfileRow) -> str:
-    return (
-        f"select commit, run_id, '{row.profile}' as profile, question_id, dataset, repeat, weight, score, fail_reason "
-        f"from stored_{row.profile}"
-    )
-
-
-def _long(row: ProfileRow, metric: MetricRow) -> str:
-    numerator, denominator = (
-        f"{name}::double" if name else "null::double" for name in (metric.numerator, metric.denominator)
-    )
-    return (
-        f"select commit, run_id, '{row.profile}' as profile, question_id, repeat, weight, fail_reason, "
-        f"'{metric.metric}' as metric, {metric.column or metric.metric}::double as value, "
-        f"{numerator} as numerator, {denominator} as denominator "
-        f"from stored_{row.profile}"
-    )
-
-
-_OF_VALUES = frozenset(("mean", "sum", "min", "max", "n"))
-_RANKED = frozenset(("p50", "p90", "p95"))
-
-
-def _gated(catalog: Iterable[ProfileRow]) -> str:
-    """The values that gates are about: a branch for each metric that a gate uses, nothing in what its gates do not."""
-    branches = [_gated_branch("commits", "", "", {}) + " where false"]
-    for row in catalog:
-        stats: dict[str, set[str]] = {}
-        for gate in row.gates:
-            stats.setdefault(gate.metric, set()).add(gate.stat)
-        metrics = {metric.metric: metric for metric in row.metrics}
-        for name, wanted in stats.items():
-            if name in metrics:
-                branches += _gated_metric(row.profile, metrics[name], wanted)
-            elif "usable_share" in wanted:
-                usable = {"value": "(fail_reason is null)::int::double", "scored": "true"}
-                branches.append(_gated_branch(f"stored_{row.profile}", name, "usable", usable))
-    return " union all ".join(branches)
-
-
-def _gated_metric(profile: str, metric: MetricRow, stats: set[str]) -> list[str]:
-    column = metric.column or metric.metric
-    value = f"{column}::double"
-    if metric.null_counts_as is not None:
-        value = f"coalesce({value}, {metric.null_counts_as!r}::double)"
-    columns = {"scored": f"{column} is not null"}
-    if stats & _OF_VALUES:
-        columns["value"] = value
-    if stats & _RANKED:
-        columns["ranked"] = value
-    if "weighted_mean" in stats:
-        columns |= {"weighted": value, "weight": "weight"}
-    if "micro" in stats and metric.numerator and metric.denominator:
-        columns |= {"numerator": f"{metric.numerator}::double", "denominator": f"{metric.denominator}::double"}
-    branches = [_gated_branch(f"stored_{profile}", metric.metric, "value", columns)] if stats - {"rate"} else []
-    if "rate" in stats:
-        rate = {"value": f"({value} <> 0)::int::double", "scored": columns["scored"]}
-        branches.append(_gated_branch(f"stored_{profile}", metric.metric, "rate", rate))
-    return branches
-
-
-def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -> str:
-    keys = "commit, run_id, question_id" if columns else "commit, '' as run_id, '' as question_id"
-    numbers = ("value", "ranked", "weighted", "weight", "numerator", "denominator")
-    return (
-        f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
-        + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
-        + f", {'weighted' in columns} as has_weights from {table}"
-    )
-
-
-_NO_GROUP = (
-    "select ''::varchar as commit, ''::varchar as run_id, ''::varchar as profile, ''::varchar as question_id, "
-    "''::varchar as grouping, ''::varchar as value, 0.0::double as score, 0.0::double as passed where false"
-)
-
-
-def _group(row: ProfileRow, name: str) -> str:
-    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once."""
-    value = f"unnest(list_distinct({name}))" if pa.types.is_list(row.schema.field(name).type) else name
-    passed = "passed::double" if "passed" in row.schema.names else "null::double"
-    return (
-        f"select commit, run_id, '{row.profile}' as profile, question_id, '{name}' as grouping, {value} as value, "
-        f"score, {passed} as passed from stored_{row.profile}"
-    )
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:
@@ -390,98 +373,3 @@ def _commit_table(commits: list[Commit]) -> pa.Table:
         for commit in commits
     ]
     return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _metric_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
-    schema = pa.schema(
-        [
-            ("profile", LARGE_STRING),
-            ("metric", LARGE_STRING),
-            ("higher_is_better", pa.bool_()),
-            ("null_counts_as", pa.float64()),
-            ("scale", pa.float64()),
-        ]
-    )
-    rows = [{name: getattr(metric, name) for name in schema.names} for row in catalog for metric in row.metrics]
-    return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _gate_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
-    schema = pa.schema(
-        [
-            ("profile", LARGE_STRING),
-            ("gate", LARGE_STRING),
-            ("metric", LARGE_STRING),
-            ("stat", LARGE_STRING),
-            ("op", LARGE_STRING),
-            ("limit", pa.float64()),
-            ("level", LARGE_STRING),
-            ("failure", LARGE_STRING),
-            ("waived", pa.bool_()),
-            ("coverage", pa.bool_()),
-        ]
-    )
-    return pa.Table.from_pylist([vars(gate) for row in catalog for gate in row.gates], schema=schema)
-
-
-def _profile_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
-    schema = pa.schema(
-        [
-            ("profile", LARGE_STRING),
-            ("run_stat", LARGE_STRING),
-            ("score_top", pa.float64()),
-            ("provenance", pa.list_(LARGE_STRING)),
-        ]
-    )
-    return pa.Table.from_pylist([{n: getattr(row, n) for n in schema.names} for row in catalog], schema=schema)
-
-
-def _whole(column: Any) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _of_one(name: str) -> Callable[..., pa.Array]:
-    """A function of `text` over one Arrow column, imported when it is first called."""
-
-    def call(column: Any) -> pa.Array:
-        from rageval_batch.columnar import text
-
-        return getattr(text, name)(_whole(column))
-
-    return call
-
-
-def _of_two(name: str) -> Callable[..., pa.Array]:
-    """A function of `text` over two Arrow columns, imported when it is first called."""
-
-    def call(a: Any, b: Any) -> pa.Array:
-        from rageval_batch.columnar import text
-
-        return getattr(text, name)(_whole(a), _whole(b))
-
-    return call
-
-
-_FUNCTIONS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
-    "bigram_jaccard": (_of_two("bigram_jaccard"), ["VARCHAR", "VARCHAR"], "DOUBLE"),
-    "soft_match": (_of_two("soft_match"), ["VARCHAR", "VARCHAR"], "BOOLEAN"),
-    "squash": (_of_one("squash"), ["VARCHAR"], "VARCHAR"),
-    "keywords": (_of_one("keyword_lists"), ["VARCHAR"], "VARCHAR[]"),
-    "keyword_hits": (_of_two("keyword_hits"), ["VARCHAR", "VARCHAR"], "INTEGER"),
-}
-
-
-def _mean_intervals(column: Any) -> pa.Array:
-    import numpy as np
-
-    from rageval_batch.columnar.statistics import bootstrap_interval
-
-    lists = _whole(column).to_pylist()
-    found = [vars(bootstrap_interval(np.array(values or [], np.float64))) for values in lists]
-    return pa.array(found, pa.struct([("low", pa.float64()), ("high", pa.float64())]))
-
-
-# Functions that views stand on: they come with the first query that needs them.
-_OF_VIEWS: dict[str, tuple[Callable[..., pa.Array], list[Any], str]] = {
-    "mean_interval": (_mean_intervals, ["DOUBLE[]"], "STRUCT(low DOUBLE, high DOUBLE)"),
-}

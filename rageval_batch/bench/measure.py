@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ class Measured:
     wall: float
     cpu: float
     rows: int
-    peak_mib: float
+    peak_mib: float | None  # None on systems that do not tell
     parts: dict[str, float]
 
 
@@ -101,18 +100,28 @@ class _Clock:
         self.cpu = time.process_time() - self._cpu
 
 
-def _peak_mib() -> float:
+def _peak_mib() -> float | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def _job(files: Files) -> Any:
     from rageval_batch.inputs.sources import sources
     from rageval_batch.profiles.registry import get_profile
-    from rageval_batch.runs.sweep import Job
+    from rageval_batch.runs.job import Job
 
     profile = get_profile(PROFILE)
     outputs, questions, contexts = (sources([path]) for path in (files.outputs, files.questions, files.contexts))
-    return Job(profile, profile.read_params({}), outputs, questions, contexts)
+    return Job(
+        profile=profile,
+        params=profile.read_params({}),
+        outputs=outputs,
+        questions=questions,
+        contexts=contexts,
+    )
 
 
 def _warm(folder: Path) -> None:
@@ -139,18 +148,17 @@ def _sweep(files: Files, store: Path) -> Measured:
 def _stages(files: Files) -> Measured:
     """CPU of reading and keying rows, of decoding answers, and of all the rest of scoring, on one thread."""
     from rageval_batch.columnar import json_objects
-    from rageval_batch.inputs import eval_sets
-    from rageval_batch.inputs.outputs import Ingest
+    from rageval_batch.inputs.kinds import input_kind
     from rageval_batch.runs.batch import score_batch, scorer
 
     folder = files.outputs.parent / "stages"
     _warm(folder)
     job = _job(files)
-    eval_set, _ = eval_sets.with_contexts(eval_sets.read_questions(job.questions), job.contexts, folder)
-    ready = scorer(job.profile, job.params, eval_set)
+    inputs = input_kind(job.profile).load(job.questions, job.contexts, job.params, folder)
+    ready = scorer(job.profile, job.params, inputs.eval_set)
     cpu = {"read": 0.0, "decode": 0.0, "score": 0.0}
     rows = 0
-    blocks = Ingest(job.outputs, eval_set).blocks()
+    blocks = inputs.ingest(job.outputs).blocks()
     while True:
         start = time.process_time()
         block = next(blocks, None)

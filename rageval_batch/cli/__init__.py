@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
 import click
 
-from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, RagevalError
+from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, RagevalError
 from rageval_batch.version import __version__
 
 # Each command and the module it lives in; a module is imported when its command is used.
@@ -51,7 +52,8 @@ class _Commands(click.Group):
 def cli() -> None:
     """Score RAG answers by the million, keep every run as Parquet, ask it in SQL.
 
-    Exit codes: 0 done or passed, 1 a gate or comparison failed, 2 bad input or usage, 130 interrupted.
+    Exit codes: 0 done or passed, 1 a gate or comparison failed, 2 bad input or usage, 70 an error of
+    rageval itself, 130 interrupted.
 
     \b
     Example:
@@ -82,4 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_OK
+    except Exception as error:
+        traceback.print_exc()
+        click.echo(
+            f"rageval: an error of rageval itself ({type(error).__name__}), not of the data. "
+            "Report it with the lines above.",
+            err=True,
+        )
+        code = EXIT_UNEXPECTED
     sys.exit(code)

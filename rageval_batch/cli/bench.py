@@ -41,5 +41,5 @@ def bench(rows: int, seed: int, format: str, target: str | None) -> None:
         return
     lines = [{**line, "rows_per_s": round(line["rows_per_s"])} for line in measured.lines()]
     columns = ("stage", "rows", "cpu_s", "wall_s", "rows_per_s", "peak_mib")
-    shown = [{"ratio": name.replace("_", " "), "value": value} for name, value in ratios.items()]
-    emit(render(lines, columns, format) + "\n\n" + render(shown, ("ratio", "value"), format), target)
+    ratio_rows = [{"ratio": name.replace("_", " "), "value": value} for name, value in ratios.items()]
+    emit(render(lines, columns, format) + "\n\n" + render(ratio_rows, ("ratio", "value"), format), target)

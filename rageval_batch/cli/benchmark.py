@@ -52,8 +52,6 @@ def benchmark(
         parquet_target(target)
     gates = Gates(max_std_weighted, max_std_question, max_drop_vs_baseline, min_delta, max_regressions)
     read = read_benchmark(config)
-    if read.unknown:
-        say(f"{config}: these keys mean nothing here: {', '.join(read.unknown)}.")
     result = run_benchmark(read, Store(store), mode=run_mode, gates=gates, baseline=baseline, say=say)
     if format == "parquet":
         import pyarrow.parquet as pq

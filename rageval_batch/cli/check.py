@@ -26,7 +26,7 @@ def check(files: tuple[str, ...], profile_name: str | None, schema: bool, format
     """
     from rageval_batch.inputs import sources
     from rageval_batch.inputs.check import check_file, file_schema
-    from rageval_batch.profiles.registry import PROFILES, get_profile
+    from rageval_batch.profiles.registry import get_profile, known_profiles
     from rageval_batch.report import formats
 
     if schema:
@@ -38,7 +38,7 @@ def check(files: tuple[str, ...], profile_name: str | None, schema: bool, format
         return EXIT_OK
     if not files:
         raise InputError("Name the question files to check.")
-    profiles = [get_profile(profile_name)] if profile_name else list(PROFILES.values())
+    profiles = [get_profile(profile_name)] if profile_name else list(known_profiles().values())
     checked = [check_file(file, profiles) for file in sources.sources(files)]
     rows = [vars(violation) for one in checked for violation in one.violations]
     if format == "table":

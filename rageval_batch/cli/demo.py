@@ -65,6 +65,6 @@ def _call(*words: str) -> None:
     """Run a command as a user would, after showing it."""
     from rageval_batch.cli import cli
 
-    shown = " ".join(f'"{word}"' if " " in word else word for word in words)
-    click.secho(f"\n$ rageval {shown}", bold=True)
+    command = " ".join(f'"{word}"' if " " in word else word for word in words)
+    click.secho(f"\n$ rageval {command}", bold=True)
     cli.main(list(words), prog_name="rageval", standalone_mode=False)

@@ -37,7 +37,7 @@ def explain(
       rageval explain adapter-weak tc-03
     """
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import find_run, record_row, score_row
+    from rageval_batch.analysis.runs import find_run, score_row
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.show import explain_text
@@ -46,12 +46,9 @@ def explain(
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
         profile = get_profile(found.record["profile"])
-        if profile.records is None and keys:
+        if keys and not profile.inputs.keys:
             raise InputError(f"Rows of {profile.name} are known by question and repeat alone. Leave --key out.")
-        if profile.records is None:
-            row, place = score_row(session, found, question, repeat)
-        else:
-            row, place = record_row(session, found, question, repeat, pairs(keys, "--key"))
+        row, place = score_row(session, found, question, repeat, pairs(keys, "--key"))
         commit = next(commit for commit in session.commits if commit.id == found.record["commit"])
     output = explanation = said = None
     try:

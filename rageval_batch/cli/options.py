@@ -45,10 +45,10 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
     return add
 
 
-def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+def pairs(items: Sequence[str], option: str) -> dict[str, str]:
     """k=v options as a mapping."""
     out = {}
-    for item in given:
+    for item in items:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise InputError(f"{option} {item}: write it as name=value.")

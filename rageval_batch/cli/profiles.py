@@ -17,11 +17,11 @@ def profiles(name: str | None, format: str, target: str | None) -> None:
     Example:
       rageval profiles eval_json_v2
     """
-    from rageval_batch.profiles.registry import PROFILES, get_profile
+    from rageval_batch.profiles.registry import get_profile, known_profiles
     from rageval_batch.report.describe import as_dict, describe
 
     if name is None:
-        rows = [{"profile": profile.name, "what it scores": profile.title} for profile in PROFILES.values()]
+        rows = [{"profile": profile.name, "what it scores": profile.title} for profile in known_profiles().values()]
         emit_rows(rows, ("profile", "what it scores"), format, target)
         return
     profile = get_profile(name)

@@ -53,5 +53,5 @@ def show(run: str, store: str, profile_name: str | None, eval_set: str | None, f
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
         profile = get_profile(found.record["profile"])
-        summary = summarize(session, found, profile.summary, tuple(profile.shown_views))
-    emit(json_line(summary.as_dict()) if format == "json" else show_text(summary, format, profile.shown_views), target)
+        summary = summarize(session, found, profile.summary.stats, tuple(profile.views.shown))
+    emit(json_line(summary.as_dict()) if format == "json" else show_text(summary, format, profile.views.shown), target)

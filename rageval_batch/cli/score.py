@@ -13,8 +13,9 @@ from rageval_batch.cli.progress import Progress
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 if TYPE_CHECKING:
+    from rageval_batch.runs.job import Job
     from rageval_batch.runs.store import Store
-    from rageval_batch.runs.sweep import Job, Outcome
+    from rageval_batch.runs.sweep import Outcome
 
 FEW = 12  # runs that are all shown; of more, the best and the worst
 _FORMATS = ("table", "json", "jsonl", "csv", "md")
@@ -72,8 +73,8 @@ def score(
     from rageval_batch.inputs import run_metadata, sources
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs.archive import write_archive
+    from rageval_batch.runs.job import Job
     from rageval_batch.runs.store import Store
-    from rageval_batch.runs.sweep import Job
 
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
@@ -82,22 +83,21 @@ def score(
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
-    records = profile.records
-    if records is None and not questions:
+    if profile.inputs.questions_required and not questions:
         raise InputError(f"Profile {profile.name} needs the questions of the eval set: add -q FILE.")
-    if archive is not None and (records is None or records.archive is None):
+    if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
     place = Store(store)
-    with sources.opened(outputs, records is not None and records.whole_files) as files:
+    with sources.opened(outputs, profile.inputs.whole_files) as files:
         job = Job(
-            profile,
-            params,
-            files,
-            sources.sources(questions),
-            sources.sources(contexts) if contexts else [],
-            sources.any_file(document) if document else None,
-            given,
-            keep_inputs,
+            profile=profile,
+            params=params,
+            outputs=files,
+            questions=sources.sources(questions),
+            contexts=sources.sources(contexts) if contexts else [],
+            document=sources.any_file(document) if document else None,
+            metadata=given,
+            keep_inputs=keep_inputs,
         )
         outcome = _run(job, place)
         if archive is not None:
@@ -128,7 +128,9 @@ def rescore(
     format: str,
     target: str | None,
 ) -> int:
-    """Score the inputs of RUNS again with other parameters, as a new commit.
+    """Score the inputs of RUNS again with other parameters, or with a newer version of their profile.
+
+    The result is a new commit; where nothing differs, there is none.
 
     \b
     Example:
@@ -136,7 +138,7 @@ def rescore(
     """
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run, matching_runs
-    from rageval_batch.model.profile import params_sha256
+    from rageval_batch.model import params_sha256
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.store import Store
@@ -162,7 +164,8 @@ def rescore(
         commit = commits[commit_id]
         profile = get_profile(commit.manifest["profile"])
         params = profile.read_params({**commit.manifest["params"], **changed})
-        if params_sha256(params) == commit.manifest["params_sha256"]:
+        same_version = commit.manifest.get("profile_version", 1) == profile.version
+        if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
             continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
@@ -195,9 +198,9 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
             if format in ("json", "jsonl"):
-                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary)]
+                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
             else:
-                named = {name: profile.summary[name] for name in profile.headline}
+                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
                 found += commit_lines(session, outcome.commit.id, named)
     if format == "json":
         emit(json_line(found[0] if len(found) == 1 else found), target)

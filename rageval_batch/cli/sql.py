@@ -20,7 +20,8 @@ def sql(query: str, store: str, format: str, target: str | None) -> None:
 
     Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
     tallies, gate_results, commits, repeat_scores, judge_*, and one a profile. Functions: bigram_jaccard, soft_match,
-    squash, keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand).
+    squash, keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand). The score rows of a run,
+    written as Parquet, can be compared like the run.
 
     \b
     Example:
@@ -33,7 +34,7 @@ def sql(query: str, store: str, format: str, target: str | None) -> None:
             session.copy_to_parquet(query, Path(parquet_target(target)))
             return
         table = session.sql(query)
-    shown = table if format != "table" or target else table.slice(0, MOST_ROWS)
-    emit_rows(shown.to_pylist(), table.column_names, format, target)
-    if shown.num_rows < table.num_rows:
+    printed = table if format != "table" or target else table.slice(0, MOST_ROWS)
+    emit_rows(printed.to_pylist(), table.column_names, format, target)
+    if printed.num_rows < table.num_rows:
         say(f"{table.num_rows:,} rows; the first {MOST_ROWS} are shown. --format csv or -o FILE gives all.")

@@ -32,7 +32,7 @@ Reasons = np.ndarray[tuple[int], np.dtype[np.int8]]
 
 
 @dataclass(frozen=True)
-class Answers:
+class ParsedObjects:
     """A column of answers: `tape` has the objects that may be scored, `reason` why a row is not one or was mended."""
 
     tape: Tape
@@ -41,7 +41,7 @@ class Answers:
     repaired: Flags
 
 
-def read_objects(column: pa.Array, lenient: bool) -> Answers:
+def read_objects(column: pa.Array, lenient: bool) -> ParsedObjects:
     """The JSON objects of a column of raw answers; null and blank are empty_output.
 
     Lenient: what stands inside a code fence or amid other text is taken, and the row keeps that reason.
@@ -59,7 +59,7 @@ def read_objects(column: pa.Array, lenient: bool) -> Answers:
             tape = json_tape.merge(tape, mended, broken)
     usable = json_tape.usable(tape)
     reason[(tape.status == OK) & ~usable] = NOT_OBJECT
-    return Answers(tape, reason, usable, usable & (reason != NO_REASON))
+    return ParsedObjects(tape, reason, usable, usable & (reason != NO_REASON))
 
 
 def _diagnose(texts: Strings, starts: Offsets, ends: Offsets) -> tuple[Reasons, Tape]:

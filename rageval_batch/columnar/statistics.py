@@ -25,7 +25,7 @@ from rageval_batch.columnar.kernels.resample import (
 RESAMPLES = 10_000
 BLOCKS = 16_384
 LEVEL = 0.95
-TOLERANCE = 1e-9
+TOLERANCE = 1e-9  # of every limit that a number is compared with
 SEED = 20_240_229
 _DEALING, _DRAWING, _FLIPPING = range(3)  # streams of random numbers of their own
 
@@ -55,6 +55,7 @@ def mean_delta(deltas: Floats, weights: Floats | None = None) -> float | None:
     """The mean, weighted where weights are given; null for no deltas or weights that sum to 0."""
     if weights is None:
         return math.fsum(deltas) / len(deltas) if len(deltas) else None
+    weights = _scaled(weights)
     total = math.fsum(weights)
     return math.fsum(deltas * weights) / total if total else None
 
@@ -70,8 +71,10 @@ def bootstrap_interval(
 ) -> Interval:
     """The percentile interval of the mean delta over resamples of questions, weighted where weights are given.
 
-    A resample whose weights sum to 0 is left out; nulls for no deltas.
+    A resample whose weights sum to 0 is left out; nulls for no deltas. The interval never leaves the range of the
+    deltas: a mean does not, and rounding must not.
     """
+    least, most = float(deltas.min(initial=math.inf)), float(deltas.max(initial=-math.inf))
     weights = np.ones(len(deltas)) if weights is None else _scaled(weights)
     if len(deltas) > blocks:
         sums, weights = _blocks(deltas * weights, weights, seed, blocks)
@@ -82,7 +85,7 @@ def bootstrap_interval(
         return Interval(None, None)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(means, [tail, 1.0 - tail])
-    return Interval(float(low), float(high))
+    return Interval(*(min(max(float(end), least), most) for end in (low, high)))
 
 
 def _scaled(weights: Floats) -> Floats:

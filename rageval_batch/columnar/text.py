@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels
+from rageval_batch.columnar.kernels import KeywordHits
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")
+SOFT_THRESHOLD = 0.72  # bigram Jaccard from which two texts match softly
 NORMALIZERS = ("ru_numeric", "none", "nfkc_casefold")
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,}")
@@ -194,30 +196,34 @@ class KeywordIndex:
         if mode == "jieba":
             self._lists = [word_keywords(text)[:cap] for text in expected.to_arrow().to_pylist()]
             self.counts = np.array([len(words) for words in self._lists], np.int32)
+            self._bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
         else:
             self._tables = kernels.keyword_tables(kernels.keywords(expected, cap, kana))
             self.counts = self._tables.found.counts().astype(np.int32)
+            self._bounds = self._tables.found.bounds
 
-    def hits(self, which: Ints, got: Strings) -> Ints:
-        """How many keywords of expected text `which[i]` are among the keywords of `got[i]`."""
+    def hits(self, which: Ints, got: Strings) -> KeywordHits:
+        """Which keywords of expected text `which[i]` are among the keywords of `got[i]`; an empty text has none."""
         if self._mode != "jieba":
             return kernels.keyword_hits(self._tables, which, got, self._kana)
         coded = got.to_arrow().dictionary_encode()
         found = [frozenset(word_keywords(text)) for text in coded.dictionary.to_pylist()]
-        wanted = [frozenset(words) for words in self._lists]
-        pairs = zip(which.tolist(), coded.indices.to_pylist(), strict=True)
-        return np.array([len(wanted[q] & found[g]) for q, g in pairs], np.int32)
+        counts, last_row = np.zeros(len(which), np.int32), np.full(self._bounds[-1], -1, np.int32)
+        for row, (expected, code) in enumerate(zip(which.tolist(), coded.indices.to_pylist(), strict=True)):
+            hit = [k for k, word in enumerate(self._lists[expected], self._bounds[expected]) if word in found[code]]
+            counts[row] = len(hit)
+            last_row[hit] = row
+        return KeywordHits(counts, last_row)
 
-    def shown(self, which: int, got: str) -> tuple[list[str], list[str]]:
-        """(keywords of one expected text, those of them that are in `got`), for explaining a row."""
+    def hit_keywords(self, which: int, hits: KeywordHits, row: int) -> list[tuple[str, bool]]:
+        """Every keyword of one expected text with whether `row` has it; no other row may have looked the text up."""
+        first, last = int(self._bounds[which]), int(self._bounds[which + 1])
         if self._mode == "jieba":
-            wanted, found = self._lists[which], word_keywords(got)
+            words = self._lists[which]
         else:
             texts = kernels.keyword_texts(self._tables.found)
-            bounds = self._tables.found.bounds
-            wanted = [texts.at(k) for k in range(bounds[which], bounds[which + 1])]
-            found = keyword_lists(pa.array([got], LARGE_STRING), self._kana).to_pylist()[0]
-        return wanted, [word for word in wanted if word in set(found)]
+            words = [texts.at(k) for k in range(first, last)]
+        return list(zip(words, (hits.last_row[first:last] == row).tolist(), strict=True))
 
 
 # --- the scorer's functions over Arrow columns, as SQL sees them ----------------------------------------------------
@@ -240,7 +246,7 @@ def keyword_hits(expected: pa.Array, got: pa.Array, cap: int = 30) -> pa.Array:
     """How many of the first `cap` keywords of expected are among those of got; null where either is null."""
     index = KeywordIndex(from_arrow(expected), "bigram", cap)
     hits = index.hits(np.arange(len(expected), dtype=np.int32), from_arrow(got))
-    return _where_both(expected, got, pa.array(hits))
+    return _where_both(expected, got, pa.array(hits.counts))
 
 
 def bigram_jaccard(a: pa.Array, b: pa.Array) -> pa.Array:
@@ -249,7 +255,7 @@ def bigram_jaccard(a: pa.Array, b: pa.Array) -> pa.Array:
     return _where_both(a, b, pa.array(kernels.bigram_jaccard(*points)))
 
 
-def soft_match(a: pa.Array, b: pa.Array, threshold: float = 0.72) -> pa.Array:
+def soft_match(a: pa.Array, b: pa.Array, threshold: float = SOFT_THRESHOLD) -> pa.Array:
     """The soft match of each pair of strings; null where either is null."""
     rows = np.arange(len(a), dtype=np.int32)
     left, right = (kernels.squashed_points(from_arrow(column)) for column in (a, b))

@@ -13,8 +13,8 @@ from typing import Any
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
 from rageval_batch.inputs.sources import Source
+from rageval_batch.model import Profile, QuestionFormat
 from rageval_batch.model.field_names import FieldNames, misspelt_fields
-from rageval_batch.model.profile import Profile
 from rageval_batch.model.schemas import QUESTION_ID
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -49,6 +49,10 @@ class Checked:
 
 def file_schema(profile: Profile) -> dict[str, Any]:
     """The JSON Schema of a question file of a profile: an object with `questions`, as lists of questions are read."""
+    return {"$schema": DRAFT, "title": f"Questions of the profile {profile.name}", **_schema(profile.inputs.questions)}
+
+
+def _schema(format: QuestionFormat) -> dict[str, Any]:
     question = {
         "type": "object",
         "properties": {
@@ -61,15 +65,13 @@ def file_schema(profile: Profile) -> dict[str, Any]:
         },
         "anyOf": [{"required": [name]} for name in QUESTION_ID],
         "description": f"an id: {', '.join(QUESTION_ID)}",
-        "allOf": [dict(profile.question_schema)],
+        "allOf": [dict(format.schema)],
     }  # fmt: skip
     return {
-        "$schema": DRAFT,
-        "title": f"Questions of the profile {profile.name}",
         "type": "object",
         "required": ["questions"],
         "properties": {"questions": {"type": "array", "minItems": 1, "items": question}},
-        "allOf": [dict(profile.header_schema)],
+        "allOf": [dict(format.header)],
     }
 
 
@@ -111,13 +113,19 @@ def check_file(file: Source, profiles: Sequence[Profile]) -> Checked:
     read = read_question_file(file)
     profile = profiles[0] if len(profiles) == 1 else _profile_of(read, profiles)
     count = len(read.questions) + sum(one.path != "$" for one in read.unreadable)
-    return Checked(file.name, profile.name if profile else "", count, violations(read, profile))
+    format = profile.inputs.questions if profile else None
+    return Checked(file.name, profile.name if profile else "", count, violations(read, format))
 
 
-def checked_questions(files: Sequence[Source], profile: Profile) -> list[QuestionFile]:
-    """The questions of files that have no violation; InputError with the first violations where they have any."""
+def checked_questions(
+    files: Sequence[Source], profile: Profile, format: QuestionFormat | None = None
+) -> list[QuestionFile]:
+    """The questions of files that have no violation; InputError with the first violations where they have any.
+
+    `format`: in place of the profile's own.
+    """
     read = [read_question_file(file) for file in files]
-    found = [(file, one) for file in read for one in violations(file, profile)]
+    found = [(file, one) for file in read for one in violations(file, format or profile.inputs.questions)]
     if found:
         raise InputError(_refusal([one for _, one in found], found[0][0].source, profile))
     return read
@@ -147,7 +155,7 @@ def _profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | No
     if not read.questions:
         return None
     rows = [{**read.header, **q} for q in read.questions[:_LOOKED_AT]]
-    counts = [(sum(_has(row, mark) for row in rows for mark in one.question_marks), one) for one in profiles]
+    counts = [(sum(_has(row, mark) for row in rows for mark in one.inputs.questions.marks), one) for one in profiles]
     best = max(count for count, _ in counts)
     likely = [one for count, one in counts if count == best]
     if best == 0 or len(likely) > 1:
@@ -164,13 +172,13 @@ def _has(row: Any, mark: str) -> bool:
     return True
 
 
-def violations(read: QuestionFile, profile: Profile | None) -> tuple[Violation, ...]:
-    """Every violation of a file that was read, in the order of its questions; without a profile what cannot be read."""
+def violations(read: QuestionFile, format: QuestionFormat | None) -> tuple[Violation, ...]:
+    """Every violation of a file that was read, in the order of its questions; without a format what cannot be read."""
     name = read.source.name
     found = [Violation(name, bad.line, None, bad.path, bad.found, bad.allowed) for bad in read.unreadable]
-    if profile is not None and (read.questions or not read.unreadable):
+    if format is not None and (read.questions or not read.unreadable):
         for rules in (_schema_violations, _rule_violations, _misspelt, _doubles):
-            found += [_violation(read, steps, *said) for steps, *said in rules(read, profile)]
+            found += [_violation(read, steps, *said) for steps, *said in rules(read, format)]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
 
 
@@ -195,10 +203,10 @@ def _steps(steps: Iterable[str | int]) -> str:
     return "".join(map(one, steps))
 
 
-def _schema_violations(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+def _schema_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
     from jsonschema_rs import Draft202012Validator, ValidationErrorKind
 
-    schema = file_schema(profile)
+    schema = _schema(format)
     whole = {**read.header, "questions": read.questions}
     for error in Draft202012Validator(schema, validate_formats=True).iter_errors(whole):
         steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
@@ -232,31 +240,31 @@ def _wanted(schema: Mapping[str, Any], name: str) -> str:
     return _allowed(keyword, rules[keyword], rules)
 
 
-def _rule_violations(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+def _rule_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
     """What breaks the rules of the profile that no schema can say."""
-    if profile.question_problems is None:
+    if format.problems is None:
         return
     for index, question in enumerate(read.questions):
-        for steps, allowed in profile.question_problems(question):
+        for steps, allowed in format.problems(question):
             yield ["questions", index, *steps], shown_json(_at(question, steps)), allowed
 
 
-def _misspelt(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+def _misspelt(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
     """Names that nobody reads, one slip away from a name that is read and not there."""
-    names = FieldNames.of_schema(file_schema(profile)["properties"]["questions"]["items"])
+    names = FieldNames.of_schema(_schema(format)["properties"]["questions"]["items"])
     for index, question in enumerate(read.questions):
         for steps, meant in misspelt_fields(names, question):
             yield ["questions", index, *steps], f"the field {steps[-1]}", f"did you mean {meant}?"
-    header = FieldNames.of_schema(profile.header_schema)
+    header = FieldNames.of_schema(format.header)
     for steps, meant in misspelt_fields(header, {**read.header, "questions": []}):
         yield list(steps), f"the field {steps[-1]}", f"did you mean {meant}?"
 
 
-def _doubles(read: QuestionFile, profile: Profile) -> Iterator[_Found]:
+def _doubles(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
     """Ids, or keys of several fields, that are there twice."""
     seen: dict[Any, int] = {}
     for index, question in enumerate(read.questions):
-        steps, key = _key(question, profile.question_key)
+        steps, key = _key(question, format.key)
         if key is None:
             continue
         if key in seen:

@@ -85,13 +85,13 @@ def eval_set_of(files: list[QuestionFile]) -> EvalSet:
 
 
 def _weight(where: str, question: dict[str, Any]) -> float:
-    given = question.get("weight")
-    if given is None:
+    weight = question.get("weight")
+    if weight is None:
         return 1.0
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= sys.float_info.max:
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
         name = first_of(question, QUESTION_ID)
-        raise InputError(f"{where}: question '{name}' has weight {given!r}. A weight is a finite number from 0.")
-    return float(given)
+        raise InputError(f"{where}: question '{name}' has weight {weight!r}. A weight is a finite number from 0.")
+    return float(weight)
 
 
 def _text_or_none(value: Any) -> str | None:
@@ -144,12 +144,12 @@ def read_texts(files: list[Source], names: tuple[str, str]) -> dict[str, str]:
 
 def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
     """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
-    wanted = pl.Series(eval_set.ids).implode()
+    question_ids = pl.Series(eval_set.ids).implode()
     general: list[pl.DataFrame] = []
     spilled = _Spill(folder / "contexts.parquet")
     for file in files:
         for block in readers.read_blocks(file):
-            rows = _fragments(file, block).filter(pl.col("question_id").is_in(wanted))
+            rows = _fragments(file, block).filter(pl.col("question_id").is_in(question_ids))
             general.append(rows.filter(pl.col("run_id").is_null()))
             spilled.write(rows.filter(pl.col("run_id").is_not_null()))
     chunks = dict(_as_arrays(pl.concat(general), ["question_id"]).iter_rows()) if general else {}
@@ -237,8 +237,8 @@ class RunContexts:
         """The JSON array of each row's own chunks, null where the run has none for the question."""
         keys = pl.DataFrame({"run_id": pl.from_arrow(run), "question_id": pl.from_arrow(question_id)})
         names = keys["run_id"].unique()
-        kept = pl.scan_parquet(self.path, hive_partitioning=False)
-        rows = kept.filter(pl.col("run_id").is_in(names.implode())).collect()
+        stored = pl.scan_parquet(self.path, hive_partitioning=False)
+        rows = stored.filter(pl.col("run_id").is_in(names.implode())).collect()
         found = _as_arrays(
             rows.join(keys, on=["run_id", "question_id"], how="semi", maintain_order="left"), keys.columns
         )

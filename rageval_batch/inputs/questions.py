@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from rageval_batch.columnar import json_tape
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import Block, JsonDocument
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import QUESTION, QUESTION_ID, first_of
 
@@ -61,20 +60,25 @@ def question_id(question: dict[str, Any]) -> str | None:
 
 def read_question_file(file: Source) -> QuestionFile:
     """A file as far as it can be read. Members that are null are absent, as columnar files write what a row lacks."""
-    read = QuestionFile(file, {}, [], [], [], False, [])
-    if file.format == "json":
-        read = _json_frame(file)
-        if read.unreadable:
-            return read
+    if file.format != "json":
+        read = QuestionFile(file, {}, [], [], [], False, [])
+        return _with_questions(read, readers.read_blocks(file))
+    document = readers.read_document(file)
+    read = _without_questions(file, document)
+    return read if read.unreadable else _with_questions(read, document.blocks())
+
+
+def _with_questions(read: QuestionFile, blocks: Iterator[Block]) -> QuestionFile:
+    """The same file with the questions of its rows."""
     place = 0
-    for block in readers.read_blocks(file):
+    for block in blocks:
         bad = {row_error.row: row_error for row_error in block.row_errors}
         for row, line in enumerate(block.lines.tolist()):
             raw = block.raw(row)
             try:
                 if row in bad:
                     raise ValueError(f"{bad[row].reason}, {bad[row].detail}")
-                read.questions.append(_question(file, raw))
+                read.questions.append(_question(read.source, raw))
                 read.lines.append(line)
                 read.places.append(place)
             except (ValueError, RecursionError) as error:
@@ -84,23 +88,21 @@ def read_question_file(file: Source) -> QuestionFile:
     return read
 
 
-def _json_frame(file: Source) -> QuestionFile:
-    """A JSON file without its questions yet: what stands around them, or why it has none."""
-    with file.open() as stream:
-        content = stream.read().removeprefix(b"\xef\xbb\xbf")
-    bounds = np.array([0, len(content)], np.int64)
-    tape = json_tape.parse(np.frombuffer(content, np.uint8), bounds[:1], bounds[1:])
-    if tape.status[0] != OK:
-        line = 1 + content[: max(0, int(tape.error_at[0]))].count(b"\n")
-        return QuestionFile(file, {}, [], [], [], False, [Unreadable(line, "$", tape.problem(0), "one JSON value")])
+def _without_questions(file: Source, document: JsonDocument) -> QuestionFile:
+    """A JSON file without its questions yet: its header, or why it has no questions."""
+    if document.tape.status[0] != OK:
+        line = 1 + document.content.count(b"\n", 0, max(0, int(document.tape.error_at[0])))
+        problem = document.tape.problem(0)
+        return QuestionFile(file, {}, [], [], [], False, [Unreadable(line, "$", problem, "one JSON value")])
     try:
-        header = _loads(json.dumps(readers.json_array(file)[2]))
+        header = _loads(json.dumps(document.header()))
     except InputError:
-        found, allowed = shown_json(json.loads(content)), "a list of questions, or an object with a list `questions`"
+        found = shown_json(json.loads(document.content))
+        allowed = "a list of questions, or an object with a list `questions`"
         return QuestionFile(file, {}, [], [], [], False, [Unreadable(1, "$", found, allowed)])
     except ValueError as error:
         return QuestionFile(file, {}, [], [], [], True, [Unreadable(1, "$", str(error), "finite numbers")])
-    return QuestionFile(file, header, [], [], [], content.lstrip()[:1] == b"{", [])
+    return QuestionFile(file, header, [], [], [], document.in_object, [])
 
 
 def _question(file: Source, raw: str) -> dict[str, Any]:

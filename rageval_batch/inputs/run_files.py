@@ -4,29 +4,77 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.sources import unreadable
 from rageval_batch.model.schemas import QUESTION_ID
 
 ENDINGS = (".json", ".parquet")
-_CONSTANT = ("run_id", "profile", "questions_sha256", "source_sha256", "pdf_sha256", "params_sha256")
+EXPORT_KEY = "rageval"  # in the metadata of an exported Parquet file: a JSON object with what is known of the run
+_CONSTANT = ("run_id", "profile", "eval_set", "questions_sha256", "source_sha256", "pdf_sha256", "params_sha256")
+_KEYS = {"question_id": pl.String, "repeat": pl.Int32, "weight": pl.Float64, "fail_reason": pl.String}
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """What is read of a run file: the columns of a metric and of the units that runs of a profile are paired by."""
+
+    profile: str
+    metric: str
+    columns: tuple[str, ...]
+    unit_key: tuple[str, ...] = ("question_id",)
+    restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the profile's view with all columns it is made of
+
+    @property
+    def by_question(self) -> bool:
+        """Whether a question has one row a repeat."""
+        return self.unit_key == ("question_id",)
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """One run of a file: question_id, weight and value of its answers, and what the file says of the run."""
+    """One run of a file, opened: what the file says of the run, and which numbers its rows have."""
 
     path: str
-    values: pa.Table
     about: dict[str, str | None]
     score: float | None  # of the whole run, where the file has it
+    numbers: tuple[str, ...]
+    results: tuple[dict[str, Any], ...] | None  # of a JSON run
+
+    def rows(self, wanted: WantedRows) -> pa.Table:
+        """The keys of its rows and the columns that are wanted; InputError with what it lacks.
+
+        A number that is not finite is null.
+        """
+        return _checked(self, wanted, self._frame(wanted))
+
+    def _frame(self, wanted: WantedRows) -> pl.DataFrame:
+        if self.results is not None:
+            rows = [_json_row(self.path, number, entry, wanted.metric) for number, entry in enumerate(self.results)]
+            return pl.DataFrame(rows, {**_ROW, wanted.metric: pl.Float64}, orient="row")
+        try:
+            frame = pl.read_parquet(self.path, glob=False, hive_partitioning=False)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise unreadable(self.path, error) from error
+        if wanted.restored is not None:
+            try:
+                restored = pl.from_arrow(wanted.restored(frame.to_arrow()))
+            except (KeyError, pl.exceptions.ColumnNotFoundError) as error:
+                raise InputError(f"{self.path} has not all columns of {wanted.profile}. {_EXPORT}") from error
+            assert isinstance(restored, pl.DataFrame)
+            frame = restored
+        return frame
+
+
+_EXPORT = "Write it with rageval sql \"from PROFILE where run_id = '…'\" --format parquet -o FILE."
 
 
 def is_run_file(name: str) -> bool:
@@ -34,15 +82,15 @@ def is_run_file(name: str) -> bool:
     return name.lower().endswith(ENDINGS) and Path(name).is_file()
 
 
-def read_run_file(path: str, metric: str) -> RunFile:
-    """The values of a metric in a run file; InputError with what the file lacks."""
-    return _read_json(path, metric) if path.lower().endswith(".json") else _read_parquet(path, metric)
+def open_run_file(path: str) -> RunFile:
+    """What a run file is about; InputError where it is none."""
+    return _open_json(path) if path.lower().endswith(".json") else _open_parquet(path)
 
 
 # --- JSON: {"summary": {…}, "results": [{"id", "metrics": {"score"}}]} ----------------------------------------------
 
 
-def _read_json(path: str, metric: str) -> RunFile:
+def _open_json(path: str) -> RunFile:
     try:
         content = json.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
@@ -53,13 +101,13 @@ def _read_json(path: str, metric: str) -> RunFile:
     summary = content.get("summary") if isinstance(content, dict) else None
     if not isinstance(results, list) or not isinstance(summary, dict):
         raise InputError(f"{path} is no run: it needs an object `summary` and a list `results`.")
-    rows = [_json_row(path, number, entry, metric) for number, entry in enumerate(results)]
+    metrics = [entry.get("metrics") for entry in results if isinstance(entry, dict)]
+    numbers = dict.fromkeys(name for found in metrics if isinstance(found, dict) for name in found)
     about = {name: _text(summary.get(name)) for name in _CONSTANT}
-    score = _finite(summary.get("weighted_score")) if metric == "score" else None
-    return RunFile(path, _values(path, pl.DataFrame(rows, _ROW, orient="row")), _about(about), score)
+    return RunFile(path, _about(about), _finite(summary.get("weighted_score")), tuple(numbers), tuple(results))
 
 
-_ROW = {"question_id": pl.String, "repeat": pl.Int64, "weight": pl.Float64, "value": pl.Float64}
+_ROW = {"question_id": pl.String, "repeat": pl.Int64, "weight": pl.Float64}
 
 
 def _json_row(path: str, number: int, entry: Any, metric: str) -> tuple[str, int, float | None, float | None]:
@@ -100,41 +148,40 @@ def _text(value: Any) -> str | None:
 # --- Parquet of score rows ------------------------------------------------------------------------------------------
 
 
-def _read_parquet(path: str, metric: str) -> RunFile:
+def _open_parquet(path: str) -> RunFile:
     try:
         lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         schema = lazy.collect_schema()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise unreadable(path, error) from error
-    question = next((name for name in QUESTION_ID if name in schema), None)
-    if question is None:
-        raise InputError(f"{path} has no column {' or '.join(QUESTION_ID)}. Give a Parquet of score rows.")
-    if metric not in schema or not (schema[metric].is_numeric() or schema[metric] == pl.Boolean):
-        numeric = [name for name, kind in schema.items() if kind.is_numeric() or kind == pl.Boolean]
-        raise InputError(f"{path} has no column of numbers '{metric}'. It has: {', '.join(numeric) or 'none'}.")
-    columns = [
-        pl.col(question).cast(pl.String).alias("question_id"),
-        (pl.col("repeat").cast(pl.Int64) if "repeat" in schema else pl.lit(0, pl.Int64)).alias("repeat"),
-        (pl.col("weight").cast(pl.Float64) if "weight" in schema else pl.lit(None, pl.Float64)).alias("weight"),
-        pl.col(metric).cast(pl.Float64).alias("value"),
-    ]
-    constant = [name for name in _CONSTANT if name in schema]
-    try:
-        rows = lazy.select(columns).collect()
         found = {
-            name: lazy.select(pl.col(name).cast(pl.String).unique()).collect()[name].to_list() for name in constant
+            name: lazy.select(pl.col(name).cast(pl.String).unique()).collect()[name].to_list()
+            for name in _CONSTANT
+            if name in schema
         }
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, error) from error
     for name, values in found.items():
         if len(values) > 1:
-            raise InputError(
-                f"{path} has {len(values)} different {name}: it must be one run. "
-                f"Write one with rageval sql \"from PROFILE where run_id = '…'\" --format parquet -o FILE."
-            )
-    if rows["question_id"].null_count():
-        raise InputError(f"{path} has a row without {question}.")
-    return RunFile(path, _values(path, rows), _about({n: _text(v[0] if v else None) for n, v in found.items()}), None)
+            raise InputError(f"{path} has {len(values)} different {name}: it must be one run. {_EXPORT}")
+    if not any(name in schema for name in QUESTION_ID):
+        raise InputError(f"{path} has no column {' or '.join(QUESTION_ID)}. Give a Parquet of score rows.")
+    keys = {*_KEYS, *QUESTION_ID, *_CONSTANT}
+    numbers = (name for name, kind in schema.items() if name not in keys and _is_number(kind))
+    said = {name: _text(value) for name, value in _export_metadata(path).items()}
+    about = said | {name: _text(values[0]) for name, values in found.items() if values}
+    return RunFile(path, _about(about), None, tuple(numbers), None)
+
+
+def _is_number(kind: pl.DataType) -> bool:
+    return kind.is_numeric() or kind == pl.Boolean
+
+
+def _export_metadata(path: str) -> dict[str, Any]:
+    """What `rageval sql` wrote beside the rows; nothing where another program made the file."""
+    try:
+        found = json.loads((pq.read_metadata(path).metadata or {}).get(EXPORT_KEY.encode(), b"{}"))
+    except (OSError, ValueError, pa.ArrowException):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 # --- both -----------------------------------------------------------------------------------------------------------
@@ -145,14 +192,40 @@ def _about(found: dict[str, str | None]) -> dict[str, str | None]:
     return {**found, "source_sha256": found.get("source_sha256") or found.get("pdf_sha256")}
 
 
-def _values(path: str, rows: pl.DataFrame) -> pa.Table:
-    """The rows, null where a value is not finite; weights are all there or none is."""
+def _checked(file: RunFile, wanted: WantedRows, frame: pl.DataFrame) -> pa.Table:
+    """Keys and columns of the rows; weights are all there or none is."""
+    path, columns = file.path, [name for name in wanted.columns if name not in _KEYS]
+    for name in columns:
+        kind = frame.schema.get(name)
+        if kind is None or not (name in wanted.unit_key or _is_number(kind)):
+            known = ", ".join(file.numbers) or "none"
+            raise InputError(f"{path} has no column of numbers '{name}'. It has: {known}.")
+    id_column = next(name for name in QUESTION_ID if name in frame.columns)
+    frame = frame.with_columns(pl.col(id_column).alias("question_id"))
+    if "repeat" not in frame.columns:
+        frame = frame.with_columns(repeat=pl.lit(0))
+    frame = frame.with_columns(pl.lit(None).alias(name) for name in _KEYS if name not in frame.columns)
+    try:
+        rows = frame.select(
+            *(pl.col(name).cast(kind) for name, kind in _KEYS.items()),
+            *(_value(frame.schema[name], name) for name in columns),
+        )
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{path} is no run: {error}.") from error
+    if wanted.by_question and rows["question_id"].null_count():
+        raise InputError(f"{path} has a row without {id_column}.")
     doubled = rows.filter(rows.select("question_id", "repeat").is_duplicated())
-    if len(doubled):
+    if wanted.by_question and len(doubled):
         raise InputError(f"{path} has question '{doubled['question_id'][0]}' more than once.")
     if bool((rows["weight"] < 0).any()):
         raise InputError(f"{path} has a negative weight. A weight is a finite number from 0.")
+    rows = rows.with_columns(pl.when(pl.col("weight").is_finite()).then("weight").alias("weight"))
     if rows["weight"].null_count() < len(rows):
         rows = rows.with_columns(pl.col("weight").fill_null(1.0))
-    value = pl.when(pl.col("value").is_finite()).then("value").alias("value")
-    return rows.select("question_id", "weight", value).to_arrow()
+    return rows.to_arrow()
+
+
+def _value(kind: pl.DataType, name: str) -> pl.Expr:
+    """A column as it is; of floats, what is not finite is null."""
+    column = pl.col(name)
+    return pl.when(column.is_finite()).then(column).alias(name) if kind.is_float() else column

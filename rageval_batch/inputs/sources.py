@@ -233,15 +233,15 @@ def shown_name(name: str) -> str:
 @contextmanager
 def opened(names: Iterable[str], whole_json: bool = False) -> Iterator[list[Source]]:
     """The sources of a command line; stdin is JSONL and lies in a temporary file while they are used."""
-    plain = [name for name in names if name != STDIN]
+    file_names = [name for name in names if name != STDIN]
     if STDIN not in names:
-        yield sources(plain, whole_json)
+        yield sources(file_names, whole_json)
         return
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
         spool = Path(folder) / "stdin.jsonl"
         with spool.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
-        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(plain, whole_json)]
+        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(file_names, whole_json)]
 
 
 @dataclass(frozen=True)

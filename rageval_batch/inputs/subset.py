@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
+from rageval_batch.inputs.readers import Block
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 
@@ -42,10 +44,10 @@ def _rank(seed: int, name: str) -> tuple[str, str]:
     return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest(), name
 
 
-def _quotas(sizes: list[int], wanted: int) -> list[int]:
+def _quotas(sizes: list[int], total: int) -> list[int]:
     """One of each stratum in order while they last, the rest by largest remainder of what is left, ties in order."""
-    quota = [1 if k < wanted else 0 for k in range(len(sizes))]
-    rest = wanted - sum(quota)
+    quota = [1 if k < total else 0 for k in range(len(sizes))]
+    rest = total - sum(quota)
     left = [size - taken for size, taken in zip(sizes, quota, strict=True)]
     total = sum(left)
     if rest == 0 or total == 0:
@@ -66,12 +68,12 @@ def write_subset(file: Source, size: int, seed: int, target: Path) -> int:
     if file.format == "parquet":
         _write_parquet(file, chosen, target)
         return len(chosen)
-    rows = [raw for index, raw in enumerate(_raw_rows(file)) if index in chosen]
     if file.format == "jsonl":
-        content = "".join(row + "\n" for row in rows)
+        content = "".join(row + "\n" for row in _raw_rows(readers.read_blocks(file), chosen))
     elif file.format == "json":
-        header = readers.json_array(file)[2]
-        array = "[\n" + ",\n".join(rows) + "\n]\n"
+        document = readers.read_document(file)
+        array = "[\n" + ",\n".join(_raw_rows(document.blocks(), chosen)) + "\n]\n"
+        header = document.header()
         content = array if not header else _with_header(header, array)
     else:
         raise InputError(f"{file.name}: a subset is made of .json, .jsonl or .parquet files, not of {file.format}.")
@@ -79,8 +81,10 @@ def write_subset(file: Source, size: int, seed: int, target: Path) -> int:
     return len(chosen)
 
 
-def _raw_rows(file: Source) -> list[str]:
-    return [block.raw(row) for block in readers.read_blocks(file) for row in range(len(block))]
+def _raw_rows(blocks: Iterator[Block], chosen: set[int]) -> list[str]:
+    """The raw text of the rows with these indices."""
+    rows = ((block, row) for block in blocks for row in range(len(block)))
+    return [block.raw(row) for index, (block, row) in enumerate(rows) if index in chosen]
 
 
 def _with_header(header: dict[str, Any], array: str) -> str:

@@ -27,13 +27,13 @@ def truncate(text: str, room: int) -> str:
     """The text, cut with an ellipsis to at most `room` columns."""
     if width(text) <= room:
         return text
-    kept, used = [], 1
+    characters, used = [], 1
     for c in text:
         used += width(c)
         if used > room:
             break
-        kept.append(c)
-    return "".join(kept) + "…"
+        characters.append(c)
+    return "".join(characters) + "…"
 
 
 def padded(text: str, room: int, right: bool = False) -> str:

@@ -103,7 +103,7 @@ def _one(result: Comparison, format: str) -> str:
         ("only_cand", result.only_cand_count, "only in the candidate"),
     ):
         if count:
-            parts.append(_plain(f"{count:,} questions {what}: {_ids(result.listed[name], count)}", format))
+            parts.append(_plain(f"{count:,} {compared.unit}s {what}: {_ids(result.listed[name], count)}", format))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
             parts.append(_plain(f"{side}: " + ", ".join(f"{n} {format_value(v)}" for n, v in repeats.items()), format))

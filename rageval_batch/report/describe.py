@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from rageval_batch.model.profile import Param, Profile
+from rageval_batch.model import Param, Profile
 from rageval_batch.report.formats import render, screen_width, titled
 
 
@@ -48,7 +48,7 @@ def as_dict(profile: Profile) -> dict[str, Any]:
             }
             for g in profile.gates
         ],
-        "provenance": list(profile.provenance),
+        "provenance": list(profile.summary.provenance),
     }
 
 
@@ -97,6 +97,6 @@ def describe(profile: Profile, format: str) -> str:
         if rows:
             body = render(rows, list(rows[0]), format) if format == "md" else _listed(rows)
             parts += [titled(name, format), body]
-    if profile.provenance:
-        parts.append(_wrapped("A run's record must name: " + ", ".join(profile.provenance) + "."))
+    if profile.summary.provenance:
+        parts.append(_wrapped("A run's record must name: " + ", ".join(profile.summary.provenance) + "."))
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rageval_batch.analysis.runs import RunSummary
-from rageval_batch.model.profile import Explanation
+from rageval_batch.model import Explanation
 from rageval_batch.report.cells import format_value, truncate, visible
 from rageval_batch.report.formats import render, screen_width, titled
 

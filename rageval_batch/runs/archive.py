@@ -7,14 +7,13 @@ command or the name of another file in other letters is never used as it is.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,10 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.profile import Profile
+from rageval_batch.model import Profile
 from rageval_batch.model.schemas import OUTPUT
 from rageval_batch.runs.commit_files import MEMORY
+from rageval_batch.runs.file_system import sync, sync_below, try_lock
 from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import parquet_reader
 
@@ -44,7 +44,6 @@ _OWN = pa.schema([("path", LARGE_STRING), ("bytes", pa.int64()), ("sha256", LARG
 
 def write_archive(commit: Commit, profile: Profile, outputs: list[Source], target: Path) -> str:
     """Write the archive of a commit from its inputs; what became of it, as a sentence."""
-    assert profile.records is not None and profile.records.archive is not None
     if (index := target / INDEX).is_file():
         if (pq.read_schema(index).metadata or {}).get(b"commit") == commit.id.encode():
             return f"{target} has the archive of this commit already."
@@ -60,20 +59,25 @@ def write_archive(commit: Commit, profile: Profile, outputs: list[Source], targe
 def _aside(target: Path) -> Iterator[Path]:
     """A locked folder beside the target that takes its name when all is written; one left by a crash is reused."""
     folder = target.parent / f".{target.name}.partial"
+    guard = target.parent / f"{folder.name}.lock"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = try_lock(guard)
+        if lock is None:
+            raise InputError(f"{target} is being written by another process. Wait for it, or name another.")
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if folder.is_symlink():
+                raise InputError(f"{folder} is a link. Remove it, or name another folder with --archive.")
+            folder.mkdir(exist_ok=True)
             _clear(folder)
             yield folder
-            os.sync()
+            sync_below(folder)
             os.rename(folder, target)
-            _sync(target.parent)
+            sync(target.parent)
         finally:
-            os.close(handle)
-    except BlockingIOError as error:
-        raise InputError(f"{target} is being written by another process. Wait for it, or name another.") from error
+            with suppress(OSError):  # Windows does not remove a file that is open: there it stays
+                guard.unlink()  # while it is held: whoever waits for it sees that it is gone, and makes a new one
+            lock.release()
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
             raise InputError(f"{target} was made by another process meanwhile. Name another folder.") from error
@@ -88,14 +92,6 @@ def _clear(folder: Path) -> None:
             raise InputError(f"{part} is no part of an archive. Move it away, or name another folder with --archive.")
     for part in left:
         shutil.rmtree(part) if part.is_dir() and not part.is_symlink() else part.unlink()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class Names:
@@ -131,11 +127,11 @@ class _Writer:
     """The records of a commit and its inputs, gone through side by side in the order of the inputs."""
 
     def __init__(self, commit: Commit, profile: Profile, outputs: list[Source], folder: Path) -> None:
-        assert profile.records is not None and profile.records.archive is not None
+        assert profile.inputs.archive is not None
         self.commit = commit
         self.outputs = outputs
         self.folder = folder
-        self.valid, self.why = profile.records.archive
+        self.valid, self.why = profile.inputs.archive
         hidden = ("dataset", "weight")
         self.scores = commit.files("scores")
         names = pq.read_schema(self.scores[0]).names

@@ -13,38 +13,29 @@ import pyarrow as pa
 
 from rageval_batch.columnar.kernels.lines import same_spans
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, from_arrow
-from rageval_batch.model.profile import Params, Profile, Scored
-from rageval_batch.model.schemas import KEYS, TALLIES, EvalSet
+from rageval_batch.inputs.kinds import input_kind
+from rageval_batch.inputs.protocols import RowKeys
+from rageval_batch.model import BATCH, EvalSet, Params, Profile, Scored
+from rageval_batch.model.schemas import KEYS, TALLIES
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """A profile with its eval set worked out: all that scoring a batch needs."""
+    """A profile with its eval set worked out: all that scoring a batch needs. It can be pickled."""
 
     profile: Profile
-    params: Params
-    eval_set: EvalSet
     prepared: Any
-    ids: pa.Array
-    datasets: pa.Array
-    weights: pa.Array
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Keys and the profile's columns."""
-        return pa.schema([*KEYS, *self.profile.schema_for(self.params)])
+    row_keys: RowKeys
+    schema: pa.Schema  # keys and the profile's columns
 
 
 def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
     """The profile made ready for an eval set."""
     return Scorer(
         profile,
-        params,
-        eval_set,
-        profile.prepare(eval_set, params),
-        pa.array(eval_set.ids, LARGE_STRING),
-        pa.array(eval_set.datasets, LARGE_STRING),
-        pa.array(profile.weights(eval_set), pa.float64()),
+        profile.scoring.prepare(eval_set, params),
+        input_kind(profile).row_keys(eval_set),
+        pa.schema([*KEYS, *profile.schema_for(params)]),
     )
 
 
@@ -58,50 +49,35 @@ class ScoredBatch:
 
 def score_batch(scorer: Scorer, batch: pa.RecordBatch) -> ScoredBatch:
     """The score rows of a batch. An answer that occurs many times for one question is scored once and spread."""
-    if scorer.profile.records is not None:
-        return ScoredBatch(_score_records(scorer, batch), TALLIES.empty_table())
-    distinct, spread = _distinct(batch)
+    distinct, spread = _distinct(batch, scorer.row_keys.answer)
     repeated = len(distinct) < batch.num_rows * _WORTH_SPREADING
-    scored = scorer.profile.score(scorer.prepared, batch.take(pa.array(distinct)) if repeated else batch)
-    question = batch.column("question")
-    keys = [
-        batch.column("run_id"), scorer.ids.take(question), scorer.datasets.take(question), batch.column("repeat"),
-        scorer.weights.take(question), batch.column("input"), batch.column("line"),
-    ]  # fmt: skip
-    own = [scored.columns[name] for name in scorer.profile.schema.names]
+    scored = scorer.profile.scoring.score(scorer.prepared, batch.take(pa.array(distinct)) if repeated else batch)
+    own = scored.columns
     if repeated:
-        own = [column.take(pa.array(spread)) for column in own]
-    scores = pa.RecordBatch.from_arrays([*keys, *own], schema=scorer.schema)
+        own = {name: column.take(pa.array(spread)) for name, column in own.items()}
+    columns = {**own, **scorer.row_keys.columns(batch)}
+    scores = pa.RecordBatch.from_arrays([columns[name] for name in scorer.schema.names], schema=scorer.schema)
     rows = spread if repeated else np.arange(batch.num_rows, dtype=np.int32)
     return ScoredBatch(scores, _run_tallies(scored, batch.column("run_id"), rows))
 
 
-def _score_records(scorer: Scorer, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The score rows of records, whose question is what the profile found it to be."""
-    scored = scorer.profile.score(scorer.prepared, batch)
-    given = {
-        **scored.columns,
-        **{name: batch.column(name) for name in ("run_id", "repeat", "input", "line")},
-        "dataset": pa.nulls(batch.num_rows, LARGE_STRING),
-        "weight": pa.repeat(pa.scalar(1.0), batch.num_rows),
-    }
-    return pa.RecordBatch.from_arrays([given[name] for name in scorer.schema.names], schema=scorer.schema)
-
-
-def _distinct(batch: pa.RecordBatch) -> tuple[Ints, Ints]:
-    """(first rows of every distinct question, answer and chunks; for each row which of those it equals).
+def _distinct(batch: pa.RecordBatch, answer: tuple[str, ...]) -> tuple[Ints, Ints]:
+    """(first rows of every distinct answer, for each row which of those it equals) by the columns of an answer.
 
     Rows are grouped by a hash; a row that differs from its group's first is scored on its own, so that a clash of
     hashes costs time and never a wrong score.
     """
-    frame = pl.DataFrame([pl.from_arrow(batch.column(name)).alias(name) for name in _ANSWER])  # type: ignore[union-attr]
+    if not answer:
+        rows = np.arange(batch.num_rows, dtype=np.int32)
+        return rows, rows
+    frame = pl.DataFrame([pl.from_arrow(batch.column(name)).alias(name) for name in answer])  # type: ignore[union-attr]
     hashes = frame.hash_rows().to_numpy()
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     leader = first[group]
     same = np.ones(len(leader), np.bool_)
-    for name in _ANSWER:
+    for name in answer:
         column = batch.column(name)
-        if name == "question":
+        if pa.types.is_integer(column.type):
             values = column.to_numpy()
             same &= values == values[leader]
             continue
@@ -114,7 +90,6 @@ def _distinct(batch: pa.RecordBatch) -> tuple[Ints, Ints]:
     return distinct.astype(np.int32), spread.astype(np.int32)
 
 
-_ANSWER = ("question", "output", "chunks")
 _WORTH_SPREADING = 0.875  # with fewer repetitions, gathering the distinct answers costs more than scoring them again
 
 
@@ -132,15 +107,18 @@ def _run_tallies(scored: Scored, run_id: pa.Array, spread: Ints) -> pa.Table:
 def missing_rows(scorer: Scorer, run_id: str, questions: Ints) -> pa.Table:
     """The score rows of questions that a run left unanswered: they count, as nothing."""
     count = len(questions)
-    given = scorer.profile.missing_columns(scorer.prepared, questions)
-    take = pa.array(questions)
-    keys = [
-        pa.repeat(pa.scalar(run_id, LARGE_STRING), count), scorer.ids.take(take), scorer.datasets.take(take),
-        pa.repeat(pa.scalar(0, pa.int32()), count), scorer.weights.take(take),
-        pa.nulls(count, pa.int32()), pa.nulls(count, pa.int64()),
-    ]  # fmt: skip
-    own = [given.get(field.name, pa.nulls(count, field.type)) for field in scorer.profile.schema]
-    return pa.Table.from_arrays([*keys, *own], schema=scorer.schema)
+    batch = {
+        "run_id": pa.repeat(pa.scalar(run_id, LARGE_STRING), count),
+        "question": pa.array(questions, pa.int32()),
+        "repeat": pa.repeat(pa.scalar(0, pa.int32()), count),
+    }
+    missing = [batch.get(field.name, pa.nulls(count, field.type)) for field in BATCH]
+    columns = {
+        **scorer.profile.scoring.missing(scorer.prepared, questions),
+        **scorer.row_keys.columns(pa.RecordBatch.from_arrays(missing, schema=BATCH)),
+    }
+    own = [columns.get(field.name, pa.nulls(count, field.type)) for field in scorer.schema]
+    return pa.Table.from_arrays(own, schema=scorer.schema)
 
 
 Item = TypeVar("Item")

@@ -12,8 +12,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rageval_batch.inputs.protocols import KeptFormat
 from rageval_batch.resources import sql_definition
-from rageval_batch.sql_text import parquet_reader, quoted
+from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
 MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
@@ -45,10 +46,26 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
+def write_kept(batches: Iterator[pa.RecordBatch], format: KeptFormat, target: Path) -> None:
+    """Write each distinct answer once, with the list of the rows that gave it."""
+    answer = ", ".join(map(identifier, format.answer))
+    given = ", ".join(f"{identifier(name)}: {identifier(name)}" for name in format.given_by)
+    order = ", ".join(map(identifier, format.order))
+    query = f"select {answer}, list({{{given}}} order by {order}) as given_by from rows group by all order by {answer}"
+    write_parquet(batches, format.schema, query, target)
+
+
 def write_reconciled(
-    parts: list[Path], schema: pa.Schema, listed: pa.Table, reconcile: str, log: str, order: Sequence[str], target: Path
+    parts: list[Path],
+    schema: pa.Schema,
+    listed: pa.Table,
+    *,
+    reconcile: str,
+    log: str,
+    order: Sequence[str],
+    target: Path,
 ) -> list[dict[str, Any]]:
-    """Write what the macro `settle` makes of all score rows of the parts; the rows of the macro `log` about them."""
+    """Write what the macro `reconcile` makes of all score rows of the parts; the rows of the macro `log` about them."""
     from pyarrow import dataset
 
     with duckdb.connect(config=_settings(target.parent, RECONCILE_MEMORY)) as connection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import secrets
@@ -15,7 +14,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from filelock import BaseFileLock
+
 from rageval_batch.errors import StoreError
+from rageval_batch.runs.file_system import sync, try_lock, write_durably
 
 MANIFEST = "manifest.json"
 STAGING = ".staging"
@@ -85,8 +87,7 @@ class Store:
         try:
             yield Staging(self, folder)
         finally:
-            if lock is not None:
-                os.close(lock)
+            lock.release()
 
     def publish(self, staging: Path, manifest: dict[str, Any]) -> Commit:
         """Put a finished folder in place under a new name, greater than all there are."""
@@ -100,13 +101,13 @@ class Store:
                 created = datetime.strptime(newest[: newest.rindex("-")], _STAMP).replace(tzinfo=UTC)
                 created += timedelta(microseconds=1)
             manifest = {**manifest, "format": FORMAT, "commit": name, "created_at": created.isoformat()}
-            _write_durably(staging / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1).encode())
+            write_durably(staging / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1).encode())
             for file in staging.iterdir():
-                _sync(file)
-            _sync(staging)
+                sync(file)
+            sync(staging)
             target = self.path / name
             os.rename(staging, target)
-            _sync(self.path)
+            sync(self.path)
             return Commit(target, manifest)
 
     def _forget_abandoned(self, root: Path) -> None:
@@ -140,7 +141,7 @@ class Staging:
         aside = self.path / f".{name}"
         with _store_errors(self.store.path):
             yield aside
-            os.rename(aside, self.path / name)
+            os.replace(aside, self.path / name)
 
     def clear(self) -> None:
         """Remove what was put aside."""
@@ -165,7 +166,7 @@ def store_error(path: Path, error: OSError) -> StoreError:
     return StoreError(f"The store {path} cannot be written: {error.strerror or error}.")
 
 
-def _claim(root: Path, job: str) -> tuple[Path, int | None]:
+def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock]:
     """The job's folder if nobody else has it, else one of one's own."""
     for name in (job, f"{job}-{secrets.token_hex(4)}"):
         folder = root / name
@@ -176,21 +177,15 @@ def _claim(root: Path, job: str) -> tuple[Path, int | None]:
     raise StoreError(f"Cannot lock {folder}. Give the command again.")
 
 
-def _lock(folder: Path) -> int | None:
-    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    return handle
+def _lock(folder: Path) -> BaseFileLock | None:
+    return try_lock(folder / "lock")
 
 
 def _locked(folder: Path) -> bool:
-    handle = _lock(folder)
-    if handle is None:
+    lock = _lock(folder)
+    if lock is None:
         return True
-    os.close(handle)
+    lock.release()
     return False
 
 
@@ -206,18 +201,3 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     if manifest["format"] > FORMAT:
         raise StoreError(f"{folder} was written by a newer version of rageval-batch. Install that version to read it.")
     return manifest
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    with open(path, "wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

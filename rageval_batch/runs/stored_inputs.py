@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
-from rageval_batch.inputs import check, eval_sets, readers
-from rageval_batch.inputs.outputs import Ingest, RecordIngest, records_schema
+from rageval_batch.inputs import readers
+from rageval_batch.inputs.kinds import input_kind
+from rageval_batch.inputs.outputs import RowReader
+from rageval_batch.inputs.protocols import KeptFormat, LoadedInputs
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import (
     Source,
@@ -26,11 +27,11 @@ from rageval_batch.inputs.sources import (
     shown_name,
     source,
 )
-from rageval_batch.model.profile import Explanation, Profile
-from rageval_batch.model.schemas import BATCH, PROVENANCE, EvalSet
+from rageval_batch.model import Explanation, Profile
+from rageval_batch.model.schemas import PROVENANCE
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
-from rageval_batch.runs.sweep import Job
-from rageval_batch.sql_text import parquet_reader, quoted
+from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
 
 def _named_file(reference: dict[str, Any]) -> Source:
@@ -94,39 +95,39 @@ def context_files(commit: Commit) -> list[Source]:
     return _files(commit, "kept_contexts", commit.manifest["contexts"]["files"])
 
 
-def output_files(commit: Commit, folder: Path) -> list[Source]:
+def output_files(commit: Commit, profile: Profile, folder: Path) -> list[Source]:
     """The output files of a commit; kept answers are written out again, into the folder."""
     kept = commit.files("kept_outputs")
     if not kept:
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
     with duckdb.connect() as connection:
-        connection.execute(f"copy ({_returned(kept[0])}) to {quoted(target)} (format parquet)")
+        rows = _kept_rows(kept[0], input_kind(profile).kept)
+        connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet)")
     return [source(target)]
 
 
-def _returned(kept: Path) -> str:
-    """Kept answers as rows again: records in the order in which they were read, without their places."""
+def _kept_rows(kept: Path, format: KeptFormat, where: str = "true") -> str:
+    """The query of kept answers as rows again, in the order in which they were read where that is known."""
     fields = [field.name for field in pq.read_schema(kept).field("given_by").type.value_type]
+    names = [*format.answer, *(f"g.{identifier(name)}" for name in fields if name not in format.places)]
+    order = ", ".join(f"g.{identifier(name)}" for name in format.places)
     rows = f"(select unnest(given_by) as g, * exclude (given_by) from {parquet_reader([kept])})"
-    if "line" not in fields:
-        return f"select g.*, * exclude (g) from {rows}"
-    names = ", ".join(f'g."{name}"' for name in fields if name not in ("input", "line"))
-    return f"select output, {names} from {rows} order by g.input, g.line"
+    return f"select {', '.join(names)} from {rows} where {where}" + (f" order by {order}" if order else "")
 
 
 def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
     """The job that scores runs of a commit again with other parameters."""
     return Job(
-        profile,
-        params,
-        output_files(commit, folder),
-        question_files(commit),
-        context_files(commit),
-        _document(commit),
-        RunMetadata(run_meta=_run_metadata(commit)),
-        bool(commit.files("kept_outputs")),
-        runs,
+        profile=profile,
+        params=params,
+        outputs=output_files(commit, profile, folder),
+        questions=question_files(commit),
+        contexts=context_files(commit),
+        document=_document(commit),
+        metadata=RunMetadata(run_meta=_run_metadata(commit)),
+        keep_inputs=bool(commit.files("kept_outputs")),
+        runs=runs,
     )
 
 
@@ -147,11 +148,11 @@ def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
     return out
 
 
-def _eval_set(commit: Commit, profile: Profile, folder: Path) -> tuple[EvalSet, eval_sets.RunContexts | None]:
-    """The questions of a commit with their contexts, and those of single runs."""
-    eval_set = eval_sets.eval_set_of(check.checked_questions(question_files(commit), profile))
-    contexts = context_files(commit)
-    return eval_sets.with_contexts(eval_set, contexts, folder) if contexts else (eval_set, None)
+def _load(commit: Commit, profile: Profile, folder: Path) -> tuple[LoadedInputs, Any]:
+    """(questions and contexts of a commit, what the profile's scorer makes of them)"""
+    params = profile.read_params(commit.manifest["params"])
+    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder)
+    return inputs, profile.scoring.prepare(inputs.eval_set, params)
 
 
 # --- claims of whole runs -------------------------------------------------------------------------------------------
@@ -161,106 +162,74 @@ def failing_claims(
     commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
 ) -> dict[str, list[dict[str, Any]]]:
     """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
-    if profile.failing is None:
+    if profile.scoring.failing_claims is None:
         return {}
-    eval_set, own = _eval_set(commit, profile, folder)
-    prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
-    ids = pa.array(eval_set.ids, LARGE_STRING)
+    inputs, prepared = _load(commit, profile, folder)
+    places = {name: k for k, name in enumerate(inputs.eval_set.ids)}
     found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
-    for block in Ingest(output_files(commit, folder), eval_set, runs, profile.output_fields).blocks():
-        batch = block.batch if own is None else own.joined_to(block.batch, ids)
-        run_ids, questions, repeats = (batch.column(name).to_pylist() for name in ("run_id", "question", "repeat"))
-        for claim in profile.failing(prepared, batch):
-            row = claim["row"]
-            shown = {name: claim[name] for name in ("claim_id", "text", "reason")}
-            line = {"task_id": eval_set.ids[questions[row]], **shown}
-            found.setdefault(run_ids[row], []).append((questions[row], repeats[row], line))
+    for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
+        batch = inputs.with_contexts(block.batch)
+        keys = inputs.kept_rows(batch).select(["run_id", "question_id", "repeat"]).to_pylist()
+        for claim in profile.scoring.failing_claims(prepared, batch):
+            key = keys[claim["row"]]
+            line = {"task_id": key["question_id"], **{name: claim[name] for name in ("claim_id", "text", "reason")}}
+            found.setdefault(key["run_id"], []).append((places.get(key["question_id"], 0), key["repeat"], line))
     return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
 
 
-# --- one answer -----------------------------------------------------------------------------------------------------
+# --- single answers -------------------------------------------------------------------------------------------------
 
 
 def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path) -> tuple[str | None, Explanation]:
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
-    if profile.records is not None:
-        return _explain_record(commit, profile, row)
-    eval_set, own = _eval_set(commit, profile, folder)
-    question = eval_set.ids.index(row["question_id"])
-    output, chunks = _answer(commit, profile, row)
-    if chunks is None and own is not None:
-        chunks = own.chunks_for(pa.array([row["stored_id"]]), pa.array([row["question_id"]]))[0].as_py()
-    values = [row["stored_id"], question, row["repeat"], 0, 0, output, chunks]
-    batch = pa.RecordBatch.from_pylist([dict(zip(BATCH.names, values, strict=True))], schema=BATCH)
-    prepared = profile.prepare(eval_set, profile.read_params(commit.manifest["params"]))
-    return output, profile.explain(prepared, batch)
-
-
-def _explain_record(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str | None, Explanation]:
-    """The same for a row that says itself what it is about."""
-    assert profile.records is not None
     if row["input"] is None:
-        raise InputError(f"Run '{row['run_id']}' has no record of this: it is missing.")
-    texts = eval_sets.read_texts(context_files(commit), profile.records.texts)
-    batch = _record(commit, profile.records.keys, row)
-    prepared = profile.prepare(EvalSet((), (), (), (), texts), profile.read_params(commit.manifest["params"]))
-    return batch.column("output")[0].as_py(), profile.explain(prepared, batch)
+        raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}': it is missing.")
+    inputs, prepared = _load(commit, profile, folder)
+    batch = inputs.with_contexts(_stored_rows(commit, profile, inputs.eval_set.ids, [row])[0])
+    return batch.column("output")[0].as_py(), profile.scoring.explain(prepared, batch)
 
 
-def _record(commit: Commit, keys: tuple[str, ...], row: dict[str, Any]) -> pa.RecordBatch:
-    """The one record of a score row, as it was read."""
-    if kept := commit.files("kept_outputs"):
-        query = (
-            f"select output, g.* from (select output, unnest(given_by) as g from {parquet_reader(kept)}) "
-            "where g.input = $input and g.line = $line"
-        )
-        with duckdb.connect() as connection:
-            given = {"input": row["input"], "line": row["line"]}
-            found = connection.sql(query, params=given).to_arrow_table()
-        return found.select(records_schema(keys).names).cast(records_schema(keys)).to_batches()[0]
-    file = _outputs(commit, row["input"])
-    ingest = RecordIngest([file], keys)
-    for block in readers.read_blocks(file, np.array([row["line"]])):
-        if (at := np.flatnonzero(block.lines == row["line"])).size:
-            return ingest.record_batch(file, row["input"], block).slice(int(at[0]), 1)
-    raise InputError(f"{file.name} has no line {row['line']} any more.")
-
-
-def _answer(commit: Commit, profile: Profile, row: dict[str, Any]) -> tuple[str | None, str | None]:
-    """(output, its own chunks) of a score row."""
-    if row["input"] is None:
-        raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}'.")
-    return answers(commit, profile, [row])[row["question_id"]]
-
-
-def answers(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, tuple[str | None, str | None]]:
-    """(output, its own chunks) by question of score rows of a commit; those without an input have none."""
+def unit_outputs(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:
+    """The outputs of score rows of a commit by their `unit`; those without an input have none."""
     answered = [row for row in rows if row["input"] is not None]
+    batches = _stored_rows(commit, profile, [row["question_id"] for row in answered], answered)
+    outputs = (batch.column("output")[0].as_py() for batch in batches)
+    return {row["unit"]: output for row, output in zip(answered, outputs, strict=True)}
+
+
+def _stored_rows(
+    commit: Commit, profile: Profile, ids: Sequence[str], rows: list[dict[str, Any]]
+) -> list[pa.RecordBatch]:
+    """The outputs of score rows as they were read, a batch of one row each; `ids` are the questions."""
+    kind = input_kind(profile)
+    reader = kind.row_reader(ids)
     if kept := commit.files("kept_outputs"):
-        return {row["question_id"]: _kept_answer(kept[0], row) for row in answered}
-    found: dict[str, tuple[str | None, str | None]] = {}
-    for number in sorted({row["input"] for row in answered}):
+        return [_kept_row(kept[0], kind.kept, reader, row) for row in rows]
+    found: dict[tuple[int, int], pa.RecordBatch] = {}
+    for number in sorted({row["input"] for row in rows}):
         file = _outputs(commit, number)
-        wanted = {row["line"]: row["question_id"] for row in answered if row["input"] == number}
-        for block in readers.read_blocks(file, np.array(sorted(wanted))):
-            outputs, chunks = readers.read_output(block, profile.output_fields), readers.read_chunks(block)
-            for at in np.flatnonzero(np.isin(block.lines, list(wanted))).tolist():
-                found[wanted.pop(int(block.lines[at]))] = (outputs.text[at].as_py(), chunks[at].as_py())
-            if not wanted:
+        lines = {row["line"] for row in rows if row["input"] == number}
+        for block in readers.read_blocks(file, np.array(sorted(lines))):
+            for at in np.flatnonzero(np.isin(block.lines, list(lines))).tolist():
+                found[number, int(block.lines[at])] = _batch(reader, file, number, block).slice(at, 1)
+                lines.remove(int(block.lines[at]))
+            if not lines:
                 break
-        if wanted:
-            raise InputError(f"{file.name} has no line {min(wanted)} any more.")
-    return found
+        if lines:
+            raise InputError(f"{file.name} has no line {min(lines)} any more.")
+    return [found[row["input"], row["line"]] for row in rows]
 
 
-def _kept_answer(path: Path, row: dict[str, Any]) -> tuple[str | None, str | None]:
-    query = f"""
-        select output, chunks from {parquet_reader([path])}
-        where question_id = $question and list_contains(given_by, {{run_id: $run, repeat: $repeat::integer}})
-    """
-    given = {"question": row["question_id"], "run": row["stored_id"], "repeat": row["repeat"]}
+def _batch(reader: RowReader, file: Source, number: int, block: readers.Block) -> pa.RecordBatch:
+    return reader.rows(file, number, block, False, readers.read_output(block, reader.output_fields)).batch
+
+
+def _kept_row(path: Path, format: KeptFormat, reader: RowReader, row: dict[str, Any]) -> pa.RecordBatch:
+    key = {**row, "run_id": row["stored_id"]}
+    equal = " and ".join(f"{'' if name in format.answer else 'g.'}{identifier(name)} = ${name}" for name in format.key)
     with duckdb.connect() as connection:
-        found = connection.execute(query, given).fetchone()
-    if found is None:
-        raise InputError(f"The kept inputs have no answer of '{row['stored_id']}' to '{row['question_id']}'.")
-    return found[0], found[1]
+        found = connection.sql(_kept_rows(path, format, equal), params={name: key[name] for name in format.key})
+        kept = frame_source(found.to_arrow_table(), "kept outputs")
+    for block in readers.read_blocks(kept):
+        return _batch(reader, kept, 0, block).slice(0, 1)
+    raise InputError(f"The kept inputs have no answer of '{row['stored_id']}' to '{row['question_id']}'.")

@@ -2,58 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import Flags
+from rageval_batch.columnar.strings import Ints
 from rageval_batch.errors import InputError
-from rageval_batch.inputs import check, eval_sets
-from rageval_batch.inputs.outputs import Ingest, Ingested, RecordIngest, records_schema
-from rageval_batch.inputs.run_metadata import RunMetadata
-from rageval_batch.inputs.sources import Source, content_hash
-from rageval_batch.model.profile import Profile, canonical_json, params_sha256
-from rageval_batch.model.schemas import KEPT, PROVENANCE, REJECTS, RUNS, TALLIES, EvalSet
+from rageval_batch.inputs.kinds import input_kind
+from rageval_batch.inputs.outputs import Ingested
+from rageval_batch.inputs.protocols import RunCounts
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model.schemas import PROVENANCE, REJECTS, RUNS, TALLIES
+from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs import commit_files
-from rageval_batch.runs.batch import map_ordered, missing_rows, score_batch, scorer
+from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
+from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.version import __version__
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
-
-
-@dataclass(frozen=True)
-class Job:
-    """All that a score call depends on."""
-
-    profile: Profile
-    params: dict[str, Any]
-    outputs: list[Source]
-    questions: list[Source]
-    contexts: list[Source] = field(default_factory=list)
-    document: Source | None = None
-    given: RunMetadata = field(default_factory=RunMetadata)
-    keep_inputs: bool = False
-    runs: frozenset[str] | None = None  # only these runs of the outputs
-
-    def with_hash(self) -> Job:
-        """The same job with all its files hashed."""
-        return Job(
-            self.profile, self.params,
-            [file.with_hash() for file in self.outputs], [file.with_hash() for file in self.questions],
-            [file.with_hash() for file in self.contexts],
-            self.document.with_hash() if self.document else None,
-            self.given, self.keep_inputs, self.runs,
-        )  # fmt: skip
 
 
 @dataclass
@@ -86,47 +61,14 @@ class Outcome:
     timing: Timing
 
 
-@dataclass(frozen=True)
-class _Identity:
-    eval_set: eval_sets.Identity
-    contexts_sha256: str | None
-    source_sha256: str | None
-    params_sha256: str
-    job: str
-
-
-def _identify(job: Job) -> _Identity:
-    questions = eval_sets.identity(job.questions)
-    contexts = content_hash(job.contexts).sha256 if job.contexts else None
-    document = job.document.sha256 if job.document else None
-    described = {
-        "version": __version__,
-        "profile": job.profile.name,
-        "params": job.params,
-        "outputs": [[file.name, file.sha256] for file in job.outputs],
-        "questions": [questions.version, questions.sha256],
-        "contexts": contexts,
-        "source": document,
-        "meta": dict(job.given.meta),
-        "run_meta": {run: dict(fields) for run, fields in job.given.run_meta.items()},
-        "prompt": dict(job.given.prompt),
-        "keep_inputs": job.keep_inputs,
-        "runs": sorted(job.runs) if job.runs is not None else None,
-    }
-    digest = hashlib.sha256(canonical_json(described).encode()).hexdigest()
-    return _Identity(questions, contexts, document, params_sha256(job.params), digest)
-
-
 def run(job: Job, store: Store, progress: Progress | None = None, threads: int | None = None) -> Outcome:
     """Score a sweep into the store; a finished one is found again, an interrupted one goes on."""
     job = job.with_hash()
-    identity = _identify(job)
+    identity = identify(job)
     if (done := _finished(store, identity.job)) is not None:
         return existing_outcome(done)
     with store.staging(identity.job[:24]) as staging:
-        kind = _Sweep if job.profile.records is None else _RecordSweep
-        sweep = kind(job, identity, staging, threads or os.cpu_count() or 1)
-        outcome = sweep.run(store, progress)
+        outcome = _Sweep(job, identity, staging).run(store, progress, threads or os.cpu_count() or 1)
         staging.clear()
     return outcome
 
@@ -154,11 +96,14 @@ def _finished(store: Store, job: str) -> Commit | None:
 class _Sweep:
     """The work of one job in its staging folder."""
 
-    def __init__(self, job: Job, identity: _Identity, staging: Staging, threads: int) -> None:
+    def __init__(self, job: Job, identity: Identity, staging: Staging) -> None:
         self.job = job
         self.identity = identity
         self.staging = staging
-        self.threads = threads
+        self.kind = input_kind(job.profile)
+        self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
+        self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
+        self.ingest = self.inputs.ingest(job.outputs, job.runs)
         self.timing = Timing()
         self.resumed = 0
         self.rows_read = 0
@@ -166,13 +111,9 @@ class _Sweep:
         self.scored = 0
         self.parts = 0
 
-    def run(self, store: Store, progress: Progress | None) -> Outcome:
-        eval_set, run_contexts = self._eval_set()
-        self.scorer = scorer(self.job.profile, self.job.params, eval_set)
-        self.run_contexts = run_contexts
-        self.ingest = self._ingest(eval_set)
+    def run(self, store: Store, progress: Progress | None, threads: int) -> Outcome:
         size = sum(file.size for file in self.job.outputs)
-        for part in map_ordered(self._part, self._numbered_blocks(), self.threads):
+        for part in map_ordered(self._part, self._numbered_blocks(), threads):
             self._note(part)
             if progress:
                 progress(self.rows_read, size)
@@ -180,28 +121,14 @@ class _Sweep:
             raise self._nothing_usable()
         start = time.process_time()
         with self.staging.assembling() as ready:
-            answered = self._answered(ready)
-            missing = sum(int((~flags).sum()) for flags in answered.values())
-            counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
-            files = self._assemble(ready, answered)
-        manifest = self._manifest(answered, counts, files)
+            runs, files = self._assemble(ready)
+        missing = sum(counts.missing for counts in runs.values())
+        counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
+        manifest = self._manifest(sorted(runs), counts, files)
         self.timing.write += time.process_time() - start
         again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
         commit = again or store.publish(ready, manifest)
         return Outcome(commit, again is None, self.resumed, counts, self.timing)
-
-    def _eval_set(self) -> tuple[EvalSet, eval_sets.RunContexts | None]:
-        eval_set = eval_sets.eval_set_of(check.checked_questions(self.job.questions, self.job.profile))
-        if not self.job.contexts:
-            return eval_set, None
-        return eval_sets.with_contexts(eval_set, self.job.contexts, self.staging.path)
-
-    def _ingest(self, eval_set: EvalSet) -> Ingest:
-        return Ingest(self.job.outputs, eval_set, self.job.runs, self.job.profile.output_fields)
-
-    def _answered(self, ready: Path) -> dict[str, Flags]:
-        """For every run, which of the questions it should answer have an answer."""
-        return self.ingest.answered()
 
     def _nothing_usable(self) -> InputError:
         names = ", ".join(file.name for file in self.job.outputs[:3])
@@ -232,7 +159,7 @@ class _Sweep:
         done = self.staging.path / _part_name("done", number)
         found = done.exists()
         if not found:
-            batch = self._with_contexts(block.batch)
+            batch = self.inputs.with_contexts(block.batch)
             scored = score_batch(self.scorer, batch)
             self._keep(_part_name("scores", number), [scored.scores], self.scorer.schema)
             if scored.tallies.num_rows:
@@ -240,7 +167,7 @@ class _Sweep:
             if block.rejects.num_rows:
                 self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
             if self.job.keep_inputs:
-                kept = self._answers(batch)
+                kept = self.inputs.kept_rows(batch)
                 self._keep(_part_name("answers", number), [kept], kept.schema)
             with self.staging.writing(done.name) as path:
                 path.touch()
@@ -249,16 +176,6 @@ class _Sweep:
     def _keep(self, name: str, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
         with self.staging.writing(name) as path:
             commit_files.write_part(path, batches, schema)
-
-    def _answers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        ids = self.scorer.ids.take(batch.column("question"))
-        return pa.RecordBatch.from_arrays(
-            [batch.column("run_id"), ids, *(batch.column(name) for name in ("repeat", "output", "chunks"))], schema=KEPT
-        )
-
-    def _with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows without chunks of their own get those given for their run and question."""
-        return batch if self.run_contexts is None else self.run_contexts.joined_to(batch, self.scorer.ids)
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
         number, block, seconds, found = part
@@ -269,22 +186,20 @@ class _Sweep:
         self.scored += block.batch.num_rows
         self.parts = number + 1
 
-    def _rows(self, kind: str) -> Iterator[pa.RecordBatch]:
-        """What all parts hold of a kind; a part without rows of a kind has no file of it."""
+    def _part_files(self, kind: str) -> list[Path]:
+        """The parts of a kind; a part without rows of a kind has no file of it."""
         paths = (self.staging.path / _part_name(kind, number) for number in range(self.parts))
-        return commit_files.read_parts([path for path in paths if path.exists()])
+        return [path for path in paths if path.exists()]
+
+    def _rows(self, kind: str) -> Iterator[pa.RecordBatch]:
+        return commit_files.read_parts(self._part_files(kind))
 
     # --- the commit ---------------------------------------------------------------------------------------------
 
-    def _write_scores(self, ready: Path, answered: dict[str, Flags]) -> None:
-        commit_files.write_parquet(
-            self._all_scores(answered), self.scorer.schema,
-            "from rows order by run_id, question_id, repeat", ready / f"{self.job.profile.name}.parquet",
-        )  # fmt: skip
-
-    def _assemble(self, ready: Path, answered: dict[str, Flags]) -> dict[str, list[str]]:
-        profile = self.job.profile.name
-        self._write_scores(ready, answered)
+    def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], dict[str, list[str]]]:
+        """Write the files of the commit; what became of the runs, and the files by their roles."""
+        scores = _ScoreFile(ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"))
+        runs = self.inputs.finish(self.ingest, scores)
         commit_files.write_parquet(
             self._rows("tallies"), TALLIES,
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
@@ -293,9 +208,9 @@ class _Sweep:
         commit_files.write_parquet(
             self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
         )
-        pq.write_table(self._runs(answered), ready / "runs.parquet", compression="zstd")
-        return {
-            "scores": [f"{profile}.parquet"],
+        pq.write_table(self._run_records(runs), ready / "runs.parquet", compression="zstd")
+        return runs, {
+            "scores": [scores.path.name],
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
@@ -303,8 +218,8 @@ class _Sweep:
         }
 
     def _kept(self, ready: Path) -> dict[str, list[str]]:
-        """A copy of the inputs: every distinct answer of a question once, and the question and context files."""
-        self._keep_outputs(ready / "kept_outputs.parquet")
+        """A copy of the inputs: every distinct answer once, and the question and context files."""
+        commit_files.write_kept(self._rows("answers"), self.kind.kept, ready / "kept_outputs.parquet")
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
             kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
@@ -315,30 +230,12 @@ class _Sweep:
                     pq.write_table(file.table, ready / name)
         return kept
 
-    def _keep_outputs(self, target: Path) -> None:
-        commit_files.write_parquet(
-            self._rows("answers"), KEPT,
-            "select question_id, output, chunks, "
-            "list({'run_id': run_id, 'repeat': repeat} order by run_id, repeat) as given_by "
-            "from rows group by all order by question_id, output, chunks",
-            target,
-        )  # fmt: skip
-
-    def _all_scores(self, answered: dict[str, Flags]) -> Iterator[pa.RecordBatch]:
-        yield from self._rows("scores")
-        for run_id, flags in answered.items():
-            holes = np.flatnonzero(~flags).astype(np.int32)
-            if len(holes):
-                yield from missing_rows(self.scorer, run_id, holes).to_batches()
-
-    def _runs(self, answered: dict[str, Flags]) -> pa.Table:
-        columns = self._run_columns()
-        repeats = self.ingest.repeats()
+    def _run_records(self, runs: dict[str, RunCounts]) -> pa.Table:
         rows = []
-        for run_id, flags in sorted(answered.items()):
+        for run_id, counts in sorted(runs.items()):
             meta = {
                 "eval_set_version": self.identity.eval_set.version,
-                **self.job.given.of_run(run_id, columns.get(run_id, {})),
+                **self.job.metadata.of_run(run_id, counts.metadata),
             }
             rows.append(
                 {
@@ -349,117 +246,74 @@ class _Sweep:
                     "source_sha256": self.identity.source_sha256,
                     "contexts_sha256": self.identity.contexts_sha256,
                     "params_sha256": self.identity.params_sha256,
-                    "signature": self._signature(),
+                    "signature": self.identity.signature,
                     "version": __version__,
-                    **self._run_counts(run_id, flags, repeats[run_id]),
+                    "question_count": counts.question_count,
+                    "answered_count": counts.answered_count,
+                    "repeats": counts.repeats,
                     **{name: meta.get(name) for name in PROVENANCE},
                     "meta": sorted((k, v) for k, v in meta.items() if k not in PROVENANCE),
                 }
             )
         return pa.Table.from_pylist(rows, schema=RUNS)
 
-    def _run_columns(self) -> dict[str, dict[str, str]]:
-        """What the rows of every run say of it."""
-        return self.ingest.metadata()
-
-    def _run_counts(self, run_id: str, flags: Flags, repeats: int) -> dict[str, int | None]:
-        return {"question_count": len(flags), "answered_count": int(flags.sum()), "repeats": repeats}
-
-    def _signature(self) -> str:
-        """Everything that could change a score, readable."""
-        profile, identity = self.job.profile, self.identity
-        parts = {
-            "profile": profile.name,
-            "params": profile.signature(self.job.params),
-            "questions": identity.eval_set.version,
-            "contexts": identity.contexts_sha256[:12] if identity.contexts_sha256 else "none",
-            "version": __version__,
-        }
-        return "|".join(f"{name}:{value}" for name, value in parts.items())
-
-    def _manifest(self, answered: dict[str, Flags], counts: Counts, files: dict[str, list[str]]) -> dict[str, Any]:
-        identity = self.identity
+    def _manifest(self, runs: list[str], counts: Counts, files: dict[str, list[str]]) -> dict[str, Any]:
+        job, identity = self.job, self.identity
         return {
             "job": identity.job,
-            "profile": self.job.profile.name,
+            "profile": job.profile.name,
+            "profile_version": job.profile.version,
+            "profile_reference": profile_reference(job.profile),
             "version": __version__,
-            "params": self.job.params,
+            "params": job.params,
             "params_sha256": identity.params_sha256,
-            "signature": self._signature(),
+            "signature": identity.signature,
             "questions": {
                 "version": identity.eval_set.version,
                 "sha256": identity.eval_set.sha256,
-                "files": [_reference(file) for file in self.job.questions],
+                "files": [_reference(file) for file in job.questions],
             },
             "contexts": {
                 "sha256": identity.contexts_sha256,
-                "files": [_reference(file) for file in self.job.contexts],
+                "files": [_reference(file) for file in job.contexts],
             },
-            "source": _reference(self.job.document) if self.job.document else None,
+            "source": _reference(job.document) if job.document else None,
             "given": {
-                "meta": dict(self.job.given.meta),
-                "run_meta": {run: dict(fields) for run, fields in self.job.given.run_meta.items()},
-                "prompt": dict(self.job.given.prompt),
+                "meta": dict(job.metadata.meta),
+                "run_meta": {run: dict(fields) for run, fields in job.metadata.run_meta.items()},
+                "prompt": dict(job.metadata.prompt),
             },
-            "inputs": [_reference(file) for file in self.job.outputs],
-            "runs": sorted(answered),
+            "inputs": [_reference(file) for file in job.outputs],
+            "runs": runs,
             "counts": vars(counts),
             "files": files,
         }
 
 
-class _RecordSweep(_Sweep):
-    """The same for rows that name themselves what they are about: what is missing shows when all have been read."""
+@dataclass(frozen=True)
+class _ScoreFile:
+    """The scored parts of a job as the one file of its commit."""
 
-    def __init__(self, job: Job, identity: _Identity, staging: Staging, threads: int) -> None:
-        super().__init__(job, identity, staging, threads)
-        assert job.profile.records is not None
-        self.records = job.profile.records
-        self.log: dict[str, dict[str, Any]] = {}
+    path: Path
+    scorer: Scorer
+    parts: list[Path]
 
-    def _eval_set(self) -> tuple[EvalSet, eval_sets.RunContexts | None]:
-        names = self.records.listed(self.job.params)
-        check.checked_questions(self.job.questions, self.job.profile.with_question_fields(names))
-        texts = eval_sets.read_texts(self.job.contexts, self.records.texts)
-        self.listed = self.records.read_list(eval_sets.read_rows(self.job.questions, names, "sample"))
-        return EvalSet((), (), (), (), texts), None
+    def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
+        """All rows in order, with those of questions that runs left unanswered."""
+        unanswered = (
+            batch
+            for run_id, questions in missing.items()
+            if len(questions)
+            for batch in missing_rows(self.scorer, run_id, questions).to_batches()
+        )
+        rows = chain(commit_files.read_parts(self.parts), unanswered)
+        commit_files.write_parquet(rows, self.scorer.schema, f"from rows order by {', '.join(order)}", self.path)
 
-    def _ingest(self, eval_set: EvalSet) -> Ingest:
-        return RecordIngest(self.job.outputs, self.records.keys, self.job.runs)
-
-    def _answers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return batch
-
-    def _answered(self, ready: Path) -> dict[str, Flags]:
-        logged = commit_files.write_reconciled(
-            [self.staging.path / _part_name("scores", number) for number in range(self.parts)],
-            self.scorer.schema, self.listed, self.records.reconcile, self.records.log, self.records.order,
-            ready / f"{self.job.profile.name}.parquet",
-        )  # fmt: skip
-        self.log = {row["run_id"]: row for row in logged}
-        return {
-            run_id: np.arange(row["question_count"] or row["answered_count"]) < row["answered_count"]
-            for run_id, row in self.log.items()
-        }
-
-    def _write_scores(self, ready: Path, answered: dict[str, Flags]) -> None:
-        """They were written when it was seen what is missing."""
-
-    def _keep_outputs(self, target: Path) -> None:
-        names = (name for name in records_schema(self.records.keys).names if name != "output")
-        given = ", ".join(f"{name}: {name}" for name in names)
-        commit_files.write_parquet(
-            self._rows("answers"), records_schema(self.records.keys),
-            f"select output, list({{{given}}} order by input, line) as given_by from rows group by output order by 1",
-            target,
-        )  # fmt: skip
-
-    def _run_counts(self, run_id: str, flags: Flags, repeats: int) -> dict[str, int | None]:
-        return {name: self.log[run_id][name] for name in ("question_count", "answered_count", "repeats")}
-
-    def _run_columns(self) -> dict[str, dict[str, str]]:
-        given = super()._run_columns()
-        return {run_id: dict(row["meta"] or []) | given.get(run_id, {}) for run_id, row in self.log.items()}
+    def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
+        """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
+        return commit_files.write_reconciled(
+            self.parts, self.scorer.schema, listed, reconcile=macro, log=log, order=order, target=self.path
+        )
 
 
 def _part_name(kind: str, number: int) -> str:

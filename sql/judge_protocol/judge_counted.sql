@@ -8,7 +8,7 @@ select
         run_id, commit, dataset, weight, input, line, file, valid, flags, judge_flags, warnings, overall_score,
         verdict_declared, evidence_count, quotes_found, fail_reason, cross_score,
         cross_counted, self_score, self_counted, due, answered, base_variant, judge_name, target_name
-    ) replace (judge_name as judge_model, target_name as target_model)
+    ) replace (coalesce(judge_name, judge_model) as judge_model, coalesce(target_name, target_model) as target_model)
 from stored_judge_protocol s
 join current_runs r on r.commit = s.commit and r.stored_id = s.run_id
 where s.cross_score is not null or s.self_score is not null;

@@ -9,11 +9,11 @@ with known as (
     ]) as flag
 )
 select
-    r.run_id, r.eval_set, j.judge_name as judge_model, k.flag,
+    r.run_id, r.eval_set, coalesce(j.judge_name, j.judge_model) as judge_model, k.flag,
     count(*) filter (case k.flag when 'any' then not j.valid else list_contains(j.flags, k.flag) end) as n,
     count(*) as rows,
     count(*) filter (case k.flag when 'any' then not j.valid else list_contains(j.flags, k.flag) end) / count(*) as rate
 from stored_judge_protocol j
 join current_runs r on r.commit = j.commit and r.stored_id = j.run_id
 cross join known k
-group by r.run_id, r.eval_set, j.judge_name, k.flag;
+group by r.run_id, r.eval_set, coalesce(j.judge_name, j.judge_model), k.flag;

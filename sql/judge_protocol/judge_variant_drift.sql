@@ -34,7 +34,7 @@ changes as (
 means as (
     select
         run_id, eval_set, prompt_variant, count(*) as n, exact_mean(change) as mean_change,
-        mean_interval(list(change order by change)) as within
+        mean_interval(list({value: change, weight: 1.0}), 10000) as within
     from changes
     group by run_id, eval_set, prompt_variant
 )

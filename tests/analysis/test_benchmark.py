@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -131,21 +132,28 @@ def test_a_dataset_that_cannot_be_scored(tmp_path: Path, capsys: pytest.CaptureF
     assert found["name"] == "config"
 
 
+def dataset(**entries: Any) -> str:
+    """A configuration of one dataset with these entries."""
+    return json.dumps({"datasets": [{"id": "a", "questions": "q", "outputs": "o", **entries}]})
+
+
 @pytest.mark.parametrize(
     ("config", "says"),
     [
         ("[]", "must hold an object"),
-        ("{}", "needs a list `datasets`"),
-        ('{"datasets": [3]}', r"datasets\[0\]: a dataset is an object"),
-        ('{"datasets": [{"id": "a"}]}', "`questions` must be a path"),
-        ('{"datasets": [{"id": "a", "questions": "q", "outputs": []}]}', "`outputs` must be a path"),
-        ('{"datasets": [{"id": "a", "questions": "q", "outputs": "o", "weight": -1}]}', "weight is -1"),
-        ('{"datasets": [{"id": "a", "questions": "q", "outputs": "o", "weight": NaN}]}', "weight is nan"),
-        ('{"datasets": [{"id": "a", "questions": "q", "outputs": "o", "params": 3}]}', "`params` must have names"),
-        ('{"datasets": [{"id": "a", "questions": "q", "outputs": "o", "pdf": ["x", "y"]}]}', "`pdf` must be one path"),
+        ("{}", r"config.json, \$: datasets is missing"),
+        ('{"datasets": [3]}', r"\$\.datasets\[0\]: Expected a table, got a whole number"),
+        ('{"datasets": [{"id": "a"}]}', r"\$\.datasets\[0\]: questions is missing"),
+        (dataset(outputs=[]), r"\$\.datasets\[0\]\.outputs: must not be an empty list"),
+        (dataset(outputs=["o", 3]), r"\$\.datasets\[0\]\.outputs\[1\]: Expected a text, got a whole number"),
+        (dataset(weight=-1), r"\$\.datasets\[0\]\.weight: Expected a finite number from 0, got -1"),
+        (dataset(weight=math.nan), r"\$\.datasets\[0\]\.weight: Expected a finite number from 0, got nan"),
+        (dataset(params=3), r"\$\.datasets\[0\]\.params: Expected a table or null, got a whole number"),
+        (dataset(pdf=["x", "y"]), r"\$\.datasets\[0\]\.pdf: Expected a text or null, got a list"),
+        (dataset(wieght=2), r"\$\.datasets\[0\]: Unknown key 'wieght'\. Did you mean 'weight'\?"),
         (
             json.dumps({"datasets": [{"id": "a", "questions": "q", "outputs": "o"}] * 2}),
-            "two datasets have the id 'a'",
+            r"\$\.datasets\[1\]\.id: another dataset has the id 'a'",
         ),
     ],
 )

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from oracles import gates as oracle
 from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow
 from rageval_batch.analysis.gate_file import gates_of, read_gates
-from rageval_batch.analysis.session import GateRow, MetricRow, ProfileRow, Session
+from rageval_batch.analysis.session import Session
 from rageval_batch.cli import main
 from rageval_batch.errors import DeclarationError, InputError
-from rageval_batch.model.profile import METRIC_STATS, OPS, Gate
+from rageval_batch.model import METRIC_STATS, OPS, Gate
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.resources import samples_folder
@@ -177,8 +178,8 @@ def test_limits_hold_within_a_tolerance(tmp_path: Path, op: str, actual: float, 
 def test_statistics_of_a_run(tmp_path: Path) -> None:
     rows = [score_row("q1", 1.0), score_row("q2", 0.0, fail_reason="missing_output")]
     gates = [
-        Gate("answered", "", "answered_share", "==", 1.0, "SystemError"),
-        Gate("record", "", "missing_provenance", "==", 0.0, "MissingProvenance"),
+        Gate("answered", "", "answered_share", "==", 1.0, failure="SystemError"),
+        Gate("record", "", "missing_provenance", "==", 0.0, failure="MissingProvenance"),
     ]
     metas = {"a": {"meta": [("judge", "j")]}, "b": {"model_id": " ", "question_count": 0}}
     add_commit(tmp_path, {"a": rows, "b": rows}, **metas)
@@ -253,24 +254,28 @@ def test_levels_are_written_out(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "has no gates"),
-        ("gate = 3", "has no gates"),
-        ("gates = []\nmore = 1", "Unknown entry 'more'"),
-        ("defaults = 1\n" + table(), "defaults is true or false"),
-        (table(stat="avg"), "gate 1: stat 'avg' is not known. Allowed: mean"),
-        (table() + table(name="h", op="=>"), "gate 2: op '=>' is not known"),
-        (table(level="prod"), "level 'prod' is not known. Allowed: initial, target"),
-        (table(limit="95"), "limit '95' is not a number"),
-        (table(limit=True), "limit True is not a number"),
-        ('[[gate]]\nname="g"\nmetric="score"\nop=">="\nlimit = nan\n', "limit nan is not a number"),
-        (table(limit=None), "limit is absent"),
-        (table(limit=10**400), "gate 1: limit is too large"),
-        (table(name=None), "name is absent"),
-        (table(metric=None), "metric is absent"),
+        ("gate = 3", "$.gate: Expected a list, got a whole number."),
+        ("gates = []\nmore = 1", "$: Unknown key 'more'"),
+        ("defaults = 1\n" + table(), "$.defaults: Expected true or false, got a whole number."),
+        (table(stat="avg"), "$.gate[0].stat: 'avg' is not known. Allowed: mean"),
+        (table() + table(name="h", op="=>"), "$.gate[1].op: '=>' is not known"),
+        (table(level="prod"), "$.gate[0].level: 'prod' is not known. Allowed: initial, target"),
+        (table(limit="95"), "$.gate[0].limit: Expected a number, got a text."),
+        (table(limit=True), "$.gate[0].limit: Expected a number, got true or false."),
+        (
+            '[[gate]]\nname="g"\nmetric="score"\nop=">="\nlimit = nan\n',
+            "limit: Expected a finite number, got nan",
+        ),
+        (table(limit=None), "$.gate[0]: limit is missing"),
+        (table(limit=10**400), "$.gate[0].limit: Number out of range"),
+        (table(name=None), "$.gate[0]: name is missing"),
+        (table(name=""), "$.gate[0].name: must not be empty"),
+        (table(metric=None), "$.gate[0]: metric is missing"),
         (table(metric="scor"), "Did you mean 'score'?"),
-        (table(metric=["score"]), "metric must be a text"),
+        (table(metric=["score"]), "$.gate[0].metric: Expected a text, got a list."),
         (table(stat="usable_share"), "usable_share is of a run"),
         (table(profile="eval"), "Unknown profile 'eval'"),
-        (table(limits=3), "Did you mean 'limit'?"),
+        (table(limits=3), "$.gate[0]: Unknown key 'limits'. Did you mean 'limit'?"),
         (table() + table(), "gate 'g' is there twice"),
         ("[[gate", "cannot be read"),
     ],
@@ -451,7 +456,8 @@ def test_an_empty_store_is_exit_2(call: Any, tmp_path: Path) -> None:
 
 
 def test_a_profile_without_gates_is_exit_2(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bare = replace(PROFILES["eval_json_v2"], gates=(), provenance=())
+    own = PROFILES["eval_json_v2"]
+    bare = replace(own, gates=(), summary=replace(own.summary, provenance=()))
     monkeypatch.setitem(PROFILES, "eval_json_v2", bare)
     code, _, err = call("good")
     assert code == 2
@@ -664,7 +670,9 @@ def test_claims_that_fail_are_read_again_from_the_inputs(
             for part in (1, 2)
         ]
 
-    monkeypatch.setitem(PROFILES, "eval_json_v2", replace(PROFILES["eval_json_v2"], failing=failing))
+    own = PROFILES["eval_json_v2"]
+    claiming = replace(own, scoring=replace(own.scoring, failing_claims=failing))
+    monkeypatch.setitem(PROFILES, "eval_json_v2", claiming)
     questions = samples_folder() / "eval_json_v2" / "questions.json"
     ids = [question["id"] for question in json.loads(questions.read_text(encoding="utf-8"))]
     outputs = tmp_path / "outputs.jsonl"

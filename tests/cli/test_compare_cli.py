@@ -17,7 +17,7 @@ import pytest
 
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
-from rageval_batch.inputs.run_files import read_run_file
+from rageval_batch.inputs.run_files import WantedRows, open_run_file
 from support.stores import HOSTILE, publish, score_row, simple_run
 
 FIELDS = [
@@ -122,9 +122,13 @@ def test_parquet_sides_and_a_store(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (code, found["improvements"], found["regressions"], found["profile"]) == (1, 1, 1, "eval_json_v2")
     code, out, _ = called(capsys, "compare", file, file, "--store", store, "--format", "json")
     assert (code, json.loads(out)["ties"]) == (0, 2)
-    code, _, err = called(capsys, "compare", file, file, "--metric", "repaired")
+    assert called(capsys, "compare", file, file, "--metric", "repaired")[0] == 0
+    pl.read_parquet(file).write_parquet(plain := str(tmp_path / "plain.parquet"))
+    code, _, err = called(capsys, "compare", plain, plain, "--metric", "repaired")
     assert code == 2 and "add -p PROFILE" in err
-    assert called(capsys, "compare", file, file, "--metric", "repaired", "-p", "eval_json_v2")[0] == 0
+    assert called(capsys, "compare", plain, plain, "--metric", "repaired", "-p", "eval_json_v2")[0] == 0
+    code, out, _ = called(capsys, "compare", plain, plain)
+    assert code == 0 and "no profile is named, rows count by their weight" in out
 
 
 def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,6 +190,12 @@ def test_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: li
 # --- files of runs --------------------------------------------------------------------------------------------------
 
 
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    """The rows of a run file, by score."""
+    rows: list[dict[str, Any]] = open_run_file(str(file)).rows(WantedRows("", "score", ("score",))).to_pylist()
+    return rows
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -205,7 +215,7 @@ def test_bad_json_runs(tmp_path: Path, content: str, says: str) -> None:
     file = tmp_path / "run.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=says):
-        read_run_file(str(file), "score")
+        rows_of(file)
 
 
 def test_odd_json_runs(tmp_path: Path) -> None:
@@ -218,9 +228,9 @@ def test_odd_json_runs(tmp_path: Path) -> None:
     file.write_text(
         '{"summary": {"weighted_score": NaN}, "results": [' + ",".join(results) + "]}", encoding="utf-8-sig"
     )
-    run = read_run_file(str(file), "score")
-    assert run.score is None
-    assert [tuple(row.values()) for row in run.values.to_pylist()] == [
+    assert open_run_file(str(file)).score is None
+    rows = rows_of(file)
+    assert [(row["question_id"], row["weight"], row["score"]) for row in rows] == [
         ("a", 1.0, None), ("7", 2.0, 1.0), ("b", 1.0, 1.0), ("\0", 1.0, None),
     ]  # fmt: skip
 
@@ -240,7 +250,7 @@ def test_bad_parquet_runs(tmp_path: Path, columns: dict[str, Any], says: str) ->
     file = tmp_path / "run.parquet"
     pl.DataFrame(columns).write_parquet(file)
     with pytest.raises(InputError, match=says):
-        read_run_file(str(file), "score")
+        rows_of(file)
     file.write_bytes(b"no parquet")
     with pytest.raises(InputError, match="Cannot read"):
-        read_run_file(str(file), "score")
+        rows_of(file)

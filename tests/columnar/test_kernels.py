@@ -387,7 +387,12 @@ def test_keyword_hits(expected: list[str], data: st.DataObject, cap: int, kana: 
     hits = kernels.keyword_hits(tables, np.array(which, np.int32), from_list(got), kana)
     wanted = [slow.keywords(text, kana=kana)[:cap] for text in expected]
     found = [set(slow.keywords(text, kana=kana)) for text in got]
-    assert hits.tolist() == [sum(word in found[k] for word in wanted[q]) for k, q in enumerate(which)]
+    assert hits.counts.tolist() == [sum(word in found[k] for word in wanted[q]) for k, q in enumerate(which)]
+    assert hits.last_row.tolist() == [
+        max((k for k, asked in enumerate(which) if asked == q and word in found[k]), default=-1)
+        for q, words in enumerate(wanted)
+        for word in words
+    ]
 
 
 def test_tokens_of_a_large_text_are_all_told_apart() -> None:
@@ -396,9 +401,9 @@ def test_tokens_of_a_large_text_are_all_told_apart() -> None:
     found = kernels.keywords(column)
     assert found.counts().tolist() == [20_000, 10_000]
     hits = kernels.keyword_hits(kernels.keyword_tables(found), np.array([0, 1], np.int32), column)
-    assert hits.tolist() == [20_000, 10_000]
+    assert hits.counts.tolist() == [20_000, 10_000]
     swapped = kernels.keyword_hits(kernels.keyword_tables(found), np.array([1, 0], np.int32), column)
-    assert swapped.tolist() == [10_000, 10_000]
+    assert swapped.counts.tolist() == [10_000, 10_000]
 
 
 def test_keywords_of_nothing() -> None:

@@ -30,12 +30,15 @@ def test_group_hits(hays: list[str], sets: list[list[list[str]]]) -> None:
     which = np.arange(len(hays), dtype=np.int32) % np.int32(len(sets))
     groups = [group for each in sets for group in each]
     hay, needle = from_list(hays), from_list([text for group in groups for text in group])
-    found = kernels.group_hits(
+    counts, first = kernels.group_hits(
         hay.data, hay.starts, hay.ends, which,
         np.cumsum([0, *map(len, sets)]), np.cumsum([0, *map(len, groups)]), needle.data, needle.offsets,
     )  # fmt: skip
-    wanted = [sum(any(n and n in h for n in group) for group in sets[w]) for h, w in zip(hays, which, strict=True)]
-    assert found.tolist() == wanted
+    hits = [
+        [next((n for n in group if n and n in h), None) for group in sets[w]] for h, w in zip(hays, which, strict=True)
+    ]
+    assert counts.tolist() == [sum(hit is not None for hit in row) for row in hits]
+    assert [needle.at(k) if k >= 0 else None for k in first.tolist()] == [hit for row in hits for hit in row]
 
 
 def test_a_needle_at_every_place_of_a_long_text() -> None:

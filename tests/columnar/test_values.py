@@ -18,15 +18,16 @@ READER = Reader()
 
 
 def test_table() -> None:
-    assert len(TABLE) >= 120
+    assert len(TABLE) >= 400
     wrong = {}
     for row in TABLE:
         reading = READER.read(row["text"])
         got = {
-            "numbers": [(number.value, number.unit) for number in reading.numbers],
+            "numbers": [(number.value, number.unit, number.kind) for number in reading.numbers],
             "dates": [date.iso for date in reading.dates],
         }
-        want = {"numbers": [(Decimal(value), unit) for value, unit in row["numbers"]], "dates": row["dates"]}
+        numbers = [(Decimal(value), unit, *(kind or ["exact"])) for value, unit, *kind in row["numbers"]]
+        want = {"numbers": numbers, "dates": row["dates"]}
         if got != want:
             wrong[row["text"]] = got
     assert wrong == {}
@@ -103,6 +104,97 @@ def test_every_integer_is_read_back(number: int) -> None:
         (found,) = READER.read(text).numbers
         assert (found.value, found.unit) == (Decimal(number), "元"), writing
         assert text[found.start : found.end] == f"{writing}元"
+
+
+# --- with sign, unit and bound --------------------------------------------------------------------------------------
+
+SIGNS = ("-", "−", "负", "負", "minus ", "минус ", "-¥", "负人民币")
+BOUNDS = [
+    *(("约", "", "approximate"), ("大约 ", "", "approximate"), ("", "左右", "approximate"), ("近", "", "approximate")),
+    *(("nearly ", "", "approximate"), ("about ", "", "approximate"), ("около ", "", "approximate")),
+    *(
+        ("超过", "", "lower bound"),
+        ("", "以上", "lower bound"),
+        ("over ", "", "lower bound"),
+        ("более ", "", "lower bound"),
+    ),
+    *(("不少于", "", "lower bound"), ("не менее ", "", "lower bound"), ("at least ", "", "lower bound")),
+    *(
+        ("不足", "", "upper bound"),
+        ("不到", "", "upper bound"),
+        ("", "以下", "upper bound"),
+        ("不超过", "", "upper bound"),
+    ),
+    *(("under ", "", "upper bound"), ("менее ", "", "upper bound"), ("no more than ", "", "upper bound")),
+    ("", "", "exact"),
+]
+UNITS = {"元": "元", " 元": "元", "人": "人", "%": "%", "公斤": "千克", "美元": "美元", "小时": "小时", "": ""}
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    integers,
+    st.sampled_from(["", *SIGNS]),
+    st.sampled_from(BOUNDS),
+    st.sampled_from(sorted(UNITS)),
+    st.sampled_from(["", "答：", "He said ", "共计", "收到，", "（"]),
+    st.sampled_from(["", "。", "，另议", ")", "；其余不详"]),
+)
+def test_signs_and_bounds_are_read_back(
+    number: int, sign: str, bound: tuple[str, str, str], unit: str, lead: str, tail: str
+) -> None:
+    before, behind, kind = bound
+    value = Decimal(-number if sign else number)
+    spoken = [chinese(number, PLAIN), chinese(number, FINANCIAL)] if number > 10 and unit else []
+    for writing in [str(number), f"{number:,}", wide(str(number)), mixed(number), *spoken]:
+        if before[:1].isascii() and before and writing[0] in PLAIN[0] + PLAIN[1]:
+            continue
+        text = f"{lead}{before}{sign}{writing}{unit}{behind}{tail}"
+        (found,) = READER.read(text).numbers
+        assert (found.value, found.unit, found.kind) == (value, UNITS[unit], kind), text
+        assert text[found.start : found.end] == f"{before}{sign}{writing}{unit}{behind}", text
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(1, 999),
+    st.integers(1, 999),
+    st.sampled_from(["-", "~", "到", "至", " - ", "–", "—", " to "]),
+    st.sampled_from(["", "万", "亿", "百万"]),
+    st.sampled_from(["元", "人", "%"]),
+)
+def test_ranges_are_read_back(a: int, b: int, joiner: str, magnitude: str, unit: str) -> None:
+    low, high = sorted([a, b])
+    if low == high:
+        return
+    size = Decimal({"": 1, "万": 10**4, "亿": 10**8, "百万": 10**6}[magnitude])
+    for text in (f"{low}{joiner}{high}{magnitude}{unit}", f"{low}{magnitude}{unit}{joiner}{high}{magnitude}{unit}"):
+        first, last = READER.read(text).numbers
+        assert (first.value, first.high, first.unit, first.kind) == (low * size, high * size, unit, "range"), text
+        assert (last.value, last.high, last.unit, last.kind) == (high * size, None, unit, "range"), text
+    if joiner in {"到", "至", "-"} and magnitude in {"万", "亿"} and high % 100:  # 一到三百万 is one to three million
+        text = f"{chinese(low, PLAIN)}{joiner}{chinese(high, PLAIN)}{magnitude}{unit}"
+        assert [number.value for number in READER.read(text).numbers] == [low * size, high * size], text
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9), st.integers(0, 9), st.integers(0, 9), st.sampled_from([PLAIN, FINANCIAL, None]))
+def test_yuan_jiao_and_fen_are_read_back(
+    yuan: int, jiao: int, fen: int, script: tuple[str, str, str, str] | None
+) -> None:
+    digits = script[0] if script else "0123456789"
+    whole = chinese(yuan, script) if script else str(yuan)
+    coins = f"{digits[jiao]}角" if jiao else digits[0] if fen and script else ""
+    text = f"{whole}元{coins}{f'{digits[fen]}分' if fen else ''}"
+    (found,) = READER.read(text).numbers
+    assert (found.value, found.unit) == (Decimal(yuan) + Decimal(jiao) / 10 + Decimal(fen) / 100, "元"), text
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(-(10**7), 10**7), st.integers(-9, 9), st.sampled_from("eE"))
+def test_exponents_are_read_back(figure: int, exponent: int, mark: str) -> None:
+    (found,) = READER.read(f"共 {figure}{mark}{exponent}元").numbers
+    assert (found.value, found.unit) == (Decimal(figure).scaleb(exponent), "元")
 
 
 # --- the slow readers -----------------------------------------------------------------------------------------------
@@ -256,6 +348,25 @@ def test_titles_surnames_and_phrases_can_be_added() -> None:
 
 
 HOSTILE = [
+    *(
+        "- 5 " * 500,
+        "约" * 2000 + "3元",
+        "三到" * 800 + "五万元",
+        "-5\n" * 500,
+        "1，000" * 500,
+        "负" * 2000 + "5",
+        "1e5" * 500,
+    ),
+    *(
+        "minus " * 500 + "5",
+        "5元5角" * 500,
+        ".5" * 500,
+        "3-5万" * 500,
+        "约3元" * 500,
+        "1，" * 500 + "000",
+        "1e9999元",
+        "—" * 900,
+    ),
     *("9" * 5000 + "元", "九" * 5000 + "元", "4万" * 300, "第1、" * 2000, "1-1" * 2000, "2020年" * 2000),
     *("2020-08-30~" * 1500, "百分之" * 1500, "三点" * 1500, "「" * 2000 + "”\"'" * 500, "张" * 2000 + "局长" * 500),
     *("Mr." * 2000, "零" * 3000 + "5", "1," * 2000, "1.2" * 2000, "万" * 3000, "(一)" * 1000, "\x00" * 100),

@@ -116,6 +116,8 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("claim_evidence", {"min_citations": "3"}, "$[0].min_citations", "a whole number"),
     ("claim_evidence", {"min_citations": 1.5}, "$[0].min_citations", "a whole number"),
     ("claim_evidence", {"min_citations": -1}, "$[0].min_citations", "a number from 0"),
+    ("claim_evidence", {"min_citations": 10**400}, "$[0].min_citations", "a number up to"),
+    ("claim_evidence", {"gold_ranking.0.grade": 10**400}, "$[0].gold_ranking[0].grade", "a number up to"),
     ("claim_evidence", {"gold_ranking.0.grade": "3"}, "$[0].gold_ranking[0].grade", "a number"),
     ("claim_evidence", {"gold_ranking.0.grade": -2}, "$[0].gold_ranking[0].grade", "a number from 0"),
     ("claim_evidence", {"gold_ranking.0.id": 1.5}, "$[0].gold_ranking[0].id", "a text or a whole number"),
@@ -357,7 +359,7 @@ def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.Da
                 at = at[key]
         questions.append(question)
     read = QuestionFile(source(CASES_FOLDER / "include_rate.jsonl"), {}, questions, [1, 2], [0, 1], False, [])
-    got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile)}
+    got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile.inputs.questions)}
     want: set[tuple[str | int, ...]] = set()
     checker = Draft202012Validator.FORMAT_CHECKER
     for error in Draft202012Validator(file_schema(profile), format_checker=checker).iter_errors(

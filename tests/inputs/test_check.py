@@ -50,8 +50,8 @@ def lines(result: Checked) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("profile", ALL, ids=lambda profile: profile.name)
 def test_schemas_are_schemas(profile: Any) -> None:
     Draft202012Validator.check_schema(file_schema(profile))
-    assert profile.question_marks
-    assert profile.question_schema
+    assert profile.inputs.questions.marks
+    assert profile.inputs.questions.schema
 
 
 def test_packaged_samples_are_good_and_known_by_their_shape() -> None:
@@ -61,7 +61,7 @@ def test_packaged_samples_are_good_and_known_by_their_shape() -> None:
         for file in files:
             result = check_file(file, ALL)
             assert (result.profile, result.violations) == (profile.name, ())
-            assert profile.question_key or result.questions == len(read_questions([file]))
+            assert profile.inputs.questions.key or result.questions == len(read_questions([file]))
 
 
 BAD: dict[str, Any] = {
@@ -155,7 +155,8 @@ def test_files_that_are_none(tmp_path: Path, content: str, path: str) -> None:
 
 
 def test_a_key_of_several_fields(tmp_path: Path) -> None:
-    keyed = replace(LEGAL[0], question_key=("id", "question"))
+    format = replace(LEGAL[0].inputs.questions, key=("id", "question"))
+    keyed = replace(LEGAL[0], inputs=replace(LEGAL[0].inputs, questions=format))
     rows = [GOOD, {**GOOD, "question": "还有呢？"}, GOOD]
     (tmp_path / "q.json").write_text(json.dumps(rows), encoding="utf-8")
     (found,) = check_file(source(tmp_path / "q.json"), [keyed]).violations

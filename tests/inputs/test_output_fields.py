@@ -172,14 +172,21 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_failing_claims_are_found_again(tmp_path: Path, keep: bool) -> None:
     from oracles.claim_evidence import failing_claims
     from rageval_batch.inputs.sources import sources
-    from rageval_batch.profiles.claim_evidence.score import PROFILE
+    from rageval_batch.profiles.claim_evidence import PROFILE
     from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.job import Job
     from rageval_batch.runs.store import Store
-    from rageval_batch.runs.sweep import Job, run
+    from rageval_batch.runs.sweep import run
 
     flat = write_lines(tmp_path / "flat.jsonl", flat_rows())
     halted = SAMPLES / "outputs" / "run-halted.jsonl"
-    job = Job(PROFILE, PROFILE.read_params({}), sources([flat, halted]), sources([GOLD]), keep_inputs=keep)
+    job = Job(
+        profile=PROFILE,
+        params=PROFILE.read_params({}),
+        outputs=sources([flat, halted]),
+        questions=sources([GOLD]),
+        keep_inputs=keep,
+    )
     commit = run(job, Store(tmp_path / "runs")).commit
     got = stored_inputs.failing_claims(commit, PROFILE, frozenset({"run-hallucinating"}), tmp_path)
     answers = {row["task_id"]: json.dumps(row["output"]) for row in rows_of(RUN)}

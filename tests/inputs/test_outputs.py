@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from oracles.text import strip
 from rageval_batch.errors import InputError
-from rageval_batch.inputs import eval_sets, readers, sources
+from rageval_batch.inputs import eval_sets, sources
+from rageval_batch.inputs.by_question import QuestionRows
 from rageval_batch.inputs.outputs import Ingest
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import BATCH, REJECTS, EvalSet
 from support import inputs
@@ -52,7 +54,8 @@ class Read:
 
 def read(files: list[Source], eval_set: EvalSet = QUESTIONS, runs: frozenset[str] | None = None) -> Read:
     """Ingest files; the count identity holds for every block."""
-    ingest = Ingest(files, eval_set, runs)
+    rows = QuestionRows(eval_set.ids)
+    ingest = Ingest(files, rows, runs)
     blocks = list(ingest.blocks())
     for block in blocks:
         assert block.batch.schema == BATCH
@@ -63,8 +66,8 @@ def read(files: list[Source], eval_set: EvalSet = QUESTIONS, runs: frozenset[str
         [row for block in blocks for row in block.rejects.to_pylist()],
         sum(block.rows for block in blocks),
         ingest.metadata(),
-        {run: flags.tolist() for run, flags in ingest.answered().items()},
-        dict(ingest.repeats()),
+        {run: flags.tolist() for run, flags in rows.answered().items()},
+        dict(rows.repeats()),
     )
 
 
@@ -79,8 +82,8 @@ CSV_SIZES = [(4096, 1), (512, 2)]  # Arrow wants at least one record in a block
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
     """Make blocks of so many bytes and rows."""
-    monkeypatch.setattr(readers, "BLOCK_BYTES", size[0])
-    monkeypatch.setattr(readers, "BLOCK_ROWS", size[1])
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", size[0])
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", size[1])
 
 
 # --- formats --------------------------------------------------------------------------------------------------------

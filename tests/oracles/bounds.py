@@ -63,19 +63,26 @@ def before(text: str, start: int, end: int, unit: str, previous_end: int) -> tup
     sign = _sign(text, begin, start, end, unit, previous_end)
     if sign is not None:
         start, head = sign, text[begin:sign]
-    bare = _without_currency(head)
-    words = [word for word in BEFORE if bare.lower().endswith(word)]
-    if not words:
+    word = _bound_word(head)
+    if word is None:
         return start, sign is not None, EXACT
-    word = max(words, key=len)
-    rest = bare[: -len(word)]
-    if _letter(word[0]) and _letter(rest[-1:]):
-        return start, sign is not None, EXACT
-    if rest[-1:] and rest[-1] in OTHER_WORDS.get(word, ""):
-        return start, sign is not None, EXACT
+    rest = _without_currency(head)[: -len(word)]
     if word == "~" and _behind_number(rest, begin, previous_end):
         return start, sign is not None, EXACT
     return begin + len(rest), sign is not None, BEFORE[word]
+
+
+def _bound_word(head: str) -> str | None:
+    """The word of a bound or an approximation that ends the text, perhaps before a currency."""
+    bare = _without_currency(head)
+    words = [word for word in BEFORE if bare.lower().endswith(word)]
+    if not words:
+        return None
+    word = max(words, key=len)
+    rest = bare[: -len(word)]
+    if _letter(word[0]) and _letter(rest[-1:]):
+        return None
+    return None if rest[-1:] and rest[-1] in OTHER_WORDS.get(word, "") else word
 
 
 def _behind_number(lead: str, begin: int, previous_end: int) -> bool:
@@ -112,10 +119,15 @@ def _counts(text: str, mark: str, lead: str, begin: int, end: int, unit: str, pr
     if solid == "" or solid in "\n\r":
         entries = [line for line in text.split("\n") if re.match(r"[ \t]*-[^\s-]", line)]
         return mark != "-" or len(entries) < 2
+    if _bound_word(lead) is not None:
+        return True
     if last in " \t":
         people = unit in ("人", "名", "次", "个", "套", "件", "台", "张", "笔", "岁") and re.match(f"[{HAN}]", solid)
         return not (solid.isdigit() or (mark == "-" and people))
-    if last in "\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£" or last in "为為是于於到至达達得约約近":
+    if (
+        last in "\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£"
+        or last in "为為是于於到至达達得计計额額值润潤损損差"
+    ):
         return True
     if not re.match(f"[{HAN}]", last) or last in "元块塊圆圓个個人名次天日月年岁歲万萬亿億千百十":
         return False

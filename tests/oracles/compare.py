@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -14,6 +15,9 @@ TOLERANCE = 1e-9
 
 Row = Mapping[str, Any]
 
+QUESTION = ("question_id",)
+SAMPLE = ("question_id", "prompt_variant", "target_key", "output_id")
+
 
 def scored(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The rows with a finite score, each with a weight (1.0 where it has none)."""
@@ -25,17 +29,28 @@ def scored(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return kept
 
 
-def question_scores(rows: Iterable[Row]) -> dict[Any, float]:
-    """The score of each question: the mean over its repeats."""
+def question_scores(rows: Iterable[Row], key: Sequence[str] = QUESTION) -> dict[Any, float]:
+    """The score of each question (or other unit): the mean over its rows."""
     repeats: dict[Any, list[Fraction]] = {}
     for row in scored(rows):
-        repeats.setdefault(row["question_id"], []).append(Fraction(row["score"]))
+        repeats.setdefault(unit_name(row, key), []).append(Fraction(row["score"]))
     return {question: float(sum(values) / len(values)) for question, values in repeats.items()}
 
 
-def run_score(rows: Iterable[Row], *, weighted: bool = True) -> float | None:
-    """The run's score over all its questions; null without any, or where the weights sum to 0."""
+def unit_name(row: Row, key: Sequence[str]) -> str:
+    """What a unit is called: its question, else the JSON list of its key."""
+    parts = [row[name] for name in key]
+    return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+
+
+def run_score(rows: Iterable[Row], *, weighted: bool = True, micro: bool = False) -> float | None:
+    """The run's score over all its questions; null without any, or where the weights sum to 0.
+
+    micro: over all its rows, however many a question has.
+    """
     kept = scored(rows)
+    if micro:
+        return float(sum(Fraction(row["score"]) for row in kept) / len(kept)) if kept else None
     if not weighted:
         kept = [{**row, "weight": 1.0} for row in kept]
     return weighted_score(kept)
@@ -49,15 +64,17 @@ def compare_questions(
     max_regressions: int = 0,
     higher_is_better: bool = True,
     weighted: bool = True,
+    micro: bool = False,
+    key: Sequence[str] = QUESTION,
 ) -> dict[str, Any]:
     """The comparison of two runs; counts, the questions behind them, and whether the candidate passed."""
     base, cand = list(base), list(cand)
-    base_score = run_score(base, weighted=weighted)
-    cand_score = run_score(cand, weighted=weighted)
+    base_score = run_score(base, weighted=weighted, micro=micro)
+    cand_score = run_score(cand, weighted=weighted, micro=micro)
     sign = 1.0 if higher_is_better else -1.0
     delta = None if base_score is None or cand_score is None else sign * (cand_score - base_score)
 
-    before, after = question_scores(base), question_scores(cand)
+    before, after = question_scores(base, key), question_scores(cand, key)
     improved, regressed, tied = [], [], []
     for question in sorted(before.keys() & after.keys()):
         change = sign * (after[question] - before[question])
@@ -86,9 +103,9 @@ def compare_questions(
     }
 
 
-def paired_deltas(base: Iterable[Row], cand: Iterable[Row]) -> list[float]:
+def paired_deltas(base: Iterable[Row], cand: Iterable[Row], key: Sequence[str] = QUESTION) -> list[float]:
     """Candidate minus base for each shared question, sorted by question."""
-    before, after = question_scores(base), question_scores(cand)
+    before, after = question_scores(base, key), question_scores(cand, key)
     return [after[question] - before[question] for question in sorted(before.keys() & after.keys())]
 
 
@@ -96,10 +113,10 @@ def mean_delta(deltas: Sequence[float], weights: Sequence[float] | None = None) 
     """The mean, weighted where weights are given; null for no deltas or weights that sum to 0."""
     if weights is None:
         weights = [1.0] * len(deltas)
-    total = math.fsum(weights)
+    total = sum(map(Fraction, weights))
     if total == 0:
         return None
-    return math.fsum(delta * weight for delta, weight in zip(deltas, weights, strict=True)) / total
+    return float(sum(Fraction(delta) * Fraction(weight) for delta, weight in zip(deltas, weights, strict=True)) / total)
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:

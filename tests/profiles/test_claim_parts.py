@@ -67,7 +67,7 @@ def test_kana_keywords_are_those_of_the_oracle(a: str, b: str) -> None:
     assert got == [slow.keywords(a, kana=True), slow.keywords(b, kana=True), []]
     index = text.KeywordIndex(from_list([a]), "bigram", 2**31, kana=True)
     hits = index.hits(np.zeros(1, np.int32), from_list([b]))
-    assert hits.tolist() == [len(set(got[0]) & set(got[1]))]
+    assert hits.counts.tolist() == [len(set(got[0]) & set(got[1]))]
 
 
 def test_every_kana_is_in_one_class() -> None:

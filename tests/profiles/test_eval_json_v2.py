@@ -17,7 +17,8 @@ from rageval_batch.bench import synthetic
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
-from rageval_batch.profiles.eval_json_v2.score import FIELDS, LISTS, PROFILE
+from rageval_batch.profiles.eval_json_v2 import PROFILE
+from rageval_batch.profiles.eval_json_v2.declaration import FIELDS, LISTS
 from rageval_batch.runs.batch import Scorer, missing_rows, score_batch, scorer
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
 from support.strategies import MIXED, damaged, related, small_texts, written
@@ -31,6 +32,9 @@ def lines(name: str) -> list[dict[str, Any]]:
     """The objects of a case file."""
     with (CASES_FOLDER / name).open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]
+
+
+Questions = list[tuple[Any, Any]]  # expected answer and chunks of each
 
 
 def eval_set(questions: list[tuple[Any, Any]]) -> EvalSet:
@@ -73,7 +77,7 @@ def ready(questions: list[tuple[Any, Any]], params: dict[str, Any] | None = None
 
 def rows_of(made: Scorer, batch: pa.RecordBatch) -> list[Row]:
     """The profile's own columns of a batch, and nothing lost by scoring distinct answers once."""
-    scored = PROFILE.score(made.prepared, batch)
+    scored = PROFILE.scoring.score(made.prepared, batch)
     assert set(scored.columns) == set(COLUMNS)
     assert [scored.columns[name].type for name in COLUMNS] == PROFILE.schema.types
     table = pa.table({name: scored.columns[name] for name in COLUMNS})
@@ -267,8 +271,8 @@ def test_missing_rows_are_as_the_oracle_says(questions: list[tuple[Any, Any]], d
 
 
 @pytest.fixture(scope="module")
-def synthetic_sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scorer, pa.RecordBatch]:
-    """A lenient scorer and 240 answers to 40 questions, all kinds of damage among them."""
+def synthetic_sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Questions, Scorer, pa.RecordBatch]:
+    """Questions, a lenient scorer of them and 240 answers to 40 questions, all kinds of damage among them."""
     files = synthetic.write_sweep(tmp_path_factory.mktemp("sweep"), 240)
     questions = json.loads(files.questions.read_text(encoding="utf-8"))
     contexts = [json.loads(line) for line in files.contexts.read_text(encoding="utf-8").splitlines()]
@@ -283,13 +287,14 @@ def synthetic_sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scorer, p
         )
         for k, text in enumerate(row["output"] for row in outputs[:240])
     ]
-    return ready(pairs, {"json_mode": "lenient"}), batch_of(rows)
+    return pairs, ready(pairs, {"json_mode": "lenient"}), batch_of(rows)
 
 
-def test_a_synthetic_sweep_is_scored_as_the_oracle_does(synthetic_sweep: tuple[Scorer, pa.RecordBatch]) -> None:
-    made, batch = synthetic_sweep
-    examples = [question["expected"]["answer_example"] for question in made.eval_set.objects]
-    chunks = [json.loads(made.eval_set.chunks.get(name, "null")) for name in made.eval_set.ids]
+def test_a_synthetic_sweep_is_scored_as_the_oracle_does(
+    synthetic_sweep: tuple[Questions, Scorer, pa.RecordBatch],
+) -> None:
+    questions, made, batch = synthetic_sweep
+    examples, chunks = zip(*questions, strict=True)
     rows = rows_of(made, batch)
     assert len({row["fail_reason"] for row in rows}) > 3
     for got, row in zip(rows, batch.to_pylist(), strict=True):
@@ -301,9 +306,9 @@ def test_a_synthetic_sweep_is_scored_as_the_oracle_does(synthetic_sweep: tuple[S
 @settings(max_examples=25)
 @given(st.data())
 def test_split_and_order_of_batches_change_nothing(
-    synthetic_sweep: tuple[Scorer, pa.RecordBatch], data: st.DataObject
+    synthetic_sweep: tuple[Questions, Scorer, pa.RecordBatch], data: st.DataObject
 ) -> None:
-    made, batch = synthetic_sweep
+    _, made, batch = synthetic_sweep
     whole = score_batch(made, batch)
     order = data.draw(st.permutations(range(batch.num_rows)))
     cuts = sorted(data.draw(st.sets(st.integers(1, batch.num_rows - 1), max_size=6)))
@@ -446,7 +451,7 @@ def test_bad_parameters_are_refused(given_: dict[str, Any], message: str) -> Non
 
 def explained(made: Scorer, row: tuple[int, str | None, Any]) -> dict[str, list[dict[str, Any]]]:
     """The sections of the explanation of one answer."""
-    return {part.name: list(part.lines) for part in PROFILE.explain(made.prepared, batch_of([row])).sections}
+    return {part.name: list(part.lines) for part in PROFILE.scoring.explain(made.prepared, batch_of([row])).sections}
 
 
 def shares(lines_: list[dict[str, Any]]) -> tuple[float, float]:

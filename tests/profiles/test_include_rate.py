@@ -17,7 +17,7 @@ from oracles import include_rate as oracle
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
-from rageval_batch.profiles.include_rate.score import PROFILE
+from rageval_batch.profiles.include_rate import PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import batch
 from support.places import CASES_FOLDER
@@ -181,7 +181,7 @@ def test_a_list_of_patterns_in_the_signature() -> None:
 
 def explained(question: dict[str, Any], output: str | None) -> dict[str, Any]:
     ready = made_ready([{"must_include": ["другой"]}, question])
-    return {part.name: part.lines for part in PROFILE.explain(ready.prepared, batch_of([(1, output)])).sections}
+    return {part.name: part.lines for part in PROFILE.scoring.explain(ready.prepared, batch_of([(1, output)])).sections}
 
 
 def test_explanation() -> None:
@@ -207,7 +207,8 @@ def test_explanation_of_nothing() -> None:
     found = explained({}, None)
     assert found["format"][0]["reason"] == "empty_output"
     assert found["required"] == found["forbidden"] == ()
-    assert found["citation"] == ({"required": False, "found": None, "patterns": oracle.PARAMS["citation_patterns"][0]},)
+    pattern = oracle.PARAMS["citation_patterns"][0]
+    assert found["citation"] == ({"required": False, "ok": True, "found": None, "patterns": pattern},)
 
 
 # --- the command line, from end to end ----------------------------------------------------------------------------

@@ -19,13 +19,14 @@ from oracles import judge_protocol as oracle
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.strings import from_list
 from rageval_batch.errors import InputError
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.judge_protocol.rubric import rubric_problems
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
-from rageval_batch.runs.sweep import Job, Outcome, run
+from rageval_batch.runs.sweep import Outcome, run
 from support.places import CASES_FOLDER
 
 Row = dict[str, Any]
@@ -48,11 +49,11 @@ def job(
     """The job of scoring these records."""
     texts = [{"output_id": key, "text": text} for key, text in (targets or {}).items()]
     return Job(
-        PROFILE,
-        PROFILE.read_params(params),
-        sources([jsonl(folder / "records.jsonl", records)]),
-        sources([jsonl(folder / "samples.jsonl", samples)]) if samples else [],
-        sources([jsonl(folder / "texts.jsonl", texts)]) if texts else [],
+        profile=PROFILE,
+        params=PROFILE.read_params(params),
+        outputs=sources([jsonl(folder / "records.jsonl", records)]),
+        questions=sources([jsonl(folder / "samples.jsonl", samples)]) if samples else [],
+        contexts=sources([jsonl(folder / "texts.jsonl", texts)]) if texts else [],
     )
 
 
@@ -321,7 +322,7 @@ def test_same_rows_for_any_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     whole = stored(run(job(tmp_path / "a", rows, LISTED), Store(tmp_path / "s1"), threads=4), oracle.DEFAULT_RUBRIC)
-    monkeypatch.setattr(readers, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
     split = stored(run(job(tmp_path / "b", rows, LISTED), Store(tmp_path / "s2"), threads=1), oracle.DEFAULT_RUBRIC)
     assert len(whole) > len(rows) and whole == split
 
@@ -470,7 +471,8 @@ def test_rows_that_are_no_rows_are_rejected_and_counted(tmp_path: Path) -> None:
     """A line that is no object is no judgement; all others are, whatever they lack."""
     path = tmp_path / "records.jsonl"
     path.write_bytes(b'{"output": "x"}\n[]\n{"output": \n\xff\n\n{"id": 3, "run_id": "", "output": "y"}\n')
-    outcome = run(Job(PROFILE, PROFILE.read_params({}), sources([path]), []), Store(tmp_path / "store"))
+    small = Job(profile=PROFILE, params=PROFILE.read_params({}), outputs=sources([path]))
+    outcome = run(small, Store(tmp_path / "store"))
     counts = outcome.counts
     assert (counts.rows_read, counts.score_rows, counts.missing_rows, counts.rejected_rows) == (5, 2, 0, 3)
     assert [(row["run_id"], row["question_id"]) for row in stored(outcome, oracle.DEFAULT_RUBRIC)] == [

@@ -30,6 +30,7 @@ from rageval_batch.cli import main
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.archive import Names
+from rageval_batch.runs.file_system import try_lock
 
 Row = dict[str, Any]
 Call = Callable[..., tuple[int, str, str]]
@@ -246,28 +247,31 @@ LIMITS = "[verdict]\nfail_max = 1\npass_min = 3\n"
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("dimensions = 3\n", "'dimensions'"),
-        ('dimensions = ["a", 3]\n', "'dimensions'"),
-        (GOOD + "scale_bottom = 2\n" + LIMITS, "'scale_bottom'"),
-        (GOOD + "scale_bottom = 0.5\n" + LIMITS, "'scale_bottom'"),
+        ("dimensions = 3\n", "$.dimensions"),
+        ('dimensions = ["a", 3]\n', "$.dimensions"),
+        (GOOD + "scale_bottom = 2\n" + LIMITS, "$.scale_bottom"),
+        (GOOD + "scale_bottom = 0.5\n" + LIMITS, "$.scale_bottom"),
         (GOOD, "[verdict]"),
-        (GOOD + "verdict = 3\n", "'verdict'"),
-        (GOOD + '[verdict]\nfail_max = "1"\npass_min = 3\n', "'verdict.fail_max'"),
-        (GOOD + "record = 3\n" + LIMITS, "'record' must be a table"),
-        (GOOD + LIMITS + "[record]\njudge = 'x'\n", "unknown key 'record.judge'"),
-        (GOOD + LIMITS + "[record]\njudge_model = 3\n", "'record.judge_model'"),
-        (GOOD + LIMITS + "[record]\njudge_model = ''\n", "'record.judge_model'"),
-        (GOOD + LIMITS + "[record]\njudge_model = 'a..b'\n", "'record.judge_model'"),
-        (GOOD + LIMITS + "[record]\nprompt_variant = []\n", "'record.prompt_variant'"),
-        (GOOD + LIMITS + "[record]\nprompt_variant = ['a', 1]\n", "'record.prompt_variant'"),
-        (GOOD + LIMITS + "[record]\nscores = ['a', 'b']\n", "'record.scores'"),
-        (GOOD + LIMITS + "[record]\noverall_score = '.'\n", "'record.overall_score'"),
+        (GOOD + "verdict = 3\n", "$.verdict: Expected a table"),
+        (GOOD + '[verdict]\nfail_max = "1"\npass_min = 3\n', "$.verdict.fail_max: Expected a whole number, got a text"),
+        (GOOD + "record = 3\n" + LIMITS, "$.record: Expected a table"),
+        (GOOD + LIMITS + "[record]\njudge = 'x'\n", "$.record: Unknown key 'judge'. Did you mean 'judge_model'?"),
+        (GOOD + LIMITS + "[record]\njudge_model = 3\n", "$.record.judge_model"),
+        (GOOD + LIMITS + "[record]\njudge_model = ''\n", "$.record.judge_model"),
+        (GOOD + LIMITS + "[record]\njudge_model = 'a..b'\n", "$.record.judge_model"),
+        (GOOD + LIMITS + "[record]\nprompt_variant = []\n", "$.record.prompt_variant"),
+        (GOOD + LIMITS + "[record]\nprompt_variant = ['a', 1]\n", "$.record.prompt_variant"),
+        (GOOD + LIMITS + "[record]\nscores = ['a', 'b']\n", "$.record.scores"),
+        (GOOD + LIMITS + "[record]\noverall_score = '.'\n", "$.record.overall_score"),
         (GOOD + LIMITS + "[record]\noverall_score = 'scores.a'\n", "dimension 'a' stands where"),
-        (GOOD + LIMITS + "[record]\nquote = []\n", "'record.quote'"),
-        (GOOD + LIMITS + "[record]\nevidence_form = 'list'\n", "'record.evidence_form' must be one of objects, map"),
-        (GOOD + LIMITS + "[record]\nnot_asked = 'flags'\n", "'record.not_asked'"),
-        (GOOD + LIMITS + "[record]\nnot_asked = ['scores']\n", "'record.not_asked'"),
-        (GOOD + "evidence_required = true\n" + LIMITS + "[record]\nnot_asked = ['evidence']\n", "'evidence_required'"),
+        (GOOD + LIMITS + "[record]\nquote = []\n", "$.record.quote"),
+        (
+            GOOD + LIMITS + "[record]\nevidence_form = 'list'\n",
+            "evidence_form: 'list' is not known. Allowed: map, objects",
+        ),
+        (GOOD + LIMITS + "[record]\nnot_asked = 'flags'\n", "$.record.not_asked"),
+        (GOOD + LIMITS + "[record]\nnot_asked = ['scores']\n", "$.record.not_asked"),
+        (GOOD + "evidence_required = true\n" + LIMITS + "[record]\nnot_asked = ['evidence']\n", "$.evidence_required"),
         ("[record\n", "cannot be read"),
     ],
 )
@@ -283,7 +287,7 @@ def test_names_that_no_column_can_hold(rageval: Call, tmp_path: Path) -> None:
     """A JSON file can spell half a character: a sentence, no traceback."""
     (tmp_path / "bad.json").write_text(r'{"dimensions": ["\ud800"], "scale_top": 2}')
     code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--param", "rubric=bad.json")
-    assert code == 2 and "'dimensions'" in err
+    assert code == 2 and "$.dimensions" in err
 
 
 def test_questions_are_needed_elsewhere(rageval: Call) -> None:
@@ -466,7 +470,7 @@ def assert_views_are_the_oracles(
     assert (told.get("judges"), told["samples"], told["judgements"]) == (
         log["judges"], str(log["samples"]), str(log["judgements"])
     )  # fmt: skip
-    shown = summarize(session, found, get_profile("judge_protocol").summary).summary
+    shown = summarize(session, found, get_profile("judge_protocol").summary.stats).summary
     assert shown["cross_score_avg"] == close(log["score"])
     assert shown["answered_share"] == close(want["answered_share"])
     several = log["repeats"] > 1
@@ -588,13 +592,15 @@ def test_one_name_one_judge(rageval: Call, tmp_path: Path) -> None:
 
 
 def test_main_numbers_are_of_cross_judging(views: tuple[Session, dict[str, list[Row]]]) -> None:
-    """The run's score has neither self-judging nor duplicates in it: the mean over judgements."""
+    """The run's score has neither self-judging nor duplicates in it, and is over judgements, to rank too."""
     session, runs = views
-    assert get_profile("judge_protocol").run_stat == "micro"
+    assert get_profile("judge_protocol").summary.run_stat == "micro"
     for run, rows in runs.items():
         counted = oracle.counted(rows, "cross_judge")
+        want = oracle.mean([row["score"] for row in counted])
         pooled = session.rows("select micro from run_summary where run_id = $1 and metric = 'score'", [run])
-        assert pooled == [{"micro": close(oracle.mean([row["score"] for row in counted]))}]
+        assert pooled == [{"micro": close(want)}]
+        assert session.rows("select score from leaderboard where run_id = $1", [run]) == [{"score": close(want)}]
 
 
 # --- archive ----------------------------------------------------------------------------------------------------------
@@ -648,6 +654,19 @@ def test_archive_is_whole_disjoint_and_exact(rageval: Call, tmp_path: Path) -> N
     assert code == 2 and "another commit" in err
     code, _, err = rageval("score", path, "-p", "judge_protocol", "--archive", ".")
     assert code == 2 and "no archive" in err
+
+
+def test_an_archive_that_another_process_writes(rageval: Call, tmp_path: Path) -> None:
+    """Two writers of one archive never meet; a link is not followed."""
+    lock = try_lock(tmp_path / ".out.partial.lock")
+    assert lock is not None
+    code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--archive", "out")
+    assert code == 2 and "is being written by another process" in err
+    lock.release()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".out.partial").symlink_to(tmp_path / "elsewhere")
+    code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--archive", "out")
+    assert code == 2 and "is a link" in err
 
 
 def test_an_archive_that_was_interrupted(rageval: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

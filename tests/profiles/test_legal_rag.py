@@ -15,6 +15,7 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
+from rageval_batch.profiles.legal_rag.questions import weights
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
@@ -125,13 +126,33 @@ PIECES = [
         "\u3000",
         "，",
     ),
+    *(
+        "-",
+        "负",
+        "约",
+        "超过",
+        "不足",
+        "以上",
+        "左右",
+        "3-5万元",
+        "三到五万元",
+        "1元5角",
+        "-42000元",
+        "约42000元",
+        "三",
+        "minus ",
+    ),
+    *("国有", "不承担", "未付", "есть", "нет", "да"),
     *("是", "没有", "是否", "yes", "no", "张局长", "王建国律师", "「都忘了」", "“海云酒楼”", "Mr. Chen", "向"),
     *("不清楚", "记不清", "unknown", "Don’t know", "都忘记了", "具体请了谁吃饭", "...", "…", "收到", "退款", "承诺"),
     *("承诺退回给他", "无法办理", "告知", "甲方", "欠条", "\x00", "😀", "<b>", "';--", "\u202e", "①", "㍿"),
 ]
 texts = st.lists(st.sampled_from(PIECES), max_size=7).map("".join)
-numbers = st.sampled_from([42000, 36800, 8400, 3, 5, 42100, 41999, 0, 1.5, -3])
-scalars = st.one_of(texts, numbers, st.booleans(), st.none())
+numbers = st.sampled_from([42000, 36800, 8400, 3, 5, 42100, 41999, 0, 1.5, -3, -42000])
+amounts = numbers | st.sampled_from(
+    ["约42000元", "超过42000元", "不足42000元", "3-5万元", "-42000元", "三", "100到200元"]
+)
+scalars = st.one_of(texts, amounts, st.booleans(), st.none())
 pages = st.sampled_from([1, 2, 3, 4, 2.0, "2", "第2页", "p. 3", "附件", None, True, "", [2], 2.5])
 labels = st.sampled_from([None, "qa_pair", "QA_PAIR", "answer", "question", 5])
 days = st.sampled_from(["2020-08-30", "2020-09-15", "2021-01-02", "2020-08", "2020年8月30日"])
@@ -156,7 +177,7 @@ answers = objects(
         "amount": scalars,
         "amount_total": scalars,
         "amount_breakdown": st.one_of(
-            st.lists(st.one_of(numbers, st.builds(lambda n: {"amount": n}, scalars)), max_size=3), scalars
+            st.lists(st.one_of(amounts, st.builds(lambda n: {"amount": n}, scalars)), max_size=3), scalars
         ),
         "date": st.one_of(days, scalars),
         "date_range": st.one_of(objects({}, {"start": days, "end": days}), texts, st.just("2020年8月1日至30日")),
@@ -201,8 +222,8 @@ questions_ = objects(
         "expected": objects(
             {},
             {
-                "amount_total": numbers,
-                "amount_breakdown": st.lists(st.builds(lambda n: {"amount": n}, numbers), min_size=1, max_size=2),
+                "amount_total": amounts,
+                "amount_breakdown": st.lists(st.builds(lambda n: {"amount": n}, amounts), min_size=1, max_size=2),
                 "date": days,
                 "date_range": objects({}, {"start": days, "end": days}),
                 "count": st.sampled_from([3, 5, 1]),
@@ -318,19 +339,19 @@ def test_lists_are_extended_by_parameters() -> None:
 def test_the_type_comes_from_the_question_then_the_file() -> None:
     questions = [{"question": "a"}, {"question": "b", "type": "fact_exact"}]
     header = {"benchmark_type": "conflict_gap"}
-    ready = PROFILE.prepare(eval_set(questions, (header, header)), PROFILE.read_params({}))
+    ready = PROFILE.scoring.prepare(eval_set(questions, (header, header)), PROFILE.read_params({}))
     assert [question.type for question in ready.questions] == [2, 0]
     for bad, said in (({"type": "essay"}, "'essay'"), ({}, "no type"), ({"type": ["fact_exact"]}, "unknown type")):
         with pytest.raises(InputError, match=rf"'q1' has .*{said}.*fact_exact, evidence_set, conflict_gap"):
-            PROFILE.prepare(eval_set([questions[1], {"question": "c", **bad}]), PROFILE.read_params({}))
+            PROFILE.scoring.prepare(eval_set([questions[1], {"question": "c", **bad}]), PROFILE.read_params({}))
 
 
 def test_a_weight_may_stand_in_three_places() -> None:
     questions: list[dict[str, Any]] = [{"weight": 2}, {"expected": {"weight": 3}}, {"scoring": {"weight": 0.5}}, {}]
-    assert PROFILE.weights(eval_set(questions)) == (2.0, 3.0, 0.5, 1.0)
+    assert weights(eval_set(questions)) == (2.0, 3.0, 0.5, 1.0)
     for bad in (-1, "x", True, float("inf")):
         with pytest.raises(InputError, match="'q0' has weight"):
-            PROFILE.weights(eval_set([{"scoring": {"weight": bad}}]))
+            weights(eval_set([{"scoring": {"weight": bad}}]))
 
 
 def test_questions_of_a_column_of_json_texts() -> None:
@@ -492,7 +513,7 @@ def test_an_unknown_type_is_an_input_error(tmp_path: Path, capsys: pytest.Captur
     code, _, err = run(capsys, "score", str(outputs), "-p", "legal_rag", "-q", str(questions), "--store", str(tmp_path))
     assert code == 2
     assert "'q7'" in err
-    assert "'essay'" in err
+    assert '"essay"' in err
 
 
 def test_missing_and_empty_answers_count_as_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

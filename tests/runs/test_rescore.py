@@ -24,8 +24,9 @@ from rageval_batch.inputs.sources import frame_source, source, sources
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import stored_inputs
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit, Store
-from rageval_batch.runs.sweep import Job, run
+from rageval_batch.runs.sweep import run
 from support.inputs import jsonl, put
 from support.strategies import VALUES, texts
 
@@ -170,11 +171,11 @@ def job(given_: RunMetadata, folder: Path, ending: str, keep: bool) -> Job:
     profile = get_profile(given_.profile)
     contexts = [source(write_rows(folder, "contexts", ending, given_.contexts))] if given_.contexts else []
     return Job(
-        profile,
-        profile.read_params(given_.params),
-        [source(write_rows(folder, "outputs", ending, given_.outputs))],
-        sources(given_.questions),
-        contexts,
+        profile=profile,
+        params=profile.read_params(given_.params),
+        outputs=[source(write_rows(folder, "outputs", ending, given_.outputs))],
+        questions=sources(given_.questions),
+        contexts=contexts,
         keep_inputs=keep,
     )
 
@@ -247,7 +248,8 @@ def test_a_folder_of_judgements(tmp_path: Path, keep: bool) -> None:
     put(tmp_path / "folder" / "c.json", b"")
     questions = sources([SAMPLES / "judge_protocol" / "samples.jsonl"])
     files = sources([tmp_path / "folder"], True)
-    assert_same_bits(Job(profile, profile.read_params({}), files, questions, keep_inputs=keep), tmp_path)
+    first = Job(profile=profile, params=profile.read_params({}), outputs=files, questions=questions, keep_inputs=keep)
+    assert_same_bits(first, tmp_path)
 
 
 # --- names, frames, documents ---------------------------------------------------------------------------------------
@@ -258,7 +260,7 @@ ANSWER = {"question_id": "tc-01", "output": "{}"}
 def small_job(outputs: Any, keep: bool, **more: Any) -> Job:
     profile = get_profile("eval_json_v2")
     given_ = {"questions": sources([SAMPLES / "eval_json_v2" / "questions.json"]), **more}
-    return Job(profile, profile.read_params({}), outputs, **given_, keep_inputs=keep)
+    return Job(profile=profile, params=profile.read_params({}), outputs=outputs, **given_, keep_inputs=keep)
 
 
 @pytest.mark.parametrize("keep", [False, True], ids=["read again", "kept"])

@@ -1,7 +1,6 @@
 """Whole sweeps from files to commits: what lies in the store, what is done again, and what survives a crash."""
 
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -21,12 +20,15 @@ import pytest
 from oracles import eval_json_v2 as oracle
 from rageval_batch.bench import synthetic
 from rageval_batch.errors import InputError, StoreError
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
-from rageval_batch.profiles.eval_json_v2.score import PROFILE
+from rageval_batch.profiles.eval_json_v2 import PROFILE
+from rageval_batch.resources import samples_folder
 from rageval_batch.runs import commit_files, store, sweep
 from rageval_batch.runs.batch import score_batch
+from rageval_batch.runs.file_system import try_lock
+from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.sweep import Counts, Outcome
 from support import inputs
@@ -56,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five rows a part."""
-    monkeypatch.setattr(readers, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
 
 
 def tables(commit: Commit, roles: tuple[str, ...] = ROLES) -> dict[str, pa.Table]:
@@ -186,7 +188,7 @@ def test_the_record_of_a_run(folder: Path) -> None:
     given = RunMetadata(
         {"index_version": "i1"}, {"adapter-00003": {"model_id": "own", "team": "門"}}, {"prompt_version": "p2"}
     )
-    outcome = sweep.run(replace(job(folder, soft_threshold=0.5), given=given), Store(folder / "store"))
+    outcome = sweep.run(replace(job(folder, soft_threshold=0.5), metadata=given), Store(folder / "store"))
     runs = {row["run_id"]: row for row in tables(outcome.commit)["runs"].to_pylist()}
     assert list(runs) == sorted(runs)
     first, last = runs["adapter-00000"], runs["adapter-00003"]
@@ -221,7 +223,8 @@ def test_contexts_of_a_run_and_of_a_row_replace_the_questions(folder: Path) -> N
 def test_strange_names_are_kept_as_they_are(tmp_path: Path) -> None:
     names = ["", " ", "\u0000", "a\u0000b", "門", "'; drop", "é", "e\u0301", "\ufeff", "😀", "a", "A"]
     usable = [name for name in names if name]
-    put(tmp_path / "questions.json", json.dumps([{"id": name, "expected": {"answer_example": {}}} for name in usable]))
+    example = json.loads((samples_folder() / "eval_json_v2" / "questions.json").read_bytes())[0]["expected"]
+    put(tmp_path / "questions.json", json.dumps([{"id": name, "expected": example} for name in usable]))
     put(tmp_path / "outputs.jsonl", [{"run_id": run, "question_id": q, "output": "x"} for run in names for q in usable])
     put(tmp_path / "contexts.jsonl", "")
     outcome = sweep.run(job(tmp_path), Store(tmp_path / "store"))
@@ -251,17 +254,18 @@ def test_a_change_of_anything_makes_a_commit(folder: Path) -> None:
     plain = job(folder)
     changed = [
         job(folder, soft_threshold=0.5),
-        replace(plain, given=RunMetadata({"model_id": "m"})),
+        replace(plain, metadata=RunMetadata({"model_id": "m"})),
         replace(plain, contexts=[]),
         replace(plain, outputs=plain.outputs[:1]),
         replace(plain, runs=frozenset({"adapter-00001"})),
+        replace(plain, profile=replace(PROFILE, version=PROFILE.version + 1)),
     ]
     for one in changed:
         assert sweep.run(one, place).created
     put(folder / "outputs_more.jsonl", (folder / "outputs_more.jsonl").read_bytes() + b"[]\n")
     assert sweep.run(job(folder), place).created
     commits = [commit.id for commit in place.commits()]
-    assert len(commits) == 7
+    assert len(commits) == 8
     assert commits == sorted(commits)
 
 
@@ -299,8 +303,8 @@ def test_threads_and_blocks_change_nothing(
 ) -> None:
     kept = (*ROLES, "kept_outputs")
     whole = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "whole"), threads=1)
-    monkeypatch.setattr(readers, "BLOCK_ROWS", rows)
-    monkeypatch.setattr(readers, "BLOCK_BYTES", 999)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 999)
     parts = sweep.run(replace(job(folder), keep_inputs=True), Store(folder / "parts"), threads=threads)
     assert parts.counts == whole.counts
     one, other = tables(whole.commit, kept), tables(parts.commit, kept)
@@ -348,11 +352,11 @@ def test_kept_inputs_hold_every_distinct_answer_once(folder: Path, small_blocks:
 def test_frames_are_kept_too(folder: Path) -> None:
     questions = json.loads((folder / "questions.json").read_bytes())
     rows = [{"run_id": "r", "question_id": question["id"], "output": "{}"} for question in questions]
-    frames = sweep.Job(
-        PROFILE,
-        PROFILE.read_params({}),
-        [frame_source(rows, "answers")],
-        [frame_source(questions, "asked")],
+    frames = Job(
+        profile=PROFILE,
+        params=PROFILE.read_params({}),
+        outputs=[frame_source(rows, "answers")],
+        questions=[frame_source(questions, "asked")],
         keep_inputs=True,
     )
     outcome = sweep.run(frames, Store(folder / "store"))
@@ -538,11 +542,12 @@ def test_work_that_was_abandoned_for_a_week_is_removed(folder: Path) -> None:
         put(root / name / "lock", "")
         put(root / name / "scores-000000", "x")
     day = 24 * 3600
-    with (root / "held" / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
-            os.utime(root / name, (time.time() - age,) * 2)
-        sweep.run(job(folder), Store(folder / "store"))
+    lock = try_lock(root / "held" / "lock")
+    assert lock is not None
+    for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
+        os.utime(root / name, (time.time() - age,) * 2)
+    sweep.run(job(folder), Store(folder / "store"))
+    lock.release()
     assert left_aside(folder / "store") == ["held", "young"]
     assert (root / "young" / "scores-000000").read_text() == "x"
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.analysis.catalog import catalog
+from rageval_batch.analysis.catalog_rows import ProfileRow
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs.store import Commit, Store
 
 PROFILE = "eval_json_v2"
-SCHEMA = next(row.schema for row in catalog() if row.profile == PROFILE)
 QUESTIONS, PARAMS = "a" * 64, "b" * 64
 
 HOSTILE = (
@@ -26,7 +26,7 @@ Row = Mapping[str, Any]
 
 
 def score_row(question: str, score: float | None, **fields: Any) -> dict[str, Any]:
-    """A score row; what is not given has a usual value."""
+    """A score row; what is not given has a usual value. A profile takes of it what it has columns for."""
     return {"question_id": question, "repeat": 0, "weight": 1.0, "score": score, "schema_ok": True, **fields}
 
 
@@ -35,11 +35,17 @@ def simple_run(**scores: float) -> list[dict[str, Any]]:
     return [score_row(question, score) for question, score in scores.items()]
 
 
+def catalog_row(profile: str = PROFILE) -> ProfileRow:
+    """What the catalog says of a profile."""
+    return next(row for row in catalog() if row.profile == profile)
+
+
 def publish(
     folder: Path,
     runs: Mapping[str, Sequence[Row]],
     *,
     inputs: Sequence[dict[str, Any]] = (),
+    profile: str = PROFILE,
     **record: Any,
 ) -> Commit:
     """One commit with runs of given score rows; `record` changes what is said of all of them."""
@@ -50,7 +56,7 @@ def publish(
         {
             **about,
             "run_id": run,
-            "profile": PROFILE,
+            "profile": profile,
             "signature": "given",
             "version": "0",
             "question_count": len({row["question_id"] for row in runs[run]}),
@@ -62,7 +68,8 @@ def publish(
     ]
     store = Store(folder)
     with store.staging("given") as staging, staging.assembling() as ready:
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), ready / f"{PROFILE}.parquet")
+        schema = catalog_row(profile).schema
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), ready / f"{profile}.parquet")
         pq.write_table(pa.Table.from_pylist(records, schema=RUNS), ready / "runs.parquet")
         pq.write_table(TALLIES.empty_table(), ready / "tallies.parquet")
         pq.write_table(REJECTS.empty_table(), ready / "rejects.parquet")
@@ -71,7 +78,7 @@ def publish(
             ready,
             {
                 "job": "given",
-                "profile": PROFILE,
+                "profile": profile,
                 "params": {},
                 "questions": {"version": about["eval_set"], "sha256": about["questions_sha256"], "files": []},
                 "contexts": {"sha256": None, "files": []},
@@ -81,7 +88,7 @@ def publish(
                 "runs": sorted(runs),
                 "counts": counts,
                 "files": {
-                    "scores": [f"{PROFILE}.parquet"],
+                    "scores": [f"{profile}.parquet"],
                     **{name: [f"{name}.parquet"] for name in ("runs", "tallies", "rejects")},
                 },
             },

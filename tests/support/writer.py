@@ -9,22 +9,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rageval_batch.inputs import readers
+from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import sources
-from rageval_batch.profiles.eval_json_v2.score import PROFILE
+from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
+from rageval_batch.runs.job import Job
 
 PATIENCE = 120.0
 
 
-def job(folder: Path, **params: Any) -> sweep.Job:
+def job(folder: Path, **params: Any) -> Job:
     """The sweep of a folder: outputs*, questions.json and contexts.jsonl."""
-    return sweep.Job(
-        PROFILE,
-        PROFILE.read_params(params),
-        sources([str(folder / "outputs*")]),
-        sources([folder / "questions.json"]),
-        sources([folder / "contexts.jsonl"]),
+    return Job(
+        profile=PROFILE,
+        params=PROFILE.read_params(params),
+        outputs=sources([str(folder / "outputs*")]),
+        questions=sources([folder / "questions.json"]),
+        contexts=sources([folder / "contexts.jsonl"]),
     )
 
 
@@ -61,12 +62,12 @@ def _meet(folder: Path, others: int) -> Callable[[], None]:
 
 def main(folder: str, place: str, what: str, number: str, params: str) -> None:
     """Run the folder's sweep into a store and print what became of it."""
-    readers.BLOCK_ROWS = 5
+    blocks.BLOCK_ROWS = 5
     points: dict[str, Callable[[], None]] = {
         "die_scoring": lambda: _at(sweep, "score_batch", int(number), _die),
         "die_assembling": lambda: _at(commit_files, "write_parquet", int(number), _die),
-        "die_writing": lambda: _at(os, "rename", int(number), _die),
-        "die_before_commit": lambda: _at(store, "_write_durably", int(number), _die),
+        "die_writing": lambda: _at(os, "replace", int(number), _die),
+        "die_before_commit": lambda: _at(store, "write_durably", int(number), _die),
         "die_after_commit": lambda: _at(sweep.Outcome, "__init__", int(number), _die),
         "meet": lambda: _at(sweep, "score_batch", 2, _meet(Path(folder), int(number))),
     }

@@ -5,6 +5,7 @@ Text is UTF-8 in and code points inside.
 
 from rageval_batch.columnar.kernels.broken import fenced, first_object
 from rageval_batch.columnar.kernels.keywords import (
+    KeywordHits,
     Keywords,
     KeywordTables,
     keyword_hits,
@@ -42,6 +43,7 @@ __all__ = [
     "Assignment",
     "Codes",
     "Grams",
+    "KeywordHits",
     "KeywordTables",
     "Keywords",
     "Pairs",

@@ -270,7 +270,7 @@ def _hits(
     begins: Offsets,
     ends: Offsets,
     kana: bool,
-) -> Ints:
+) -> tuple[Ints, Ints]:
     out = np.zeros(len(which), np.int32)
     seen = np.full(len(keys), -1, np.int32)
     for r in range(len(which)):
@@ -308,22 +308,21 @@ def _hits(
                 seen[entry] = r
                 hits += 1
         out[r] = hits
-    return out
+    return out, seen
 
 
-def keyword_hits(tables: KeywordTables, which: Ints, got: Strings, kana: bool = False) -> Ints:
-    """How many keywords of text `which[i]` are among all keywords of `got[i]`; empty gives 0."""
-    found = tables.found
-    return _hits(
-        found.data,
-        found.keys,
-        found.froms,
-        found.tos,
-        tables.table,
-        tables.table_bounds,
-        which,
-        got.data,
-        got.starts,
-        got.ends,
-        kana,
-    )
+class KeywordHits(NamedTuple):
+    """What a look-up of keywords found: how many in each row, and for every keyword of the tables the last row with it.
+
+    `last_row` is -1 for a keyword that no row has. Where only one row looks up a text, it tells which keywords hit.
+    """
+
+    counts: Ints
+    last_row: Ints
+
+
+def keyword_hits(tables: KeywordTables, which: Ints, got: Strings, kana: bool = False) -> KeywordHits:
+    """Which keywords of text `which[i]` are among all keywords of `got[i]`; an empty text has none."""
+    keywords = tables.found
+    spans = (keywords.data, keywords.keys, keywords.froms, keywords.tos, tables.table, tables.table_bounds)
+    return KeywordHits(*_hits(*spans, which, got.data, got.starts, got.ends, kana))

@@ -73,19 +73,27 @@ def group_hits(
     group_bounds: Offsets,
     needle: Bytes,
     needle_offsets: Offsets,
-) -> Ints:
-    """How many groups of set `which[i]` have a needle in hay i; an empty needle or group is never there.
+) -> tuple[Ints, Ints]:
+    """(how many groups of set `which[i]` have a needle in hay i, the first such needle of every group, else -1).
 
-    Set s has the groups from `set_bounds[s]`, group g the needles from `group_bounds[g]`, to the next one's.
+    Set s has the groups from `set_bounds[s]`, group g the needles from `group_bounds[g]`, to the next one's. An empty
+    needle or group is never found. The needles of all rows stand end to end, one a group of the row's set.
     """
-    out = np.zeros(len(starts), np.int32)
+    counts = np.zeros(len(starts), np.int32)
+    size = 0
+    for k in range(len(starts)):
+        size += set_bounds[which[k] + 1] - set_bounds[which[k]]
+    first = np.full(size, -1, np.int32)
+    to = 0
     for k in range(len(starts)):
         for g in range(set_bounds[which[k]], set_bounds[which[k] + 1]):
             for n in range(group_bounds[g], group_bounds[g + 1]):
                 if _inside(hay, starts[k], ends[k], needle, needle_offsets[n], needle_offsets[n + 1]):
-                    out[k] += 1
+                    counts[k] += 1
+                    first[to] = n
                     break
-    return out
+            to += 1
+    return counts, first
 
 
 @kernel

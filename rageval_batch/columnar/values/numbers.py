@@ -260,6 +260,8 @@ def _qualified(text: str, number: Number, previous_end: int, listed: bool) -> Nu
     lead = before(text, Figure(number.start, number.end, number.unit, previous_end), listed)
     end, kind = after(text, number.end, number.unit)
     kind = next((one for one in (lead.kind, number.kind, kind) if one is not Kind.EXACT), Kind.EXACT)
+    if lead.start == number.start and end == number.end:
+        return number
     value = number.value.copy_negate() if lead.negative and number.value else number.value
     return number._replace(value=value, start=lead.start, end=end, kind=kind)
 

@@ -50,7 +50,8 @@ _SIGN = re.compile(
     re.IGNORECASE,
 )
 _LIABILITY = re.compile("[^，。,;；、\n]{0,8}(?:责任|責任|债务|債務|义务|義務)")  # 被告负30%的责任
-_COPULAS = frozenset("为為是于於到至达達得约約近")
+_NOUNS_OF_VALUE = "计計额額值润潤损損差"  # 合计-5, 金额-5
+_COPULAS = frozenset(f"为為是于於到至达達得{_NOUNS_OF_VALUE}")
 _BEFORE_SIGN = frozenset("\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£")
 _UNIT_ENDS = frozenset("元块塊圆圓%‰‱个個人名次天日月年岁歲万萬亿億千百十")  # a hyphen behind these joins
 _LIST_ENTRY = re.compile(r"^[ \t]*-(?=[^\s-])", re.MULTILINE)
@@ -68,6 +69,7 @@ _MORE = "[多余餘]"
 _MORE_BEHIND_UNIT = re.compile(f"{_MORE}(?![付给給收退算交扣花用拿出少次种種处處个個项項额額款下留])")
 _MORE_BEHIND_FIGURE = re.compile(f"{_MORE}(?![{HAN}])")
 _WITHIN = re.compile("[以之][内內]")
+_FIRST_AFTER = frozenset("多余餘以之及或有开開左上未+ \t") | {measure[0] for measure in MEASURES.split("|")}
 
 
 def is_list(text: str) -> bool:
@@ -119,6 +121,8 @@ def _is_sign(head: str, sign: re.Match[str], text: str, figure: Figure, listed: 
     hyphen = sign["minus"][0] == "-"
     if solid in ("", "\n", "\r"):
         return not (hyphen and listed)
+    if _word_before(lead) is not None:
+        return True
     if previous in " \t":
         counted = hyphen and figure.unit in COUNTED_UNITS and _HAN.match(solid) is not None
         return not (solid.isdigit() or counted)
@@ -147,6 +151,8 @@ def _word_before(head: str) -> tuple[int, Kind] | None:
 
 def after(text: str, end: int, unit: str) -> tuple[int, Kind]:
     """Where a number with what stands behind it ends, and the kind that makes it."""
+    if text[end : end + 1] not in _FIRST_AFTER:
+        return end, Kind.EXACT
     if m := _AFTER.match(text, end):
         return m.end(), Kind[str(m.lastgroup)]
     more = _MORE_BEHIND_FIGURE if unit == "" else _MORE_BEHIND_UNIT if unit in EXCEEDED_UNITS else None

@@ -37,10 +37,12 @@ def _boolean_word(word: str) -> str:
 
 
 _SPELLED = re.compile("[a-zа-яё]")
+_FIRST = "".join(sorted({word[0] for word in (*TRUE_WORDS, *FALSE_WORDS, *NEUTRAL_WORDS)}))
+_FIRST_OF_CONNECTIVES = "".join(sorted({word[0] for word in CONNECTIVES}))
 _BOOLEAN = re.compile(
     rf"(?P<either>(?P<verb>[{HAN}])[不没沒](?P=verb))"  # 是不是, 能不能
-    rf"|{'|'.join(f'{word}(?!否)' for word in CONNECTIVES)}"
-    rf"|{'|'.join(map(_boolean_word, longest_first((*TRUE_WORDS, *FALSE_WORDS, *NEUTRAL_WORDS))))}"
+    rf"|(?=[{_FIRST_OF_CONNECTIVES}])(?:{'|'.join(f'{word}(?!否)' for word in CONNECTIVES)})"
+    rf"|(?=[{_FIRST}])(?:{'|'.join(map(_boolean_word, longest_first((*TRUE_WORDS, *FALSE_WORDS, *NEUTRAL_WORDS))))})"
     rf"|(?P<negation>{''.join(f'(?<!{word})' for word in CONDITIONS)}[{NEGATIONS}])"
 )
 _TRUE, _FALSE = frozenset(TRUE_WORDS), frozenset(FALSE_WORDS)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rageval_batch.columnar import kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.json_values import filled, ids, labels, members, objects, text_nodes, words
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings
-from rageval_batch.columnar.text import keyword_lists
+from rageval_batch.columnar.strings import Flags, Ints, Strings
 from rageval_batch.profiles.claim_evidence.support import Support, lexical_support
 
 TYPES = ("", "fact", "log")  # of a claim; a missing one is a fact, any other word something else
@@ -51,7 +51,7 @@ class Claims:
         """(index, place in WHY) of claims other than log that have no evidence or are not supported."""
         which = np.flatnonzero(~self.log & (~self.supported | (self.evidence == 0))).astype(np.int32)
         bare, labelled = self.evidence[which] == 0, self.label[which] >= 0
-        worded = self.lexical.keywords[which] > 0
+        worded = self.lexical.keyword_counts[which] > 0
         return which, np.where(bare, 0, np.where(labelled, 1, np.where(worded, 2, 3))).astype(np.int8)
 
 
@@ -88,24 +88,26 @@ def read_claims(tape: Tape, lists: Ints, threshold: float) -> Claims:
 def _lexical(
     tape: Tape, said: Ints, label: Labels, texts: Strings, claim: Ints, item_label: Labels, threshold: float
 ) -> Support:
-    """The support by words; of claims that it is not asked of, because labels say all, no words are looked at."""
-    asked = label < 0
-    asked[claim[item_label < 0]] = True
-    return lexical_support(tape.texts(np.where(asked, said, -1).astype(np.int32)), texts, claim, threshold)
+    """The support by words. A claim for which labels say everything has no words here, as none is looked at."""
+    unlabelled = label < 0
+    unlabelled[claim[item_label < 0]] = True
+    return lexical_support(tape.texts(np.where(unlabelled, said, -1).astype(np.int32)), texts, claim, threshold)
 
 
 # --- for explaining an answer ---------------------------------------------------------------------------------------
 
 
 def claim_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
-    """Every claim: whether it is supported, who says so, and which of its keywords its evidence lacks."""
-    texts, names = _shown(tape, claims)
+    """Every claim: whether it is supported, who says so, and which of its keywords its evidence has and lacks.
+
+    A claim whose support labels alone say has no keywords, as the score looks at none.
+    """
+    texts, names = _texts_and_names(tape, claims)
+    support = claims.lexical
+    keywords = kernels.keyword_texts(support.keywords)
     lines = []
     for k, said in enumerate(texts):
-        mine = np.flatnonzero(claims.items.claim == k)
-        evidence = tape.texts(claims.items.text[mine]).to_arrow()
-        found = {word for words_ in keyword_lists(evidence, kana=True).to_pylist() for word in words_}
-        wanted = keyword_lists(pa.array([said], LARGE_STRING), kana=True)[0].as_py()
+        places = range(int(support.keywords.bounds[k]), int(support.keywords.bounds[k + 1]))
         lines.append(
             {
                 "claim_id": names[k],
@@ -113,17 +115,24 @@ def claim_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
                 "type": "log" if claims.log[k] else "fact" if claims.fact[k] else "other",
                 "evidence": int(claims.evidence[k]),
                 "supported": bool(claims.supported[k]),
-                "said by": "label" if claims.label[k] >= 0 else "words" if wanted else "containment",
-                "keywords found": " ".join(word for word in wanted if word in found),
-                "not found": " ".join(word for word in wanted if word not in found),
+                "said by": _said_by(claims, int(claims.label[k]), k),
+                "keywords found": " ".join(keywords.at(at) for at in places if support.keyword_found[at]),
+                "not found": " ".join(keywords.at(at) for at in places if not support.keyword_found[at]),
             }
         )
     return lines
 
 
+def _said_by(claims: Claims, label: int, claim: int) -> str:
+    """What decided about a claim or an item of its evidence."""
+    if label >= 0:
+        return "label"
+    return "words" if claims.lexical.keyword_counts[claim] else "containment"
+
+
 def evidence_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
     """Every evidence item: the claim it stands for, whether it supports that, and who says so."""
-    _, names = _shown(tape, claims)
+    _, names = _texts_and_names(tape, claims)
     items = claims.items
     texts = tape.texts(items.text).to_arrow().to_pylist()
     return [
@@ -131,17 +140,17 @@ def evidence_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
             "claim_id": names[claim],
             "evidence_id": id_,
             "supports": bool(supports),
-            "said by": "label" if label >= 0 else "words",
+            "said by": _said_by(claims, label, claim),
             "text": said,
         }
         for claim, id_, supports, label, said in zip(
-            items.claim.tolist(), items.id.to_pylist(), items.supports, items.label, texts, strict=True
+            items.claim.tolist(), items.id.to_pylist(), items.supports, items.label.tolist(), texts, strict=True
         )
     ]
 
 
-def _shown(tape: Tape, claims: Claims) -> tuple[list[str], list[str]]:
+def _texts_and_names(tape: Tape, claims: Claims) -> tuple[list[str], list[str]]:
     """(texts, names) of claims; one without an id is called by its place."""
-    found = ids(tape, claims.id).to_pylist()
-    names = [name if name is not None else f"#{k}" for k, name in enumerate(found, start=1)]
+    given = ids(tape, claims.id).to_pylist()
+    names = [name if name is not None else f"#{k}" for k, name in enumerate(given, start=1)]
     return tape.texts(claims.text).to_arrow().to_pylist(), names

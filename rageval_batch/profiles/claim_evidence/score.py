@@ -17,6 +17,7 @@ from rageval_batch.columnar import json_objects
 from rageval_batch.columnar.json_objects import MISSING_FIELD, MISSING_OUTPUT
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.json_values import (
+    Coded,
     coded,
     filled_texts,
     ids,
@@ -25,22 +26,12 @@ from rageval_batch.columnar.json_values import (
     new_in_row,
     objects,
 )
-from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
-from rageval_batch.model.profile import (
-    Column,
-    Explanation,
-    Gate,
-    Metric,
-    Param,
-    Params,
-    Profile,
-    Scored,
-)
-from rageval_batch.model.schemas import BATCH, EvalSet, OutputField
+from rageval_batch.model import BATCH, EvalSet, Gate, Params, Scored
 from rageval_batch.profiles.claim_evidence import tasks
 from rageval_batch.profiles.claim_evidence.claims import WHY, Claims, read_claims
+from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, ROW_RULES
 from rageval_batch.profiles.claim_evidence.entities import EntityIndex
 from rageval_batch.profiles.claim_evidence.rankings import GoldPairs, GradedIds
 from rageval_batch.profiles.claim_evidence.stages import Stages, read_stages
@@ -48,118 +39,6 @@ from rageval_batch.profiles.claim_evidence.stages import Stages, read_stages
 Numbers = npt.NDArray[Any]
 SHOWN_CHARACTERS = 120  # of a stage's name, in the tallies
 Cells = dict[str, tuple[Numbers, Flags]]  # a column: its values, and where there is one
-
-FIELDS = {
-    "answer": (STRING,),
-    "sentences": (ARRAY,),
-    "claims": (ARRAY,),
-    "stages": (OBJECT, ARRAY),
-    "artifacts": (ARRAY,),
-    "ranking": (ARRAY,),
-    "contradictions": (ARRAY,),
-}
-
-PARAMS = (
-    Param("support_threshold", 0.5, "share of a claim's keywords in its evidence from which it is supported",
-          low=0, high=1),
-    Param("required_artifacts", 10, "how many artifacts there must be, or which: names with commas between them",
-          low=0, high=1_000_000, or_names=True),
-    Param("ndcg_k", 10, "ranks that count for ndcg_10", low=1, high=1_000_000),
-    Param("level", "initial", "the limits that a run is held to, where gate is not told another level",
-          choices=("initial", "target")),
-)  # fmt: skip
-
-RATES = {
-    "provenance_rate": ("sentences with evidence / sentences, else claims", True),
-    "claim_precision": ("supported claims / claims", True),
-    "unsupported_claim_rate": ("claims without an evidence item / claims", False),
-    "citation_precision": ("evidence items that support their claim / evidence items", True),
-    "entity_recall": ("expected entities in the answer and its claims / expected entities", True),
-    "pipeline_completion": ("completed / expected stages", True),
-    "contradiction_precision": ("pairs rightly said to contradict / pairs said to", True),
-    "contradiction_recall": ("pairs rightly said to contradict / pairs that do", True),
-    "contradiction_f1": ("harmonic mean of contradiction precision and recall", True),
-}
-COUNTS = {
-    "facts_without_evidence": ("facts without an evidence item", False),
-    "claim_count": ("claims other than log", True),
-    "citation_count": ("different evidence ids, and items without one", True),
-    "artifacts_missing": ("required artifacts that are not there", False),
-    "support_labelled": ("claims whose support a label says", True),
-    "support_lexical": ("claims whose support their words say", True),
-}
-
-
-def _rate(name: str) -> Column:
-    return Column(name, pa.float64(), RATES[name][0])
-
-
-def _count(name: str) -> Column:
-    return Column(name, pa.int32(), COUNTS[name][0])
-
-
-COLUMNS = (
-    Column("category", LARGE_STRING, "what kind of task it is"),
-    Column("score", pa.float64(), "share of the row's gates that hold, of those that apply; 0 to 1"),
-    Column("fail_reason", LARGE_STRING, "why the answer cannot be used"),
-    Column("fail_detail", LARGE_STRING, "the fields of which the answer has none"),
-    _rate("provenance_rate"),
-    _count("facts_without_evidence"),
-    _count("claim_count"),
-    _rate("claim_precision"),
-    _rate("unsupported_claim_rate"),
-    _count("citation_count"),
-    _rate("citation_precision"),
-    Column("citations_ok", pa.bool_(), "at least min_citations citations"),
-    _rate("entity_recall"),
-    _rate("pipeline_completion"),
-    Column("failed_stage", LARGE_STRING, "the first stage that is not done, with its error"),
-    _count("artifacts_missing"),
-    Column("ndcg_10", pa.float64(), "normalised discounted cumulative gain of the ranking"),
-    Column("map", pa.float64(), "average precision of the ranking"),
-    _rate("contradiction_precision"),
-    _rate("contradiction_recall"),
-    _rate("contradiction_f1"),
-    _count("support_labelled"),
-    _count("support_lexical"),
-    Column("answered", pa.bool_(), "there is an answer that can be used"),
-    *(
-        Column(f"{name}_{part}", pa.int32(), f"{what} of {name}")
-        for name in RATES
-        for part, what in (("num", "numerator"), ("den", "denominator"))
-    ),
-)  # fmt: skip
-
-METRICS = (
-    Metric("score", "share of a row's gates that hold"),
-    *(Metric(name, doc, higher, None, f"{name}_num", f"{name}_den") for name, (doc, higher) in RATES.items()),
-    *(Metric(name, doc, higher, scale=None) for name, (doc, higher) in COUNTS.items()),
-    Metric("citations_ok", "share of answers with enough citations"),
-    Metric("ndcg_10", "gain of the ranking"),
-    Metric("map", "average precision of the ranking"),
-    Metric("answered", "share of tasks with an answer that can be used", coverage=True),
-)
-
-
-def _gates(level: str, claim_precision: float, citation_precision: float, unsupported: float) -> tuple[Gate, ...]:
-    return (
-        Gate("provenance_rate", "provenance_rate", "micro", ">=", 0.95, "QualityGateFailure", level),
-        Gate("facts_without_evidence", "facts_without_evidence", "sum", "==", 0, "HallucinationRisk", level),
-        Gate("pipeline_completion", "pipeline_completion", "min", "==", 1, "SystemError", level),
-        Gate("artifact_contract", "artifacts_missing", "max", "==", 0, "ContractViolation", level),
-        Gate("claim_precision", "claim_precision", "micro", ">=", claim_precision, "QualityGateFailure", level),
-        Gate(
-            "citation_precision", "citation_precision", "micro", ">=", citation_precision, "QualityGateFailure", level
-        ),
-        Gate(
-            "unsupported_claim_rate", "unsupported_claim_rate", "micro", "<=", unsupported, "HallucinationRisk", level
-        ),
-        Gate("answered_share", "answered", "mean", "==", 1, "SystemError", level),
-    )
-
-
-GATES = (*_gates("initial", 0.85, 0.90, 0.10), *_gates("target", 0.90, 0.95, 0.05))
-ROW_RULES = tuple(gate for gate in GATES if gate.level == "initial" and gate.name != "answered_share")
 
 
 # --- the gold tasks -------------------------------------------------------------------------------------------------
@@ -200,8 +79,8 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """A batch of answers: the node of each known field (-1: none of its type), and which rows can be used."""
+class AnswerFields:
+    """The known fields of a batch of answers as nodes (-1: none of its type), and which answers can be used."""
 
     tape: Tape
     reason: json_objects.Reasons
@@ -209,49 +88,94 @@ class Answers:
     field: dict[str, Ints]
 
 
-def read_answers(batch: pa.RecordBatch) -> Answers:
+def read_fields(batch: pa.RecordBatch) -> AnswerFields:
     """The answers of a batch; one that has none of the fields, each of its type, cannot be used."""
-    found = json_objects.read_objects(batch.column("output"), lenient=False)
-    tape = found.tape
-    nodes = members(tape, np.where(found.usable, tape.root, -1).astype(np.int32), *FIELDS)
+    parsed = json_objects.read_objects(batch.column("output"), lenient=False)
+    tape = parsed.tape
+    nodes = members(tape, np.where(parsed.usable, tape.root, -1).astype(np.int32), *FIELDS)
     field = {
         name: np.where((tape.kinds(node) == kinds[0]) | (tape.kinds(node) == kinds[-1]), node, -1).astype(np.int32)
         for node, (name, kinds) in zip(nodes, FIELDS.items(), strict=True)
     }
     has_any: Flags = np.logical_or.reduce([node >= 0 for node in field.values()])
-    reason = found.reason.copy()
-    reason[found.usable & ~has_any] = MISSING_FIELD
-    return Answers(tape, reason, has_any, field)
+    reason = parsed.reason.copy()
+    reason[parsed.usable & ~has_any] = MISSING_FIELD
+    return AnswerFields(tape, reason, has_any, field)
+
+
+@dataclass(frozen=True)
+class RowGate:
+    """A gate of single rows: where it applies, and where it applies and holds."""
+
+    gate: Gate
+    applies: Flags
+    holds: Flags
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A batch of answers compared with their tasks: columns, tallies and explanations are all made from this."""
+
+    question: Ints
+    fields: AnswerFields
+    claims: Claims
+    stages: Stages
+    entities: EntityHits
+    ranking: Ranking
+    contradictions: Contradictions
+    cells: Cells
+    gates: tuple[RowGate, ...]
+
+
+def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
+    """Every comparison of a batch of answers; an answer that cannot be used has no claims, stages and so on."""
+    question = batch.column("question").to_numpy()
+    fields = read_fields(batch)
+    claims = read_claims(fields.tape, fields.field["claims"], prepared.params["support_threshold"])
+    stages = read_stages(fields.tape, fields.field["stages"])
+    entities = find_entities(prepared, question, fields, claims)
+    ranking = read_ranking(fields)
+    contradictions = find_contradictions(prepared, question, fields)
+    cells: Cells = {
+        **_claim_cells(fields, claims),
+        **_citations(prepared, question, fields, claims),
+        **_entity_cells(entities),
+        **_rate_cells("pipeline_completion", stages.completed, stages.expected),
+        **_artifacts(fields, prepared.params["required_artifacts"]),
+        **_ranking_cells(prepared, question, fields, ranking),
+        **_contradiction_cells(prepared, question, fields, contradictions),
+    }
+    gates = tuple(_row_gate(gate, *cells[gate.metric]) for gate in ROW_RULES)
+    cells["score"] = _share_of_gates(gates), np.ones(len(question), np.bool_)
+    _unusable(cells, ~fields.ok, prepared.entities.counts[question])
+    return Measured(
+        question=question,
+        fields=fields,
+        claims=claims,
+        stages=stages,
+        entities=entities,
+        ranking=ranking,
+        contradictions=contradictions,
+        cells=cells,
+        gates=gates,
+    )
 
 
 def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     """Every column for a batch of answers; an answer that cannot be used has what counts as 0, all else null."""
-    question = batch.column("question").to_numpy()
-    found = read_answers(batch)
-    claims = read_claims(found.tape, found.field["claims"], prepared.params["support_threshold"])
-    stages = read_stages(found.tape, found.field["stages"])
-    cells: Cells = {
-        **_claim_cells(found, claims),
-        **_citations(prepared, question, found, claims),
-        **_entities(prepared, question, found, claims),
-        **_rate_cells("pipeline_completion", stages.completed, stages.expected),
-        **_artifacts(found, prepared.params["required_artifacts"]),
-        **_ranking(prepared, question, found),
-        **_contradictions(prepared, question, found),
-    }
-    cells["score"] = _score(cells), np.ones(len(question), np.bool_)
-    _unusable(cells, ~found.ok, prepared.entities.counts[question])
-    columns = {name: pa.array(values, _TYPE_OF[name], mask=~there) for name, (values, there) in cells.items()}
-    columns["category"] = prepared.category.take(pa.array(question))
-    columns["fail_reason"] = json_objects.reason_names(found.reason)
+    measured = measure(prepared, batch)
+    fields, stages = measured.fields, measured.stages
+    columns = {name: pa.array(values, _TYPE_OF[name], mask=~there) for name, (values, there) in measured.cells.items()}
+    columns["category"] = prepared.category.take(pa.array(measured.question))
+    columns["fail_reason"] = json_objects.reason_names(fields.reason)
     columns["fail_detail"] = pc.if_else(
-        pa.array(found.reason == MISSING_FIELD),
+        pa.array(fields.reason == MISSING_FIELD),
         pa.scalar(", ".join(FIELDS), LARGE_STRING),
         pa.scalar(None, LARGE_STRING),
     )
     columns["failed_stage"] = stages.failed()
-    columns["answered"] = pa.array(found.ok)
-    return Scored(columns, _tallies(claims, stages))
+    columns["answered"] = pa.array(fields.ok)
+    return Scored(columns, _tallies(measured.claims, stages))
 
 
 _TYPE_OF = {column.name: column.type for column in COLUMNS}
@@ -269,28 +193,28 @@ def _rate_cells(name: str, num: Numbers, den: Numbers, applies: Flags | None = N
     return {name: (share, there), f"{name}_num": (num, there), f"{name}_den": (den, there)}
 
 
-def _claim_cells(found: Answers, claims: Claims) -> Cells:
-    rows, counted = len(found.ok), ~claims.log
+def _claim_cells(fields: AnswerFields, claims: Claims) -> Cells:
+    rows, counted = len(fields.ok), ~claims.log
     total = _sum(claims.row[counted], rows)
     bare = counted & (claims.evidence == 0)
     labelled = _sum(claims.row[counted & (claims.label >= 0)], rows)
     supporting = _sum(claims.row[claims.items.claim[claims.items.supports]], rows)
     return {
-        "claim_count": (total, found.ok),
+        "claim_count": (total, fields.ok),
         "facts_without_evidence": (_sum(claims.row[bare & claims.fact], rows), total > 0),
-        "support_labelled": (labelled, found.ok),
-        "support_lexical": (total - labelled, found.ok),
+        "support_labelled": (labelled, fields.ok),
+        "support_lexical": (total - labelled, fields.ok),
         **_rate_cells("claim_precision", _sum(claims.row[counted & claims.supported], rows), total),
         **_rate_cells("unsupported_claim_rate", _sum(claims.row[bare], rows), total),
         **_rate_cells("citation_precision", supporting, _sum(claims.row[claims.items.claim], rows)),
     }
 
 
-def _citations(prepared: Prepared, question: Ints, found: Answers, claims: Claims) -> Cells:
+def _citations(prepared: Prepared, question: Ints, fields: AnswerFields, claims: Claims) -> Cells:
     """Provenance of sentences, else of claims; and the citations of both."""
-    rows, items = len(found.ok), claims.items
-    sentences, sentence_row = objects(found.tape, found.field["sentences"])
-    names, sentence = _sentence_ids(found.tape, sentences)
+    rows, items = len(fields.ok), claims.items
+    sentences, sentence_row = objects(fields.tape, fields.field["sentences"])
+    names, sentence = _sentence_ids(fields.tape, sentences)
     sourced = np.zeros(len(sentences), np.bool_)
     sourced[sentence] = True
     total, counted = _sum(sentence_row, rows), ~claims.log
@@ -307,8 +231,8 @@ def _citations(prepared: Prepared, question: Ints, found: Answers, claims: Claim
     least = prepared.min_citations[question]
     return {
         **_rate_cells("provenance_rate", held, units),
-        "citation_count": (count, found.ok),
-        "citations_ok": (count >= least, found.ok & ~np.isnan(least)),
+        "citation_count": (count, fields.ok),
+        "citations_ok": (count >= least, fields.ok & ~np.isnan(least)),
     }
 
 
@@ -319,30 +243,37 @@ def _sentence_ids(tape: Tape, sentences: Ints) -> tuple[pa.Array, Ints]:
     return names.drop_null(), owner[names.is_valid().to_numpy(zero_copy_only=False)]
 
 
-def entity_flags(prepared: Prepared, question: Ints, found: Answers, claims: Claims) -> tuple[Flags, Offsets]:
-    """(found, bounds of rows) of the entities that each row's task expects."""
+@dataclass(frozen=True)
+class EntityHits:
+    """Whether each entity that a row's task expects was found; the entities of all rows stand end to end."""
+
+    found: Flags
+    bounds: Offsets
+
+
+def find_entities(prepared: Prepared, question: Ints, fields: AnswerFields, claims: Claims) -> EntityHits:
+    """The entities of each row's task, looked for in the answer's text and in its claims."""
     row = np.concatenate([np.arange(len(question), dtype=np.int32), claims.row])
-    nodes = np.concatenate([found.field["answer"], claims.text])
-    kept = (nodes >= 0) & (prepared.entities.counts[question] > 0)[row]
-    order = np.argsort(row[kept], kind="stable")
-    texts = found.tape.texts(nodes[kept][order])
-    return prepared.entities.found(question, texts, _bounds(row[kept], len(question)))
+    nodes = np.concatenate([fields.field["answer"], claims.text])
+    searched = (nodes >= 0) & (prepared.entities.counts[question] > 0)[row]
+    order = np.argsort(row[searched], kind="stable")
+    texts = fields.tape.texts(nodes[searched][order])
+    return EntityHits(*prepared.entities.found(question, texts, _bounds(row[searched], len(question))))
 
 
 def _bounds(row: Ints, count: int) -> Offsets:
     return np.concatenate([[0], np.cumsum(_sum(row, count))]).astype(np.int64)
 
 
-def _entities(prepared: Prepared, question: Ints, found: Answers, claims: Claims) -> Cells:
-    flags, bounds = entity_flags(prepared, question, found, claims)
-    running = np.concatenate([[0], np.cumsum(flags)])
+def _entity_cells(entities: EntityHits) -> Cells:
+    running, bounds = np.concatenate([[0], np.cumsum(entities.found)]), entities.bounds
     return _rate_cells("entity_recall", running[bounds[1:]] - running[bounds[:-1]], np.diff(bounds))
 
 
-def _artifacts(found: Answers, required: int | tuple[str, ...]) -> Cells:
-    rows = len(found.ok)
-    nodes, row = found.tape.elements(found.field["artifacts"])
-    names = filled_texts(found.tape, nodes)
+def _artifacts(fields: AnswerFields, required: int | tuple[str, ...]) -> Cells:
+    rows = len(fields.ok)
+    nodes, row = fields.tape.elements(fields.field["artifacts"])
+    names = filled_texts(fields.tape, nodes)
     if isinstance(required, int):
         least = required
     else:
@@ -350,33 +281,43 @@ def _artifacts(found: Answers, required: int | tuple[str, ...]) -> Cells:
         names, least = pc.if_else(pc.is_in(names, wanted), names, pa.scalar(None, LARGE_STRING)), len(wanted)
     there = _sum(row[new_in_row(row, coded(names))], rows)
     missing = np.maximum(least - there, 0)
-    return {"artifacts_missing": (missing, found.field["artifacts"] >= 0)}
+    return {"artifacts_missing": (missing, fields.field["artifacts"] >= 0)}
 
 
-def _ranking(prepared: Prepared, question: Ints, found: Answers) -> Cells:
-    nodes, row = found.tape.elements(found.field["ranking"])
-    gain, average = prepared.ranking.scores(question, coded(ids(found.tape, nodes)), _bounds(row, len(question)))
-    there = found.ok & prepared.ranking.applies[question]
+@dataclass(frozen=True)
+class Ranking:
+    """The ids that answers rank, best first, as codes (-1: no id); those of all rows stand end to end."""
+
+    ids: Coded
+    row: Ints
+
+
+def read_ranking(fields: AnswerFields) -> Ranking:
+    """The ranking of each answer; empty where it has none."""
+    nodes, row = fields.tape.elements(fields.field["ranking"])
+    return Ranking(coded(ids(fields.tape, nodes)), row)
+
+
+def _ranking_cells(prepared: Prepared, question: Ints, fields: AnswerFields, ranking: Ranking) -> Cells:
+    gain, average = prepared.ranking.scores(question, ranking.ids, _bounds(ranking.row, len(question)))
+    there = fields.ok & prepared.ranking.applies[question]
     return {"ndcg_10": (gain, there), "map": (average, there)}
 
 
-def _contradictions(prepared: Prepared, question: Ints, found: Answers) -> Cells:
-    rows = len(question)
-    row, low, high = said_pairs(found)
-    right = prepared.contradictions.right(question[row], low, high)
-    hits, said, gold = _sum(row[right], rows), _sum(row, rows), prepared.contradictions.counts[question]
-    there = found.ok & (gold > 0)
-    return {
-        **_rate_cells("contradiction_precision", hits, said, there),
-        **_rate_cells("contradiction_recall", hits, gold, there),
-        **_rate_cells("contradiction_f1", 2 * hits, said + gold, there),
-    }
+@dataclass(frozen=True)
+class Contradictions:
+    """The different unordered pairs of ids that answers say contradict each other, and whether the task says so too."""
+
+    row: Ints
+    low: pa.Array
+    high: pa.Array
+    right: Flags
 
 
-def said_pairs(found: Answers) -> tuple[Ints, pa.Array, pa.Array]:
-    """(row, id, id) of the different unordered pairs that answers say contradict each other."""
-    tape = found.tape
-    nodes, row = objects(tape, found.field["contradictions"])
+def find_contradictions(prepared: Prepared, question: Ints, fields: AnswerFields) -> Contradictions:
+    """The pairs that each answer calls a contradiction, each once; a pair without two ids is none."""
+    tape = fields.tape
+    nodes, row = objects(tape, fields.field["contradictions"])
     a_node, b_node, flag = members(tape, nodes, "a", "b", "contradiction")
     said = labels(tape, flag) == 1
     row, a, b = row[said], ids(tape, a_node[said]), ids(tape, b_node[said])
@@ -387,23 +328,36 @@ def said_pairs(found: Answers) -> tuple[Ints, pa.Array, pa.Array]:
         maintain_order=True
     )
     low, high = (distinct[name].to_arrow().cast(LARGE_STRING) for name in ("low", "high"))
-    return distinct["row"].to_numpy(), low, high
+    rows = distinct["row"].to_numpy()
+    return Contradictions(rows, low, high, prepared.contradictions.right(question[rows], low, high))
 
 
-def _score(cells: Cells) -> npt.NDArray[np.float64]:
-    """The share of the row's gates that hold, of those that apply; 0 where none does."""
-    held = applying = np.zeros(len(cells["claim_count"][0]), np.int64)
-    for gate in ROW_RULES:
-        values, there = cells[gate.metric]
-        held = held + (there & holds(gate, values))
-        applying = applying + there
-    return held / np.maximum(applying, 1)
+def _contradiction_cells(prepared: Prepared, question: Ints, fields: AnswerFields, pairs: Contradictions) -> Cells:
+    rows = len(question)
+    hits, said = _sum(pairs.row[pairs.right], rows), _sum(pairs.row, rows)
+    gold = prepared.contradictions.counts[question]
+    there = fields.ok & (gold > 0)
+    return {
+        **_rate_cells("contradiction_precision", hits, said, there),
+        **_rate_cells("contradiction_recall", hits, gold, there),
+        **_rate_cells("contradiction_f1", 2 * hits, said + gold, there),
+    }
 
 
-def holds(gate: Gate, values: Numbers) -> Flags:
+def _row_gate(gate: Gate, values: Numbers, there: Flags) -> RowGate:
+    """A gate of single rows; it applies where its metric has a value."""
     over: Flags = values >= gate.limit - TOLERANCE
     under: Flags = values <= gate.limit + TOLERANCE
-    return {">=": over, "<=": under, "==": over & under}[gate.op]
+    holds: Flags = {">=": over, "<=": under, "==": over & under}[gate.op]
+    return RowGate(gate, there, there & holds)
+
+
+def _share_of_gates(gates: tuple[RowGate, ...]) -> npt.NDArray[np.float64]:
+    """The share of a row's gates that hold, of those that apply; 0 where none does."""
+    held = np.add.reduce([gate.holds for gate in gates], dtype=np.int64)
+    applying = np.add.reduce([gate.applies for gate in gates], dtype=np.int64)
+    share: npt.NDArray[np.float64] = held / np.maximum(applying, 1)
+    return share
 
 
 def _unusable(cells: Cells, failed: Flags, entities: Ints) -> None:
@@ -450,71 +404,17 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     return {**columns, "fail_reason": reason}
 
 
-def failing(prepared: Prepared, batch: pa.RecordBatch) -> list[dict[str, Any]]:
+def failing_claims(prepared: Prepared, batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The claims of a batch that have no evidence or are not supported, and why, in order."""
-    found = read_answers(batch)
-    claims = read_claims(found.tape, found.field["claims"], prepared.params["support_threshold"])
+    fields = read_fields(batch)
+    claims = read_claims(fields.tape, fields.field["claims"], prepared.params["support_threshold"])
     which, why = claims.failing()
     lines: list[dict[str, Any]] = pa.table(
         {
             "row": claims.row[which],
-            "claim_id": ids(found.tape, claims.id[which]),
-            "text": found.tape.texts(claims.text[which]).to_arrow(),
+            "claim_id": ids(fields.tape, claims.id[which]),
+            "text": fields.tape.texts(claims.text[which]).to_arrow(),
             "reason": pa.array(WHY, LARGE_STRING).take(pa.array(why)),
         }
     ).to_pylist()
     return lines
-
-
-def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """The one answer of the batch, taken apart."""
-    from rageval_batch.profiles.claim_evidence.explain import explain_answer
-
-    return explain_answer(prepared, batch)
-
-
-PROFILE = Profile(
-    name="claim_evidence",
-    title="Claims, citations and evidence, with quality gates",
-    doc=(
-        "The answer lists its claims with their evidence, and may list sentences, stages, artifacts, a ranking and "
-        "contradictions. A claim is supported by its label, else by the words that it shares with its evidence. "
-        "The score is the share of the row's quality gates that hold. 0 to 1."
-    ),
-    params=PARAMS,
-    columns=COLUMNS,
-    metrics=METRICS,
-    gates=GATES,
-    run_stat="mean",
-    score_top=1.0,
-    prepare=prepare,
-    score=score,
-    explain=explain,
-    missing_columns=missing_columns,
-    summary={
-        "score_avg": ("score", "mean"),
-        "answered_share": ("answered", "mean"),
-        "provenance_rate": ("provenance_rate", "micro"),
-        "facts_without_evidence": ("facts_without_evidence", "sum"),
-        "claim_precision": ("claim_precision", "micro"),
-        "unsupported_claim_rate": ("unsupported_claim_rate", "micro"),
-        "citation_precision": ("citation_precision", "micro"),
-        "citations_ok_rate": ("citations_ok", "mean"),
-        "entity_recall": ("entity_recall", "mean"),
-        "pipeline_completion_min": ("pipeline_completion", "min"),
-        "artifacts_missing_max": ("artifacts_missing", "max"),
-        "ndcg_10": ("ndcg_10", "mean"),
-        "map": ("map", "mean"),
-        "contradiction_precision": ("contradiction_precision", "micro"),
-        "contradiction_recall": ("contradiction_recall", "micro"),
-        "contradiction_f1": ("contradiction_f1", "micro"),
-        "support_labelled": ("support_labelled", "sum"),
-        "support_lexical": ("support_lexical", "sum"),
-    },
-    headline=("score_avg", "provenance_rate", "claim_precision"),
-    tallies={"failing_claim": "why claims fail", "open_stage": "stages that are not done"},
-    output_fields=tuple(OutputField(name, name == "answer") for name in FIELDS),
-    failing=failing,
-    question_schema=tasks.TASK_SCHEMA,
-    question_marks=("expected_entities", "min_citations", "gold_ranking", "gold_contradictions"),
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from rageval_batch.columnar import kernels
@@ -34,6 +35,7 @@ def contradicting(items: list[Any]) -> frozenset[tuple[str, str]]:
     return frozenset(out)
 
 
+_MOST = sys.float_info.max  # JSON has whole numbers that no float holds
 _TEXT: dict[str, Any] = {"type": "string", "pattern": "\\S", "description": "a text that is not blank"}
 _NAME: dict[str, Any] = {
     "type": ["string", "integer"],
@@ -48,14 +50,14 @@ TASK_SCHEMA: dict[str, Any] = {
         "category": {"type": ["string", "number"]},
         **{name: {"type": "string"} for name in QUESTION},
         "expected_entities": {"type": "array", "items": _TEXT},
-        "min_citations": {"type": "integer", "minimum": 0},
+        "min_citations": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
         "notes": {},
         "gold_ranking": {
             "type": "array",
             "items": {
                 "type": "object",
                 "required": ["id", "grade"],
-                "properties": {"id": _NAME, "grade": {"type": "number", "minimum": 0}},
+                "properties": {"id": _NAME, "grade": {"type": "number", "minimum": 0, "maximum": _MOST}},
             },
         },
         "gold_contradictions": {

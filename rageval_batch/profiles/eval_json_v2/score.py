@@ -13,136 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
-from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE, Answers
+from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE, ParsedObjects
 from rageval_batch.columnar.json_tape import Tape
-from rageval_batch.columnar.kernels import Assignment, Codes, Grams, Pairs, Points32
+from rageval_batch.columnar.kernels import Assignment, Codes, Grams, KeywordHits, Pairs, Points32
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow, from_list
-from rageval_batch.model.field_names import schema_of_first
-from rageval_batch.model.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
-from rageval_batch.model.schemas import EXPECTED, QUESTION, EvalSet, first_of
+from rageval_batch.model import Params, Scored
+from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
+from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, COLUMNS, FIELDS, LISTS
 from rageval_batch.profiles.eval_json_v2.grounding import UNGROUNDED, Refs, find_refs
 
 Floats = npt.NDArray[np.float64]
 
-FIELDS = (
-    "target_audience",
-    "main_topic",
-    "sub_topic",
-    "detailed_description",
-    "original_evidence",
-    "source_map",
-    "predicted_questions",
-)
-CLASSES = FIELDS[:3]
 TYPES = np.array([STRING, STRING, STRING, ARRAY, STRING, ARRAY, ARRAY], np.int16)
-LISTS = ("detailed_description", "predicted_questions")
-PARTS = {
-    "recall": "matched / expected items",
-    "precision": "matched / got items",
-    "f1": "harmonic mean of recall and precision",
-}
 SHOWN_CHARACTERS = 120  # of a wrong class, in the confusions
-
-PARAMS = (
-    Param("json_mode", "strict", "lenient also scores JSON inside a code fence or amid other text",
-          choices=("strict", "lenient")),
-    Param("soft_threshold", 0.72, "bigram Jaccard from which two texts match", low=0, high=1),
-    Param("containment_min", 1, "characters of the shorter text from which containment is a match", low=1),
-    Param("unicode_form", "none", "normal form before the soft match", choices=text.UNICODE_FORMS),
-    Param("list_match", "one_to_one", "independent: an item matches if any item of the other side does",
-          choices=("one_to_one", "independent")),
-    Param("list_matcher", "bigram_jaccard", "how list items that do not contain each other are compared",
-          choices=("bigram_jaccard", "indel")),
-    Param("indel_threshold", 0.80, "normalised Indel similarity from which items match", low=0, high=1),
-    Param("description_cap", 12, "descriptions of an answer that count", low=0),
-    Param("questions_cap", 10, "predicted questions of an answer that count", low=0),
-    Param("keywords", "bigram", "keywords of Han text: pairs of characters, or words", choices=text.KEYWORD_MODES),
-    Param("keyword_cap", 30, "keywords of the expected evidence that count", low=0),
-    Param("full_hits", 8, "keyword hits for full evidence", low=1),
-    Param("full_length", 40, "characters of evidence for full marks", low=1),
-    Param("entry_cap", 12, "entries of source_map that count", low=0),
-    Param("ref_cap", 6, "refs of an entry that count", low=0),
-    Param("anchor_cap", 6, "anchors of a ref that count", low=0),
-    Param("w_target_audience", 0.10, "weight of target_audience"),
-    Param("w_main_topic", 0.10, "weight of main_topic"),
-    Param("w_sub_topic", 0.10, "weight of sub_topic"),
-    Param("w_detailed_description", 0.30, "weight of detailed_description_f1"),
-    Param("w_original_evidence", 0.20, "weight of original_evidence"),
-    Param("w_predicted_questions", 0.10, "weight of predicted_questions_f1"),
-    Param("w_grounding", 0.10, "weight of grounding"),
-)  # fmt: skip
-
-COLUMNS = (
-    Column("score", pa.float64(), "0 to 100"),
-    Column("schema_ok", pa.bool_(), "one JSON object with all seven fields of their types"),
-    Column("repaired", pa.bool_(), "scored from inside a fence or amid other text (json_mode=lenient)"),
-    Column("fail_reason", LARGE_STRING, "the first thing that is wrong with the answer"),
-    Column("fail_detail", LARGE_STRING, "the fields that are absent or of another type"),
-    Column("context_missing", pa.bool_(), "no retrieved chunks were given for this question"),
-    *(Column(name, pa.float64(), "1 on a soft match, else 0") for name in CLASSES),
-    *(
-        Column(f"{name}_{part}", pa.float64(), doc)
-        for name in LISTS
-        for part, doc in PARTS.items()
-    ),
-    Column("evidence_keywords", pa.int32(), "keywords of the expected evidence that count"),
-    Column("evidence_hits", pa.int32(), "of those, found in the answer's evidence"),
-    Column("original_evidence", pa.float64(), "keyword hits times length, each up to 1"),
-    Column("grounding_ok_refs", pa.int32(), "refs whose file and an anchor are in the context"),
-    Column("grounding_total_refs", pa.int32(), "refs that count"),
-    Column("grounding", pa.float64(), "ok / total refs"),
-)  # fmt: skip
-
-METRICS = (
-    *(
-        Metric(name, doc, higher, null_counts_as=0.0)  # a failed answer must not raise the mean of a sub-score
-        for name, doc, higher in (
-            ("score", "0 to 100", True),
-            ("schema_ok", "share of answers with a right schema", True),
-            ("repaired", "share of answers that were mended", False),
-            ("context_missing", "share of answers without context", False),
-            *((name, f"{name} right", True) for name in CLASSES),
-            *((f"{name}_{part}", f"{part} of {name}", True) for name in LISTS for part in PARTS),
-            ("original_evidence", "evidence found and long enough", True),
-        )
-    ),
-    Metric("grounding", "refs that hold", True, 0.0, "grounding_ok_refs", "grounding_total_refs"),
-)
-
-GATES = (
-    Gate("eval_score_avg", "score", "mean", ">=", 95.0),
-    Gate("schema_pass_rate", "schema_ok", "mean", ">=", 0.98),
-)
-
-
-_TEXT = {"type": "string", "pattern": "\\S", "description": "a text that is not blank"}
-_TEXTS = {"type": "array", "items": {"type": "string"}}
-_EXAMPLE_FIELDS = {**dict.fromkeys((*CLASSES, "original_evidence"), _TEXT), **dict.fromkeys(LISTS, _TEXTS)}
-_EXAMPLE: dict[str, Any] = {
-    "type": "object",
-    "required": list(_EXAMPLE_FIELDS),
-    "properties": _EXAMPLE_FIELDS,
-    "description": f"an object with {', '.join(_EXAMPLE_FIELDS)}",
-}
-_EXPECTED: dict[str, Any] = {
-    "type": "object",
-    "properties": {"source_map": {"type": "array"}},
-    # The fields may stand in `expected` itself, without the level between.
-    "if": {
-        "not": {"required": ["answer_example"]},
-        "anyOf": [{"required": [name]} for name in _EXAMPLE_FIELDS],
-    },
-    "then": _EXAMPLE,
-    "else": {"required": ["answer_example"], "properties": {"answer_example": _EXAMPLE}},
-}
-QUESTION_SCHEMA = {
-    "type": "object",
-    "properties": {name: {"type": "string"} for name in QUESTION},
-    **schema_of_first(EXPECTED, _EXPECTED, "expected.answer_example"),
-}
 
 
 @dataclass(frozen=True)
@@ -230,38 +116,85 @@ def _items(points: Points32, owners: Ints, count: int) -> Items:
     return Items(points, first, last)
 
 
-def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
-    """Every column of page order for a batch of answers; rows with a reason that fails have null sub-scores."""
+@dataclass(frozen=True)
+class Measured:
+    """A batch of answers compared with what is expected: columns, tallies and explanations are all made from this."""
+
+    question: Ints
+    parsed: ParsedObjects
+    reason: json_objects.Reasons
+    detail: pa.Array
+    ok: Flags
+    field: dict[str, Ints]  # the node of each field, -1 where the answer is not ok
+    got_classes: Points32  # squashed, three an answer
+    class_matches: Codes  # how each class matches the expected one: a row a class
+    got_lists: dict[str, Items]
+    list_matches: dict[str, ListMatch]
+    evidence: Strings
+    evidence_hits: KeywordHits
+    contexts: Contexts
+    context: Ints  # which of the contexts each answer has
+    refs: Refs
+
+
+def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
+    """Every comparison of a batch of answers; of an answer whose schema is wrong nothing is compared."""
     params = prepared.params
     question = batch.column("question").to_numpy()
-    found = json_objects.read_objects(batch.column("output"), params["json_mode"] == "lenient")
-    tape = found.tape
-    root = np.where(found.usable, tape.root, -1).astype(np.int32)
+    parsed = json_objects.read_objects(batch.column("output"), params["json_mode"] == "lenient")
+    tape = parsed.tape
+    root = np.where(parsed.usable, tape.root, -1).astype(np.int32)
     nodes = tape.members(root, list(FIELDS))
-    reason, detail, ok = check_schema(found, tape.kinds(nodes))
+    reason, detail, ok = check_schema(parsed, tape.kinds(nodes))
     nodes = np.where(ok[:, None], nodes, -1).astype(np.int32)
     field = {name: nodes[:, k].copy() for k, name in enumerate(FIELDS)}
+    got_classes = squashed_values(tape, nodes[:, : len(CLASSES)].ravel(), params["unicode_form"])
+    got_lists = {
+        name: got_items(tape, field[name], params[cap], params["unicode_form"])
+        for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True)
+    }
+    evidence = tape.texts(field["original_evidence"])
+    contexts, context = prepared.contexts.with_rows(question, batch.column("chunks"))
+    return Measured(
+        question=question,
+        parsed=parsed,
+        reason=reason,
+        detail=detail,
+        ok=ok,
+        field=field,
+        got_classes=got_classes,
+        class_matches=match_classes(prepared, question, got_classes),
+        got_lists=got_lists,
+        list_matches={name: match_lists(prepared, name, question, got) for name, got in got_lists.items()},
+        evidence=evidence,
+        evidence_hits=prepared.evidence.hits(question, evidence),
+        contexts=contexts,
+        context=context,
+        refs=find_refs(tape, field["source_map"], contexts, context, params),
+    )
 
-    classes = (class_matches(prepared, tape, question, nodes) != kernels.UNMATCHED).astype(np.float64)
+
+def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
+    """Every column of page order for a batch of answers; rows with a reason that fails have null sub-scores."""
+    measured = measure(prepared, batch)
+    ok = measured.ok
+    classes = (measured.class_matches != kernels.UNMATCHED).astype(np.float64)
     values: dict[str, Any] = dict(zip(CLASSES, classes, strict=True))
-    for name, cap in zip(LISTS, ("description_cap", "questions_cap"), strict=True):
-        got = got_items(tape, field[name], params[cap], params["unicode_form"])
-        values.update(_list_scores(prepared, name, question, got))
-    values.update(_evidence(prepared, question, tape.texts(field["original_evidence"])))
-    contexts, which = prepared.contexts.with_rows(question, batch.column("chunks"))
-    grounding, reasons = _grounding(tape, field["source_map"], contexts, which, params)
-    values.update(grounding)
-    values["score"] = np.where(ok, _total(values, params), 0.0)
+    for name, match in measured.list_matches.items():
+        values.update(_list_scores(name, match))
+    values.update(_evidence(prepared, measured))
+    values.update(_grounding(measured.refs, len(ok)))
+    values["score"] = np.where(ok, _total(values, prepared.params), 0.0)
 
     columns = {name: _typed(name, value, ok) for name, value in values.items()}
     columns["score"] = pa.array(values["score"])
     columns["schema_ok"] = pa.array(ok)
-    columns["repaired"] = pa.array(found.repaired & ok)
-    columns["fail_reason"] = json_objects.reason_names(reason)
-    columns["fail_detail"] = detail
-    columns["context_missing"] = pa.array(~contexts.present[which])
-    wrong = {name: field[name][ok & (values[name] == 0.0)] for name in CLASSES}
-    return Scored(columns, _tallies(prepared, tape, question, wrong, reasons))
+    columns["repaired"] = pa.array(measured.parsed.repaired & ok)
+    columns["fail_reason"] = json_objects.reason_names(measured.reason)
+    columns["fail_detail"] = measured.detail
+    columns["context_missing"] = pa.array(~measured.contexts.present[measured.context])
+    wrong = {name: measured.field[name][ok & (values[name] == 0.0)] for name in CLASSES}
+    return Scored(columns, _tallies(prepared, measured, wrong))
 
 
 _TYPE_OF = {column.name: column.type for column in COLUMNS}
@@ -274,16 +207,16 @@ def _typed(name: str, value: Any, ok: Flags) -> pa.Array:
 # --- schema -------------------------------------------------------------------------------------------------------
 
 
-def check_schema(found: Answers, kinds: npt.NDArray[np.int16]) -> tuple[json_objects.Reasons, pa.Array, Flags]:
-    """(reason, detail, schema_ok): a row of the right object passes if all fields are there with their types."""
-    absent = (kinds < 0) & found.usable[:, None]
+def check_schema(parsed: ParsedObjects, kinds: npt.NDArray[np.int16]) -> tuple[json_objects.Reasons, pa.Array, Flags]:
+    """(reason, fields that are absent or of another type, schema_ok) of each answer; a mended answer may be ok."""
+    absent = (kinds < 0) & parsed.usable[:, None]
     other: Flags = (kinds >= 0) & (kinds != TYPES)
     lacks: Flags = np.logical_or.reduce(absent, axis=1)
     differs: Flags = np.logical_or.reduce(other, axis=1)
-    reason = found.reason.copy()
+    reason = parsed.reason.copy()
     reason[lacks] = MISSING_FIELD
     reason[differs & ~lacks] = WRONG_TYPE
-    ok = found.usable & ~lacks & ~differs
+    ok = parsed.usable & ~lacks & ~differs
     bits = 1 << np.arange(len(FIELDS))
     named = np.where(lacks[:, None], absent, other) @ bits
     names = pa.array([_named(mask) for mask in range(1 << len(FIELDS))], LARGE_STRING)
@@ -297,11 +230,10 @@ def _named(mask: int) -> str | None:
 # --- classes and lists ----------------------------------------------------------------------------------------------
 
 
-def class_matches(prepared: Prepared, tape: Tape, question: Ints, nodes: npt.NDArray[np.int32]) -> Codes:
-    """How each class field matches the expected one: one row a field."""
+def match_classes(prepared: Prepared, question: Ints, got: Points32) -> Codes:
+    """How each class field matches the expected one, a row a field; `got` has the classes of each answer in a row."""
     params = prepared.params
     width = len(CLASSES)
-    got = squashed_values(tape, nodes[:, :width].ravel(), params["unicode_form"])
     rows = np.arange(len(question) * width, dtype=np.int32)
     expected = (question[:, None] * width + np.arange(width, dtype=np.int32)).ravel().astype(np.int32)
     pairs = kernels.match_pairs(
@@ -417,12 +349,12 @@ def item_texts(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:
     return [whole[bounds[k] : bounds[k + 1]] for k in which.tolist()]
 
 
-def _list_scores(prepared: Prepared, name: str, question: Ints, got: Items) -> dict[str, Floats]:
-    found = match_lists(prepared, name, question, got)
-    e_count, g_count = found.e_count, found.g_count
+def _list_scores(name: str, match: ListMatch) -> dict[str, Floats]:
+    """Recall, precision and F1 of a list; two empty lists agree, so that all three are 1."""
+    e_count, g_count = match.e_count, match.g_count
     both_empty = ((e_count == 0) & (g_count == 0)).astype(np.float64)
-    recall = np.where(e_count > 0, found.assignment.e_matched / np.maximum(e_count, 1), both_empty)
-    precision = np.where(g_count > 0, found.assignment.g_matched / np.maximum(g_count, 1), both_empty)
+    recall = np.where(e_count > 0, match.assignment.e_matched / np.maximum(e_count, 1), both_empty)
+    precision = np.where(g_count > 0, match.assignment.g_matched / np.maximum(g_count, 1), both_empty)
     total = recall + precision
     f1 = np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1.0), 0.0)
     return {f"{name}_recall": recall, f"{name}_precision": precision, f"{name}_f1": f1}
@@ -431,26 +363,23 @@ def _list_scores(prepared: Prepared, name: str, question: Ints, got: Items) -> d
 # --- evidence and grounding -----------------------------------------------------------------------------------------
 
 
-def _evidence(prepared: Prepared, question: Ints, got: Strings) -> dict[str, Any]:
-    hits = prepared.evidence.hits(question, got)
+def _evidence(prepared: Prepared, measured: Measured) -> dict[str, Any]:
+    hits, got = measured.evidence_hits.counts, measured.evidence
     full_hits, full_length = prepared.params["full_hits"], prepared.params["full_length"]
     length = kernels.collapsed_length(got.data, got.starts, got.ends, full_length)
     return {
-        "evidence_keywords": prepared.evidence.counts[question],
+        "evidence_keywords": prepared.evidence.counts[measured.question],
         "evidence_hits": hits,
         "original_evidence": np.minimum(1.0, hits / full_hits) * np.minimum(1.0, length / full_length),
     }
 
 
-def _grounding(
-    tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, params: Params
-) -> tuple[dict[str, Any], Refs]:
-    refs = find_refs(tape, source_map, contexts, which, params)
-    rows = len(source_map)
+def _grounding(refs: Refs, rows: int) -> dict[str, Any]:
+    """The refs of each answer that hold, of those that count; 0 where none counts."""
     total = np.bincount(refs.row, minlength=rows)
     held = np.bincount(refs.row[refs.why < 0], minlength=rows)
     share = np.where(total > 0, held / np.maximum(total, 1), 0.0)
-    return {"grounding_ok_refs": held, "grounding_total_refs": total, "grounding": share}, refs
+    return {"grounding_ok_refs": held, "grounding_total_refs": total, "grounding": share}
 
 
 # --- total and tallies ----------------------------------------------------------------------------------------------
@@ -473,17 +402,18 @@ def _total(values: dict[str, Any], params: Params) -> Floats:
     return 100.0 * np.clip(total, 0.0, 1.0)
 
 
-def _tallies(prepared: Prepared, tape: Tape, question: Ints, classes: dict[str, Ints], refs: Refs) -> pa.Table:
+def _tallies(prepared: Prepared, measured: Measured, wrong: dict[str, Ints]) -> pa.Table:
     """Confused classes (got, expected) and refs that do not hold (why), one line an occurrence."""
+    tape, refs = measured.parsed.tape, measured.refs
     parts = []
-    for name, nodes in classes.items():
+    for name, nodes in wrong.items():
         row = tape.row[nodes]
         got = pc.utf8_slice_codeunits(tape.texts(nodes).to_arrow(), 0, SHOWN_CHARACTERS)
-        expected = prepared.shown[name].take(pa.array(question[row]))
+        expected = prepared.shown[name].take(pa.array(measured.question[row]))
         parts.append(_tally(row, name, got, expected))
-    bad = refs.why >= 0
-    why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[bad]))
-    parts.append(_tally(refs.row[bad], "ungrounded", why, pa.nulls(len(why), LARGE_STRING)))
+    ungrounded = refs.why >= 0
+    why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[ungrounded]))
+    parts.append(_tally(refs.row[ungrounded], "ungrounded", why, pa.nulls(len(why), LARGE_STRING)))
     return pa.concat_tables(parts)
 
 
@@ -503,46 +433,3 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
         "context_missing": pa.array(~prepared.contexts.present[question]),
     }
-
-
-def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """Expected and got of the one answer in the batch, field by field and item by item."""
-    from rageval_batch.profiles.eval_json_v2.explain import explain_answer
-
-    return explain_answer(prepared, batch)
-
-
-PROFILE = Profile(
-    name="eval_json_v2",
-    title="Structured JSON answers against an expected example",
-    doc=(
-        "The answer must be one JSON object with seven fields. Three class fields are matched softly, two lists by F1, "
-        "the evidence by keywords and length, the source map against the retrieved chunks. 0 to 100."
-    ),
-    params=PARAMS,
-    columns=COLUMNS,
-    metrics=METRICS,
-    gates=GATES,
-    run_stat="mean",
-    score_top=100.0,
-    prepare=prepare,
-    score=score,
-    explain=explain,
-    missing_columns=missing_columns,
-    summary={
-        "eval_score_avg": ("score", "mean"),
-        "eval_score_p50": ("score", "p50"),
-        "eval_score_p90": ("score", "p90"),
-        "eval_score_p95": ("score", "p95"),
-        "eval_score_min": ("score", "min"),
-        "eval_score_max": ("score", "max"),
-        "schema_pass_rate": ("schema_ok", "mean"),
-        "repair_rate": ("repaired", "mean"),
-        "context_missing_count": ("context_missing", "sum"),
-    },
-    headline=("eval_score_avg", "schema_pass_rate"),
-    tallies={**{name: f"wrong {name}" for name in CLASSES}, "ungrounded": "refs that do not hold"},
-    provenance=("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version"),
-    question_schema=QUESTION_SCHEMA,
-    question_marks=("expected.answer_example", *(f"expected.{name}" for name in FIELDS)),
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +26,7 @@ class Evidence:
     row: Ints
     dimension: pa.Array  # null where the form of evidence does not say
     quote: Strings
-    length: npt.NDArray[np.int64]
+    long: Flags  # longer than QUOTE_LIMIT
     found: Flags
     checked: Flags  # of each row: its target's text is known
 
@@ -42,10 +41,8 @@ class _Entries:
     wrong: Ints  # rows with an entry of a wrong type
 
 
-def entries_of(
-    fields: Fields, target_ids: pa.Array, targets: Strings, output_id: pa.Array, limit: int
-) -> tuple[Evidence, Flags]:
-    """(complete entries, rows with an entry of a wrong type); the length of quotes of `limit` bytes or less is 0."""
+def entries_of(fields: Fields, target_ids: pa.Array, targets: Strings, output_id: pa.Array) -> tuple[Evidence, Flags]:
+    """(complete entries, rows with an entry of a wrong type)."""
     entries = {"objects": _objects, "map": _map, "texts": _texts}[fields.form.evidence_form](fields)
     wrong = np.zeros(len(output_id), np.bool_)
     wrong[entries.wrong] = True
@@ -60,7 +57,8 @@ def entries_of(
             targets.data, targets.starts[which[there]], targets.ends[which[there]],
             squashed.data, squashed.starts[there], squashed.ends[there],
         )  # fmt: skip
-    return Evidence(entries.row, entries.dimension, quote, record.lengths(quote, limit), found, target >= 0), wrong
+    long: Flags = record.lengths(quote, QUOTE_LIMIT) > QUOTE_LIMIT  # so many bytes or fewer need no counting
+    return Evidence(entries.row, entries.dimension, quote, long, found, target >= 0), wrong
 
 
 def _objects(fields: Fields) -> _Entries:

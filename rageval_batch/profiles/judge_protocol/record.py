@@ -15,7 +15,7 @@ from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow
-from rageval_batch.profiles.judge_protocol.evidence import QUOTE_LIMIT, entries_of
+from rageval_batch.profiles.judge_protocol.evidence import Evidence, entries_of
 from rageval_batch.profiles.judge_protocol.fields import Fields, absent
 from rageval_batch.profiles.judge_protocol.rubric import EVIDENCE, JUDGE, KEYS, OVERALL, SAMPLE, SCORES, Rubric
 
@@ -91,6 +91,7 @@ class Judged:
 
     fields: Fields
     columns: dict[str, pa.Array]
+    evidence: Evidence = field(init=False)  # read by `judge`, after who judged what
     rules: list[tuple[int, str, Flags]] = field(default_factory=list)
     warned: list[Flags] = field(default_factory=list)  # in the order of WARNINGS
 
@@ -286,7 +287,8 @@ def _evidence(judged: Judged, prepared: Prepared, usable: Flags) -> Flags:
     """Evidence for every dimension, quotes that are long or made up; where an entry has a wrong type."""
     rows, rubric, fields = len(usable), prepared.rubric, judged.fields
     output_id = pc.if_else(pa.array(usable), judged.columns["output_id"], pa.scalar(None, LARGE_STRING))
-    entries, wrong = entries_of(fields, prepared.target_ids, prepared.targets, output_id, QUOTE_LIMIT)
+    entries, wrong = entries_of(fields, prepared.target_ids, prepared.targets, output_id)
+    judged.evidence = entries
     count = np.bincount(entries.row, minlength=rows)
     found = np.bincount(entries.row[entries.found], minlength=rows)
     if rubric.evidence_required and fields.form.by_dimension:
@@ -300,6 +302,6 @@ def _evidence(judged: Judged, prepared: Prepared, usable: Flags) -> Flags:
     judged.columns["evidence_count"] = pa.array(count, pa.int32(), mask=~(usable & fields.form.asks(EVIDENCE)))
     judged.columns["quotes_found"] = pa.array(found, pa.int32(), mask=~checked)
     long = np.zeros(rows, np.bool_)
-    long[entries.row[entries.length > QUOTE_LIMIT]] = True
+    long[entries.row[entries.long]] = True
     judged.warned += [long, checked & (found < count)]
     return wrong

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from rageval_batch.columnar.strings import is_text
+from rageval_batch.config import DecodeError, decode
 
 Path = tuple[str, ...]  # the keys from the record to a field; () is the record itself
 
@@ -17,20 +20,55 @@ MOST_ON_SCALE = 100
 JUDGE, SAMPLE = "judge_model", ("question_id", "prompt_variant", "target_model", "output_id")
 KEYS = (JUDGE, *SAMPLE, "method")  # who judged what: a column of the row may say it in place of the record
 SCORES, OVERALL, EVIDENCE = "scores", "overall_score", "evidence"
-FORMS = ("objects", "map", "texts")
-
-_KEYS = ("name", "dimensions", "scale_bottom", "scale_top", "evidence_required", "verdict", "record")
-_VERDICT_KEYS = ("fail_max", "pass_min", "pass_nonzero")
-_TEXTS = (*KEYS, "timestamp")  # fields that may be joined of several
-_DEFAULT_PATHS: dict[str, tuple[Path, ...]] = {
-    **{name: (("meta", name),) for name in _TEXTS},
-    SCORES: (("scores",),),
-    OVERALL: (("scores", OVERALL),),
-    **{name: ((name,),) for name in ("verdict", "flags", EVIDENCE, "notes")},
-}
 ENTRY = ("dimension", "quote", "reason")  # of an entry of evidence, where it is an object
-_NOT_ASKED = (*(name for name in _DEFAULT_PATHS if name != SCORES), "dimension", "reason")
-_RECORD_KEYS = (*_DEFAULT_PATHS, *ENTRY, "evidence_form", "not_asked")
+
+_TEXTS = (*KEYS, "timestamp")  # fields that may be joined of several
+_PATHS = (*_TEXTS, SCORES, OVERALL, "verdict", "flags", EVIDENCE, "notes")
+_NOT_ASKED = (*(name for name in _PATHS if name != SCORES), "dimension", "reason")
+_JoinedPaths = str | list[str]
+
+
+class _VerdictTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The table [verdict] of a rubric."""
+
+    fail_max: int
+    pass_min: int
+    pass_nonzero: list[str] = []
+
+
+class _RecordTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The table [record] of a rubric: JSON paths of the fields of a record, names of the parts of its evidence."""
+
+    judge_model: _JoinedPaths = "meta.judge_model"
+    question_id: _JoinedPaths = "meta.question_id"
+    prompt_variant: _JoinedPaths = "meta.prompt_variant"
+    target_model: _JoinedPaths = "meta.target_model"
+    output_id: _JoinedPaths = "meta.output_id"
+    method: _JoinedPaths = "meta.method"
+    timestamp: _JoinedPaths = "meta.timestamp"
+    scores: str = "scores"
+    overall_score: str = "scores.overall_score"
+    verdict: str = "verdict"
+    flags: str = "flags"
+    evidence: str = "evidence"
+    notes: str = "notes"
+    dimension: str = "dimension"
+    quote: str = "quote"
+    reason: str = "reason"
+    evidence_form: Literal["objects", "map", "texts"] = "objects"
+    not_asked: list[str] = []
+
+
+class _RubricTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A whole rubric as it stands in a file."""
+
+    name: str = ""
+    dimensions: Annotated[list[str], msgspec.Meta(min_length=1)]
+    scale_bottom: Annotated[int, msgspec.Meta(ge=0)] = 0
+    scale_top: Annotated[int, msgspec.Meta(ge=1, le=MOST_ON_SCALE)]
+    evidence_required: bool | msgspec.UnsetType = msgspec.UNSET
+    verdict: _VerdictTable | msgspec.UnsetType = msgspec.UNSET
+    record: _RecordTable = msgspec.field(default_factory=_RecordTable)
 
 
 @dataclass(frozen=True)
@@ -89,33 +127,34 @@ class Rubric:
 
 def rubric_of(table: dict[str, Any]) -> Rubric:
     """The rubric of a table without problems."""
-    names = tuple(table["dimensions"])
-    verdict = table.get("verdict")
-    record = _record_of(table.get("record", {}))
+    rubric = decode(table, _RubricTable)
+    names = rubric.dimensions
+    record = _record_form(rubric.record, frozenset(table.get("record", {})))
+    verdict = rubric.verdict or None
     return Rubric(
-        names,
-        table.get("scale_bottom", 0),
-        table["scale_top"],
-        record.asks(EVIDENCE) and table.get("evidence_required", True),
-        (verdict["fail_max"], verdict["pass_min"]) if verdict else None,
-        tuple(names.index(name) for name in verdict.get("pass_nonzero", [])) if verdict else (),
+        tuple(names),
+        rubric.scale_bottom,
+        rubric.scale_top,
+        record.asks(EVIDENCE) and rubric.evidence_required is not False,
+        (verdict.fail_max, verdict.pass_min) if verdict else None,
+        tuple(names.index(name) for name in verdict.pass_nonzero) if verdict else (),
         record,
     )
 
 
-def _record_of(table: dict[str, Any]) -> RecordForm:
-    given = {name: _paths(table[name]) for name in _DEFAULT_PATHS if name in table}
+def _record_form(table: _RecordTable, keys: frozenset[str]) -> RecordForm:
+    """The form of a record; `keys` are those that the rubric gives itself."""
     return RecordForm(
-        {**_DEFAULT_PATHS, **given},
-        frozenset(given),
-        frozenset(table.get("not_asked", [])),
-        table.get("evidence_form", FORMS[0]),
-        {part: table.get(part, part) for part in ENTRY},
+        {name: _split_paths(getattr(table, name)) for name in _PATHS},
+        keys.intersection(_PATHS),
+        frozenset(table.not_asked),
+        table.evidence_form,
+        {part: getattr(table, part) for part in ENTRY},
     )
 
 
-def _paths(given: str | list[str]) -> tuple[Path, ...]:
-    texts = [given] if isinstance(given, str) else given
+def _split_paths(value: str | list[str]) -> tuple[Path, ...]:
+    texts = [value] if isinstance(value, str) else value
     return tuple(() if text == "." else tuple(text.split(".")) for text in texts)
 
 
@@ -124,67 +163,53 @@ def _paths(given: str | list[str]) -> tuple[Path, ...]:
 
 def rubric_problems(table: dict[str, Any], taken: frozenset[str]) -> list[str]:
     """What is wrong with a rubric, a phrase each; `taken` are names that other columns have, in lower case."""
-    problems = [f"unknown key '{key}'" for key in table if key not in _KEYS]
-    if not isinstance(table.get("name", ""), str):
-        problems.append("'name' must be a text")
-    names = table.get("dimensions")
-    if not isinstance(names, list) or not names or not all(_filled(name) for name in names):
-        return [*problems, "'dimensions' must be a list of one or more names"]
+    try:
+        rubric = decode(table, _RubricTable)
+    except DecodeError as error:
+        return [str(error).rstrip(".")]
+    names = rubric.dimensions
+    if not all(map(_filled, names)):
+        return ["$.dimensions: must be a list of one or more names"]
+    problems = []
     lower = [name.lower() for name in names]  # SQL does not tell capitals apart in the names of columns
     if len(set(lower)) < len(lower):
-        problems.append("'dimensions' names one twice")
+        problems.append("$.dimensions: names one twice")
     problems += [f"dimension '{name}' has the name of another column" for name in names if name.lower() in taken]
     problems += [f"dimension {name!r} has a NUL in it" for name in names if "\0" in name]
-    top: Any = table.get("scale_top")
-    if not _whole(top) or not 1 <= top <= MOST_ON_SCALE:
-        return [*problems, f"'scale_top' must be a whole number from 1 to {MOST_ON_SCALE}"]
-    bottom: Any = table.get("scale_bottom", 0)
-    if not _whole(bottom) or not 0 <= bottom < top:
-        problems.append("'scale_bottom' must be a whole number from 0 and below 'scale_top'")
-    if not isinstance(table.get("evidence_required", True), bool):
-        problems.append("'evidence_required' must be true or false")
-    found = _record_problems(table.get("record", {}), names)
-    if found:
+    if rubric.scale_bottom >= rubric.scale_top:
+        problems.append("$.scale_bottom: must be below 'scale_top'")
+    if found := _record_problems(rubric.record, names):
         return problems + found
-    record = _record_of(table.get("record", {}))
-    if table.get("evidence_required") is True and not record.asks(EVIDENCE):
-        problems.append("'evidence_required' is true, but 'record.not_asked' has 'evidence' in it")
-    if "verdict" not in table and not record.asks("verdict"):
-        return problems
-    return problems + _verdict_problems(table.get("verdict"), names, len(names) * top)
-
-
-def _verdict_problems(verdict: Any, names: list[str], best: int) -> list[str]:
-    if verdict is None:
-        return ["the table [verdict] is missing; without one, 'record.not_asked' must have 'verdict' in it"]
-    if not isinstance(verdict, dict):
-        return ["'verdict' must be a table"]
-    problems = [f"unknown key 'verdict.{key}'" for key in verdict if key not in _VERDICT_KEYS]
-    low: Any = verdict.get("fail_max")
-    high: Any = verdict.get("pass_min")
-    if not _whole(low) or not _whole(high) or not -1 <= low < high <= best:
-        problems.append(
-            f"'verdict.fail_max' and 'verdict.pass_min' must be whole numbers with -1 <= fail_max < pass_min <= {best}"
-        )
-    needed = verdict.get("pass_nonzero", [])
-    if not isinstance(needed, list) or any(name not in names for name in needed):
-        problems.append("'verdict.pass_nonzero' must be a list of names out of 'dimensions'")
+    asked = frozenset(_NOT_ASKED).difference(rubric.record.not_asked)
+    if rubric.evidence_required is True and EVIDENCE not in asked:
+        problems.append("$.evidence_required: is true, but 'record.not_asked' has 'evidence' in it")
+    if rubric.verdict is not msgspec.UNSET:
+        problems += _verdict_problems(rubric.verdict, names, len(names) * rubric.scale_top)
+    elif "verdict" in asked:
+        problems.append("the table [verdict] is missing; without one, 'record.not_asked' must have 'verdict' in it")
     return problems
 
 
-def _record_problems(record: Any, dimensions: list[str]) -> list[str]:
-    if not isinstance(record, dict):
-        return ["'record' must be a table"]
-    problems = [f"unknown key 'record.{key}'" for key in record if key not in _RECORD_KEYS]
-    problems += [f"'record.{name}' must be {wanted}" for name in record if (wanted := _wanted_path(name, record[name]))]
-    if record.get("evidence_form", FORMS[0]) not in FORMS:
-        problems.append(f"'record.evidence_form' must be one of {', '.join(FORMS)}")
-    without = record.get("not_asked", [])
-    if not isinstance(without, list) or any(name not in _NOT_ASKED for name in without):
-        problems.append(f"'record.not_asked' must be a list of names out of {', '.join(_NOT_ASKED)}")
+def _verdict_problems(verdict: _VerdictTable, names: list[str], best: int) -> list[str]:
+    problems = []
+    if not -1 <= verdict.fail_max < verdict.pass_min <= best:
+        problems.append(f"$.verdict: must have -1 <= fail_max < pass_min <= {best}")
+    if any(name not in names for name in verdict.pass_nonzero):
+        problems.append("$.verdict.pass_nonzero: must be a list of names out of 'dimensions'")
+    return problems
+
+
+def _record_problems(record: _RecordTable, dimensions: list[str]) -> list[str]:
+    problems = [
+        f"$.record.{name}: must be {expected}"
+        for name in (*_PATHS, *ENTRY)
+        if (expected := _expected_path(name, getattr(record, name)))
+    ]
+    if any(name not in _NOT_ASKED for name in record.not_asked):
+        problems.append(f"$.record.not_asked: must be a list of names out of {', '.join(_NOT_ASKED)}")
     if problems:
         return problems
-    form = _record_of(record)
+    form = _record_form(record, frozenset())
     for name, paths in form.paths.items():
         for dimension in dimensions:
             if name != SCORES and form.asks(name) and (*form.path(SCORES), dimension) in paths:
@@ -192,12 +217,10 @@ def _record_problems(record: Any, dimensions: list[str]) -> list[str]:
     return problems
 
 
-def _wanted_path(name: str, value: Any) -> str | None:
+def _expected_path(name: str, value: str | list[str]) -> str | None:
     """What a value of the table [record] has to be, where it is not that."""
     if name in ENTRY:
         return None if _filled(value) else "the name of a part of an entry of evidence"
-    if name not in _DEFAULT_PATHS:
-        return None
     if name == SCORES:
         return None if value == "." or _is_path(value) else "a JSON path like 'a.b', or '.' for the record itself"
     if name not in _TEXTS:
@@ -212,7 +235,3 @@ def _is_path(value: Any) -> bool:
 
 def _filled(value: Any) -> bool:
     return is_text(value) and bool(value.strip())
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

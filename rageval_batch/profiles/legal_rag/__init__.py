@@ -1,3 +1,39 @@
-"""Profile `legal_rag`: exact facts, sets of evidence, and gaps where the right answer is to abstain."""
+"""Profile `legal_rag`: exact facts, sets of evidence, and gaps where the right answer is to say so."""
 
-from rageval_batch.profiles.legal_rag.score import PROFILE as PROFILE
+from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary, Views
+from rageval_batch.profiles.legal_rag.declaration import COLUMNS, GATES, METRICS, PARAMS
+from rageval_batch.profiles.legal_rag.explain import explain_answer
+from rageval_batch.profiles.legal_rag.questions import weights
+from rageval_batch.profiles.legal_rag.schema import HEADER, MARKS, QUESTION_SCHEMA, unreadable_amounts
+from rageval_batch.profiles.legal_rag.score import missing_columns, prepare, score
+
+PROFILE = Profile(
+    name="legal_rag",
+    version=2,
+    title="Exact facts, sets of evidence, and gaps in a record",
+    doc=(
+        "Three types of question. fact_exact: typed values and their citations. evidence_set: recall and precision of "
+        "evidence. conflict_gap: abstain where the record is silent, quote it, make nothing up. Outputs are JSON "
+        "objects or plain text. 0 to 1."
+    ),
+    params=PARAMS,
+    columns=COLUMNS,
+    metrics=METRICS,
+    gates=GATES,
+    inputs=ByQuestion(
+        questions=QuestionFormat(schema=QUESTION_SCHEMA, header=HEADER, problems=unreadable_amounts, marks=MARKS),
+        weights=weights,
+    ),
+    scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),
+    summary=Summary(
+        stats={
+            "total_tests": ("passed", "n_total"),
+            "passed_tests": ("passed", "sum"),
+            "pass_rate": ("passed", "mean"),
+            "overall_percentage": ("score", "percent"),
+        },
+        headline=("overall_percentage", "pass_rate", "passed_tests"),
+        groups=("question_type", "difficulty", "category", "tags"),
+    ),
+    views=Views(keys=("run_id", "question_id", "repeat", "weight")),
+)

@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Grams, Points32
+from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, from_list
-from rageval_batch.profiles.legal_rag.facts import LIMIT
 from rageval_batch.profiles.legal_rag.outputs import Codes, Items, Labels, joined, spread
 from rageval_batch.profiles.legal_rag.questions import Question
 
-SOFT_THRESHOLD = 0.72
 _NO_CAP = 1 << 30
 
 Counts = npt.NDArray[np.int64]
@@ -107,13 +106,13 @@ def point_pairs(entries: Entries, question: Ints, items: Items, share: float) ->
     entry, item = spread(entries.point_bounds, question[items.row])
     got = kernels.squashed_points(items.text)
     e, g, one = entry.astype(np.int32), item.astype(np.int32), np.int32(1)
-    least = SOFT_THRESHOLD - LIMIT
+    least = text.SOFT_THRESHOLD - TOLERANCE
     ok = kernels.match_pairs(entries.points, entries.point_grams, e, e + one, got, g, g + one, least).matched
     open_ = np.flatnonzero(~ok & (entries.point_words.counts[entry] > 0))
     if len(open_):
         texts = kernels.cut(items.text.data, items.text.starts[item[open_]], items.text.ends[item[open_]])
-        hits = entries.point_words.hits(e[open_], texts)
-        ok[open_] = hits / entries.point_words.counts[entry[open_]] >= share - LIMIT
+        hits = entries.point_words.hits(e[open_], texts).counts
+        ok[open_] = hits / entries.point_words.counts[entry[open_]] >= share - TOLERANCE
     return Pairs(item, entry, ok)
 
 

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_batch.columnar.strings import Ints
-from rageval_batch.columnar.values import Kind, Number, Reading, holds_parts, squash
-from rageval_batch.model.profile import Explanation, Section
-from rageval_batch.profiles.legal_rag import evidence, gaps
+import pyarrow as pa
+
+from rageval_batch.columnar.values import Kind, Number, Reading
+from rageval_batch.model import Explanation, Section
 from rageval_batch.profiles.legal_rag.evidence import Entries, Pairs
-from rageval_batch.profiles.legal_rag.facts import Facts
-from rageval_batch.profiles.legal_rag.outputs import FLAG, Coded, Items, Outputs, joined
-from rageval_batch.profiles.legal_rag.questions import EVIDENCE, FACT, NAMES, Question
+from rageval_batch.profiles.legal_rag.gaps import QUOTE_SOURCES
+from rageval_batch.profiles.legal_rag.outputs import FLAG, Coded, Items
+from rageval_batch.profiles.legal_rag.questions import Question
+from rageval_batch.profiles.legal_rag.score import (
+    EvidenceChecks,
+    FactChecks,
+    GapChecks,
+    Measured,
+    Prepared,
+    measure,
+)
 
 Line = dict[str, Any]
 
 
-def explain_row(
-    asked: Question, outputs: Outputs, facts: Facts, entries: Entries, question: Ints, share: float
-) -> Explanation:
-    """Sections for the only row of the outputs: what its type looks at, then every value read in the text."""
+def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
+    """The one answer of a batch: which value was read where, what is covered, what is made up."""
+    measured = measure(prepared, batch)
+    outputs, index = measured.outputs, int(measured.question[0])
+    question = prepared.questions[index]
     if outputs.empty[0]:
         return Explanation((Section("format", ({"reason": "empty_output", "why": "nothing but white space"},)),))
     reading: Reading = outputs.answer.values[int(outputs.answer.code[0])]
     form = "a JSON object" if outputs.structured[0] else "plain text"
     sections = [Section("format", ({"read as": form, "answer": reading.raw},))]
-    if asked.type == FACT:
-        sections += [_fields(asked, outputs, facts, reading)]
-        sections += _evidence(asked, entries, question, joined(outputs.citations, outputs.evidence), None)
-    elif asked.type == EVIDENCE:
-        sections += _evidence(
-            asked, entries, question, evidence.retrieved(outputs.evidence, outputs.citations, 1), share
-        )
-    else:
-        sections += _gap(asked, outputs, facts, reading)
+    if measured.facts is not None:
+        sections += _explain_facts(question, prepared.entries, index, measured.facts, reading)
+    if measured.evidence is not None:
+        sections += _explain_evidence(question, prepared.entries, index, measured.evidence)
+    if measured.gaps is not None:
+        sections += _explain_gap(question, measured, measured.gaps, reading)
     return Explanation((*sections, _values(reading)))
 
 
@@ -45,15 +51,17 @@ def _where(span: tuple[int, int] | None) -> str | None:
     return None if span is None else f"{span[0]}–{span[1]}"
 
 
-def _fields(asked: Question, outputs: Outputs, facts: Facts, reading: Reading) -> Section:
+def _explain_facts(
+    question: Question, entries: Entries, index: int, checks: FactChecks, reading: Reading
+) -> list[Section]:
+    """The verdict on every typed field, the evidence that must be cited, and what was cited."""
     lines: list[Line] = []
-    for field in asked.expected:
-        given = _one(outputs.field(NAMES[field]))
-        match = facts.judge(asked, field, given, reading)
+    for field, verdicts in checks.verdicts.items():
+        match = verdicts.distinct[int(verdicts.which[0])]
         lines.append(
             {
                 "field": field,
-                "expected": asked.shown(field),
+                "expected": question.shown(field),
                 "got": match.got,
                 "matched": match.matched,
                 "characters": _where(match.span),
@@ -61,39 +69,51 @@ def _fields(asked: Question, outputs: Outputs, facts: Facts, reading: Reading) -
                 "why": match.why,
             }
         )
-    return Section("expected", tuple(lines))
+    relevant = checks.pairs.items(len(checks.items)).tolist()
+    return [
+        Section("expected", tuple(lines)),
+        _required(question, entries, index, checks.items, checks.pairs),
+        _items(checks.items, relevant),
+    ]
 
 
-def _evidence(asked: Question, entries: Entries, question: Ints, items: Items, share: float | None) -> list[Section]:
-    """Evidence that must be covered, key points where they count, and what was brought."""
-    by_text = evidence.required_pairs(entries, question, items)
+def _explain_evidence(question: Question, entries: Entries, index: int, checks: EvidenceChecks) -> list[Section]:
+    """Evidence that must be covered, key points, and the distinct items that were brought."""
+    texts = checks.items.text.to_arrow().to_pylist()
+    first = int(entries.point_bounds[index])
+    points: list[Line] = [
+        {"key point": point, "covered by": _covering(checks.point_pairs, first + k, texts)}
+        for k, point in enumerate(question.points)
+    ]
+    return [
+        _required(question, entries, index, checks.items, checks.required_pairs),
+        Section("key_points", tuple(points)),
+        _items(checks.items, checks.relevant.tolist()),
+    ]
+
+
+def _required(question: Question, entries: Entries, index: int, items: Items, pairs: Pairs) -> Section:
     texts = items.text.to_arrow().to_pylist()
-    first = int(entries.bounds[question[0]])
-    required: list[Line] = [
+    first = int(entries.bounds[index])
+    lines: list[Line] = [
         {
             "must include": entry.shown,
             "page": entry.page,
             "critical": entry.critical,
-            "covered by": _covering(by_text, first + k, texts),
+            "covered by": _covering(pairs, first + k, texts),
         }
-        for k, entry in enumerate(asked.required)
+        for k, entry in enumerate(question.required)
     ]
-    sections = [Section("required_evidence", tuple(required))]
-    relevant = by_text.items(len(items))
-    if share is not None:
-        by_point = evidence.point_pairs(entries, question, items, share)
-        relevant |= by_point.items(len(items))
-        first = int(entries.point_bounds[question[0]])
-        points: list[Line] = [
-            {"key point": point, "covered by": _covering(by_point, first + k, texts)}
-            for k, point in enumerate(asked.points)
-        ]
-        sections.append(Section("key_points", tuple(points)))
-    brought: list[Line] = [
-        {"item": text or "(a page alone)", "has a page": bool(page >= 0), "covers something": bool(useful)}
-        for text, page, useful in zip(texts, items.page, relevant, strict=True)
+    return Section("required_evidence", tuple(lines))
+
+
+def _items(items: Items, relevant: list[bool]) -> Section:
+    texts = items.text.to_arrow().to_pylist()
+    lines: list[Line] = [
+        {"item": text or "(a page alone)", "has a page": page >= 0, "covers something": covers}
+        for text, page, covers in zip(texts, items.page.tolist(), relevant, strict=True)
     ]
-    return [*sections, Section("items", tuple(brought))]
+    return Section("items", tuple(lines))
 
 
 def _covering(pairs: Pairs, entry: int, texts: list[str]) -> str | None:
@@ -101,46 +121,48 @@ def _covering(pairs: Pairs, entry: int, texts: list[str]) -> str | None:
     return texts[int(found[0])] or "(a page alone)" if len(found) else None
 
 
-def _gap(asked: Question, outputs: Outputs, facts: Facts, reading: Reading) -> list[Section]:
-    rows = outputs.answer.code[:1] * 0
+def _explain_gap(question: Question, measured: Measured, checks: GapChecks, reading: Reading) -> list[Section]:
+    """Abstention by flag or phrase, where each quote was found, and every specific with whether it is invented."""
     abstention: Line = {
-        "should abstain": asked.should_abstain,
-        "flag": _one(outputs.field(FLAG)),
+        "should abstain": question.should_abstain,
+        "abstained": bool(checks.abstained[0]),
+        "flag": _one(measured.outputs.field(FLAG)),
         "phrase": reading.abstention,
     }
-    places = {
-        "answer": [reading.raw],
-        "citation": outputs.citations.text.to_arrow().to_pylist(),
-        "evidence": outputs.evidence.text.to_arrow().to_pylist(),
-    }
-    quotes: list[Line] = [
-        {
-            "quote": quote,
-            "found in": next(
-                (name for name, texts in places.items() if any(holds_parts(squash(t), parts) for t in texts)), None
-            ),
-        }
-        for quote, parts in asked.quotes
-    ]
-    found = gaps.stated(outputs, rows, facts.reader)
-    seen: dict[tuple[str, str], Line] = {}
-    for k in found.specific.tolist():
-        one = found.table[k]
-        known = one.known(asked.known)
-        line = {
-            "kind": one.kind,
-            "value": one.label,
-            "text": one.shown,
-            "characters": _where(one.span),
-            "invented": not known,
-        }
-        if (one.kind, one.label) not in seen or not known:
-            seen[one.kind, one.label] = line
+    found_in: dict[int, str] = {}  # place of a quote -> the first source that has it
+    for source, pair in zip(checks.quotes.source.tolist(), checks.quotes.pair.tolist(), strict=True):
+        for place in checks.quotes.held[pair]:
+            found_in.setdefault(place, QUOTE_SOURCES[source])
+    quotes: list[Line] = [{"quote": quote, "found in": found_in.get(k)} for k, (quote, _) in enumerate(question.quotes)]
     return [
         Section("abstention", (abstention,)),
         Section("quotes", tuple(quotes)),
-        Section("specifics", tuple(seen.values())),
+        Section("specifics", tuple(_specifics(checks))),
     ]
+
+
+def _specifics(checks: GapChecks) -> list[Line]:
+    """Every number, date and name that the answer states, those of one label once.
+
+    An answer that should abstain and neither does nor quotes the record counts as one invention by itself.
+    """
+    table = checks.stated.table
+    invented = {(table[k].kind, table[k].label): table[k] for k in checks.invented[1].tolist()}
+    lines: dict[tuple[str, str], Line] = {}
+    for stated in (table[k] for k in checks.stated.specific.tolist()):
+        label = (stated.kind, stated.label)
+        shown = invented.get(label, stated)
+        lines[label] = {
+            "kind": shown.kind,
+            "value": shown.label,
+            "text": shown.shown,
+            "characters": _where(shown.span),
+            "invented": label in invented,
+        }
+    if checks.inventions[0] > len(invented):
+        by_itself = dict.fromkeys(("value", "text", "characters"))
+        return [*lines.values(), {"kind": "answer", **by_itself, "invented": True}]
+    return list(lines.values())
 
 
 def _kind(number: Number) -> str:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
+from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.values import Kind, Number, Reader, Reading, fold
 from rageval_batch.profiles.legal_rag.fields import Quantity, as_boolean, as_date, as_quantity, as_text
 from rageval_batch.profiles.legal_rag.questions import NUMBERS, Question, breakdown, range_ends
 
-LIMIT = 1e-9  # the tolerance of every limit
-_SLACK = Decimal("1e-9")
+_TOLERANCE = Decimal(str(TOLERANCE))
 _TOTAL_BEFORE = re.compile(
     r"(?:共|总|總|合计|合計|共计|共計|总计|總計|total(?:\s+of)?)[\s:：]*[¥￥$]?\s*\Z", re.IGNORECASE
 )
@@ -183,7 +183,7 @@ def near(want: Decimal, got: Decimal, share: Decimal) -> bool:
     if want == got or share == 0:
         return want == got
     with localcontext(prec=100):
-        return abs(got - want) <= abs(want) * share + _SLACK
+        return abs(got - want) <= abs(want) * share + _TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -124,15 +124,15 @@ def inventions(found: Stated, question: Ints, questions: Sequence[Question]) -> 
     """(row, specific) of everything that the questions do not say, each distinct one once a row."""
     if not len(found.row):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    asked = question[found.row].astype(np.int64)
-    pairs, inverse = np.unique(np.stack([asked, found.specific], axis=1), axis=0, return_inverse=True)
-    new = np.array([not found.table[s].known(questions[q].known) for q, s in pairs.tolist()], np.bool_)
-    mine = np.flatnonzero(new[inverse.ravel()])
+    row_question = question[found.row].astype(np.int64)
+    pairs, inverse = np.unique(np.stack([row_question, found.specific], axis=1), axis=0, return_inverse=True)
+    unknown = np.array([not found.table[s].known(questions[q].known) for q, s in pairs.tolist()], np.bool_)
+    invented = np.flatnonzero(unknown[inverse.ravel()])
     labels: dict[tuple[str, str], int] = {}
     label = np.array([labels.setdefault((s.kind, s.label), len(labels)) for s in found.table], np.int64)
-    keys = np.stack([found.row[mine], label[found.specific[mine]]], axis=1)
+    keys = np.stack([found.row[invented], label[found.specific[invented]]], axis=1)
     _, first = np.unique(keys, axis=0, return_index=True)
-    chosen = mine[first]
+    chosen = invented[first]
     return found.row[chosen], found.specific[chosen]
 
 
@@ -147,31 +147,54 @@ def abstained(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> 
     return out
 
 
-def quoted(outputs: Outputs, rows: npt.NDArray[np.int64], question: Ints, questions: Sequence[Question]) -> Flags:
-    """Whether an answer, a citation or an evidence item of each row has one of its question's quotes."""
-    asking = np.zeros(len(outputs), np.bool_)
-    asking[rows] = True
-    texts, owners = [_answers(outputs, rows)], [rows]
-    for items in (outputs.evidence, outputs.citations):
-        mine = np.flatnonzero(asking[items.row])
-        texts.append(items.text.to_arrow().take(pa.array(mine)))
-        owners.append(items.row[mine].astype(np.int64))
-    owner = np.concatenate(owners)
+@dataclass(frozen=True)
+class QuoteHits:
+    """Texts of answers, citations and evidence items that were searched for their question's quotes, one entry a text.
+
+    `held` has, for each distinct question and text, the places of the question's quotes that the text has.
+    """
+
+    row: Codes
+    source: Codes  # of QUOTE_SOURCES
+    pair: Codes  # which of `held` it is
+    held: list[tuple[int, ...]]
+
+    def rows(self, count: int) -> Flags:
+        """Which of `count` rows have a quote somewhere."""
+        out = np.zeros(count, np.bool_)
+        out[self.row[np.array([bool(held) for held in self.held], np.bool_)[self.pair]]] = True
+        return out
+
+
+QUOTE_SOURCES = ("answer", "citation", "evidence")
+
+
+def find_quotes(
+    outputs: Outputs, rows: npt.NDArray[np.int64], question: Ints, questions: Sequence[Question]
+) -> QuoteHits:
+    """The quotes of its question in the answer, the citations and the evidence items of each of the rows."""
+    searched = np.zeros(len(outputs), np.bool_)
+    searched[rows] = True
+    texts, owners = [_answer_texts(outputs, rows)], [rows]
+    for items in (outputs.citations, outputs.evidence):
+        which = np.flatnonzero(searched[items.row])
+        texts.append(items.text.to_arrow().take(pa.array(which)))
+        owners.append(items.row[which].astype(np.int64))
+    row = np.concatenate(owners)
     coded = pa.concat_arrays(texts).dictionary_encode()
-    places = [squash(text) for text in coded.dictionary.to_pylist()]
+    squashed = [squash(text) for text in coded.dictionary.to_pylist()]
     code = coded.indices.to_numpy().astype(np.int64)
-    pairs, inverse = np.unique(np.stack([question[owner], code], axis=1), axis=0, return_inverse=True)
-    has = np.array([has_quote(questions[q], places[place]) for q, place in pairs.tolist()], np.bool_)
-    out = np.zeros(len(outputs), np.bool_)
-    out[owner[has[inverse.ravel()]]] = True
-    return out[rows]
+    pairs, inverse = np.unique(np.stack([question[row], code], axis=1), axis=0, return_inverse=True)
+    held = [quotes_in(questions[q], squashed[text]) for q, text in pairs.tolist()]
+    source = np.repeat(np.arange(len(owners)), [len(owner) for owner in owners])
+    return QuoteHits(row, source, inverse.ravel(), held)
 
 
-def _answers(outputs: Outputs, rows: npt.NDArray[np.int64]) -> pa.Array:
+def _answer_texts(outputs: Outputs, rows: npt.NDArray[np.int64]) -> pa.Array:
     texts = pa.array([reading.raw for reading in outputs.answer.values], pa.large_string())
     return texts.take(pa.array(outputs.answer.code[rows]))
 
 
-def has_quote(question: Question, squashed: str) -> bool:
-    """Whether a squashed text has one of the question's quotes."""
-    return any(holds_parts(squashed, parts) for _, parts in question.quotes)
+def quotes_in(question: Question, squashed: str) -> tuple[int, ...]:
+    """The places of the question's quotes that a squashed text has."""
+    return tuple(k for k, (_, parts) in enumerate(question.quotes) if holds_parts(squashed, parts))

@@ -12,14 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rageval_batch.columnar import json_objects, text
+from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.columnar.values import Reader, lexicon
-from rageval_batch.model.profile import Column, Explanation, Gate, Metric, Param, Params, Profile, Scored
-from rageval_batch.model.schemas import EvalSet
+from rageval_batch.model import EvalSet, Params, Scored
 from rageval_batch.profiles.legal_rag import evidence, gaps
-from rageval_batch.profiles.legal_rag.explain import explain_row
-from rageval_batch.profiles.legal_rag.facts import LIMIT, Facts, Match, Tolerances
-from rageval_batch.profiles.legal_rag.outputs import Outputs, joined
+from rageval_batch.profiles.legal_rag.declaration import COLUMNS, LIST_PARAMS
+from rageval_batch.profiles.legal_rag.facts import Facts, Match, Tolerances
+from rageval_batch.profiles.legal_rag.outputs import Items, Outputs, joined
 from rageval_batch.profiles.legal_rag.questions import (
     EVIDENCE,
     FACT,
@@ -28,69 +28,10 @@ from rageval_batch.profiles.legal_rag.questions import (
     TYPES,
     Question,
     read_questions,
-    weights,
 )
-from rageval_batch.profiles.legal_rag.schema import HEADER, MARKS, QUESTION_SCHEMA, unreadable_amounts
 
 Rows = npt.NDArray[np.int64]
-
-LIST_PARAMS = {
-    "more_abstention": "phrases that say that nothing is known",
-    "more_units": "units of numbers",
-    "more_titles": "titles behind or before a name",
-    "more_surnames": "surnames before a title",
-}
 SHOWN_CHARACTERS = 120  # of a wrong value, in the tallies
-
-PARAMS = (
-    Param("numeric_tolerance", 0.01, "share by which a number may be off where it need not be exact", low=0, high=1),
-    Param("date_tolerance_days", 31, "days by which a date may be off where it need not be exact", low=0),
-    Param("key_point_recall", 0.6, "share of a key point's keywords that an item must have", low=0, high=1),
-    Param("pass_score", 0.7, "score from which an answer passes", low=0, high=1),
-    *(Param(name, "", f"{doc}, beside the packaged ones, with | between them") for name, doc in LIST_PARAMS.items()),
-)
-
-COLUMNS = (
-    Column("question_type", LARGE_STRING, ", ".join(TYPES)),
-    Column("score", pa.float64(), "0 to 1, by the formula of the type"),
-    Column("passed", pa.bool_(), "the score reaches pass_score"),
-    Column("exact_match", pa.float64(), "1 if every typed field is right (fact_exact)"),
-    Column("citation_correctness", pa.float64(), "share of the critical evidence that is cited (fact_exact)"),
-    Column("evidence_recall", pa.float64(), "share of the key evidence that is covered (evidence_set)"),
-    Column("evidence_precision", pa.float64(), "share of the distinct items that are relevant (evidence_set)"),
-    Column("citation_provided", pa.bool_(), "an item with a page, or none is required (evidence_set)"),
-    Column("abstained", pa.bool_(), "by the flag or by a phrase (conflict_gap)"),
-    Column("correct_abstention", pa.bool_(), "abstained where it should, and only there (conflict_gap)"),
-    Column("no_hallucination", pa.float64(), "1 less the penalty of every invention (conflict_gap)"),
-    Column("inventions", pa.int32(), "numbers, dates and names that the question does not know (conflict_gap)"),
-    Column("quote_included", pa.bool_(), "a quote of the record is there, or none is asked for (conflict_gap)"),
-    Column("difficulty", LARGE_STRING, "of the question"),
-    Column("category", LARGE_STRING, "of the question"),
-    Column("tags", pa.list_(LARGE_STRING), "of the question"),
-    Column("fail_reason", LARGE_STRING, "missing_output or empty_output"),
-    Column("critical_cited", pa.int32(), "pieces of critical evidence that are cited (fact_exact)"),
-    Column("critical_count", pa.int32(), "pieces of critical evidence (fact_exact)"),
-    Column("key_covered", pa.int32(), "pieces of key evidence that are covered (evidence_set)"),
-    Column("key_count", pa.int32(), "pieces of key evidence (evidence_set)"),
-    Column("relevant_items", pa.int32(), "distinct items that cover anything"),
-    Column("retrieved_items", pa.int32(), "distinct items"),
-)
-
-METRICS = (
-    Metric("score", "0 to 1", null_counts_as=0.0),
-    Metric("passed", "share of answers that pass", null_counts_as=0.0),
-    Metric("exact_match", "share of answered facts that are right"),
-    Metric("citation_correctness", "critical evidence cited", True, None, "critical_cited", "critical_count"),
-    Metric("evidence_recall", "key evidence covered", True, None, "key_covered", "key_count"),
-    Metric("evidence_precision", "items that are relevant", True, None, "relevant_items", "retrieved_items"),
-    Metric("citation_provided", "share of answered evidence questions with a page"),
-    Metric("correct_abstention", "share of answered gaps where it abstained as it should"),
-    Metric("no_hallucination", "1 less the penalty of every invention"),
-    Metric("inventions", "inventions an answer", higher_is_better=False, scale=None),
-    Metric("quote_included", "share of answered gaps with a quote of the record"),
-)
-
-GATES = (Gate("pass_rate", "passed", "mean", ">=", 0.7),)
 
 
 @dataclass(frozen=True)
@@ -112,7 +53,7 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side; InputError for a question of unknown type."""
-    reader = Reader(lexicon(*(_listed(params[name]) for name in LIST_PARAMS)))
+    reader = Reader(lexicon(*(_split_phrases(params[name]) for name in LIST_PARAMS)))
     questions = read_questions(eval_set, reader)
     tolerances = Tolerances(Decimal(str(params["numeric_tolerance"])), params["date_tolerance_days"])
     types = np.array([question.type for question in questions], np.int32)
@@ -126,7 +67,8 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     return Prepared(params, reader, questions, facts, evidence.entries_of(questions), types, shown)
 
 
-def _listed(given: str) -> list[str]:
+def _split_phrases(given: str) -> list[str]:
+    """The phrases of a parameter, | between them; blank ones are none."""
     return [part.strip() for part in given.split("|") if part.strip()]
 
 
@@ -134,7 +76,7 @@ def _soft_match(expected: str, got: str) -> bool:
     return bool(text.soft_match(pa.array([expected], LARGE_STRING), pa.array([got], LARGE_STRING))[0].as_py())
 
 
-class _Cells:
+class Cells:
     """Columns that are filled row by row of a type; what is never put is null."""
 
     def __init__(self, rows: int) -> None:
@@ -155,47 +97,114 @@ class _Cells:
         return pa.array(self._values[name], mask=~self._there[name]).cast(type_)
 
 
-def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
-    """Every column for a batch of answers; the columns of other types are null, all of an empty answer's are."""
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts on a field: the distinct ones, and which of them each of the rows has."""
+
+    rows: Rows
+    distinct: list[Match]
+    which: Rows
+
+
+@dataclass(frozen=True)
+class FactChecks:
+    """What was judged of fact_exact: the verdicts on every expected field, and the items that cite evidence."""
+
+    verdicts: dict[str, Verdicts]
+    items: Items
+    pairs: evidence.Pairs
+
+
+@dataclass(frozen=True)
+class EvidenceChecks:
+    """What was judged of evidence_set: the distinct items, what they cover, and which cover anything."""
+
+    items: Items
+    required_pairs: evidence.Pairs
+    point_pairs: evidence.Pairs
+    relevant: Flags
+
+
+@dataclass(frozen=True)
+class GapChecks:
+    """What was judged of conflict_gap: abstention and inventions of each of the rows, quotes and specifics found."""
+
+    rows: Rows
+    abstained: Flags
+    quotes: gaps.QuoteHits
+    stated: gaps.Stated
+    invented: tuple[Rows, Rows]  # (row, specific)
+    inventions: npt.NDArray[np.int64]  # at least 1 where the answer neither abstains as it should nor quotes the record
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A batch of outputs judged: columns, tallies and explanations are all made from this."""
+
+    question: Ints
+    outputs: Outputs
+    total: npt.NDArray[np.float64]
+    cells: Cells
+    tallies: list[pa.Table]
+    facts: FactChecks | None = None  # None where the batch has no such question with an answer
+    evidence: EvidenceChecks | None = None
+    gaps: GapChecks | None = None
+
+
+def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
+    """Every judgement of a batch of outputs by the type of their questions; an empty output is not judged."""
     question = batch.column("question").to_numpy()
     outputs = Outputs(batch.column("output"), prepared.reader, prepared.entries.labels)
-    cells = _Cells(len(question))
-    total = np.zeros(len(question))
-    tallies: list[pa.Table] = []
-    for kind, scored in ((FACT, _fact_exact), (EVIDENCE, _evidence_set), (GAP, _conflict_gap)):
-        rows = np.flatnonzero((prepared.type[question] == kind) & ~outputs.empty)
-        if len(rows):
-            total[rows] = scored(prepared, question, outputs, rows, cells, tallies)
-    columns = {column.name: cells.column(column.name, column.type) for column in COLUMNS}
-    columns.update({name: values.take(pa.array(question)) for name, values in prepared.shown.items()})
+    measured = Measured(question, outputs, np.zeros(len(question)), Cells(len(question)), [])
+    rows = {kind: np.flatnonzero((prepared.type[question] == kind) & ~outputs.empty) for kind in (FACT, EVIDENCE, GAP)}
+    return replace(
+        measured,
+        facts=_fact_exact(prepared, measured, rows[FACT]) if len(rows[FACT]) else None,
+        evidence=_evidence_set(prepared, measured, rows[EVIDENCE]) if len(rows[EVIDENCE]) else None,
+        gaps=_conflict_gap(prepared, measured, rows[GAP]) if len(rows[GAP]) else None,
+    )
+
+
+def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
+    """Every column for a batch of answers; the columns of other types are null, all of an empty answer's are."""
+    measured = measure(prepared, batch)
+    empty, total = measured.outputs.empty, measured.total
+    columns = {column.name: measured.cells.column(column.name, column.type) for column in COLUMNS}
+    columns.update({name: values.take(pa.array(measured.question)) for name, values in prepared.shown.items()})
     columns["score"] = pa.array(total)
-    columns["passed"] = pa.array((total >= prepared.params["pass_score"] - LIMIT) & ~outputs.empty)
-    reason = np.where(outputs.empty, json_objects.EMPTY_OUTPUT, json_objects.NO_REASON).astype(np.int8)
+    columns["passed"] = pa.array((total >= prepared.params["pass_score"] - TOLERANCE) & ~empty)
+    reason = np.where(empty, json_objects.EMPTY_OUTPUT, json_objects.NO_REASON).astype(np.int8)
     columns["fail_reason"] = json_objects.reason_names(reason)
-    return Scored(columns, pa.concat_tables(tallies) if tallies else None)
+    return Scored(columns, pa.concat_tables(measured.tallies) if measured.tallies else None)
 
 
 # --- fact_exact -----------------------------------------------------------------------------------------------------
 
 
-def _fact_exact(
-    prepared: Prepared, question: Ints, outputs: Outputs, rows: Rows, cells: _Cells, tallies: list[pa.Table]
-) -> npt.NDArray[np.float64]:
+def _fact_exact(prepared: Prepared, measured: Measured, rows: Rows) -> FactChecks:
     """0.7 · exact_match + 0.3 · citation_correctness"""
+    question, outputs = measured.question, measured.outputs
     exact = np.ones(len(question), np.bool_)
+    verdicts: dict[str, Verdicts] = {}
     for field in NAMES:
-        expects = np.array([field in asked.expected for asked in prepared.questions], np.bool_)
-        mine = rows[expects[question[rows]]]
-        if len(mine):
-            matches, which = _judged(prepared, question, outputs, mine, field)
+        expects = np.array([field in one.expected for one in prepared.questions], np.bool_)
+        judged = rows[expects[question[rows]]]
+        if len(judged):
+            matches, which = _judged(prepared, question, outputs, judged, field)
             right = np.array([match.matched for match in matches], np.bool_)[which]
-            exact[mine] &= right
-            tallies.append(_wrong(prepared, question, mine[~right], field, [matches[k] for k in which[~right]]))
+            exact[judged] &= right
+            wrong = [matches[k] for k in which[~right]]
+            measured.tallies.append(_wrong(prepared, question, judged[~right], field, wrong))
+            verdicts[field] = Verdicts(judged, matches, which)
+    items = joined(outputs.citations, outputs.evidence)
+    items = items.take(np.flatnonzero(prepared.type[question[items.row]] == FACT))
+    checks = FactChecks(verdicts, items, evidence.required_pairs(prepared.entries, question, items))
     exact_match = exact[rows].astype(np.float64)
-    citation = _citation_correctness(prepared, question, outputs, rows, cells)
-    cells.put("exact_match", rows, exact_match)
-    cells.put("citation_correctness", rows, citation)
-    return 0.7 * exact_match + 0.3 * citation
+    citation = _citation_correctness(prepared, measured, rows, checks)
+    measured.cells.put("exact_match", rows, exact_match)
+    measured.cells.put("citation_correctness", rows, citation)
+    measured.total[rows] = 0.7 * exact_match + 0.3 * citation
+    return checks
 
 
 def _judged(
@@ -209,109 +218,116 @@ def _judged(
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     read = outputs.answer.values
     nothing = prepared.reader.read("")
-    asked = [
+    to_judge = [
         (prepared.questions[q], given.values[v] if v >= 0 else None, read[a] if a >= 0 else nothing)
         for q, v, a in distinct.tolist()
     ]
-    facts = _with_soft_matches(prepared.facts, asked) if field == "text_answer" else prepared.facts
-    return [facts.judge(asking, field, value, reading) for asking, value, reading in asked], which.ravel()
+    facts = _with_soft_matches(prepared.facts, to_judge) if field == "text_answer" else prepared.facts
+    return [facts.judge(one, field, value, reading) for one, value, reading in to_judge], which.ravel()
 
 
-def _with_soft_matches(facts: Facts, asked: Iterable[tuple[Question, Any, Any]]) -> Facts:
+def _with_soft_matches(facts: Facts, to_judge: Iterable[tuple[Question, Any, Any]]) -> Facts:
     """The same judge with the soft matches of many texts worked out at once."""
-    pairs = list(dict.fromkeys(facts.texts(*one) for one in asked))
-    wanted, got = (pa.array([pair[k] for pair in pairs], LARGE_STRING) for k in range(2))
-    found = dict(zip(pairs, text.soft_match(wanted, got).to_pylist(), strict=True))
-    return replace(facts, soft_match=lambda expected, given: found[expected, given])
+    pairs = list(dict.fromkeys(facts.texts(*one) for one in to_judge))
+    expected, got = (pa.array([pair[k] for pair in pairs], LARGE_STRING) for k in range(2))
+    matches = dict(zip(pairs, text.soft_match(expected, got).to_pylist(), strict=True))
+    return replace(facts, soft_match=lambda one, other: matches[one, other])
 
 
 def _citation_correctness(
-    prepared: Prepared, question: Ints, outputs: Outputs, rows: Rows, cells: _Cells
+    prepared: Prepared, measured: Measured, rows: Rows, checks: FactChecks
 ) -> npt.NDArray[np.float64]:
-    entries = prepared.entries
-    items = joined(outputs.citations, outputs.evidence)
-    items = items.take(np.flatnonzero(prepared.type[question[items.row]] == FACT))
-    pairs = evidence.required_pairs(entries, question, items)
-    held = evidence.covered(entries.bounds, entries.critical, question, items, pairs)[rows]
-    wanted = evidence.sums(entries.bounds, entries.critical)[question[rows]]
+    """The share of critical evidence that is cited; 1 where nothing need be cited and nothing is."""
+    entries, items, question = prepared.entries, checks.items, measured.question
+    cited = evidence.covered(entries.bounds, entries.critical, question, items, checks.pairs)[rows]
+    critical = evidence.sums(entries.bounds, entries.critical)[question[rows]]
     there = np.bincount(items.row, minlength=len(question))[rows] > 0
-    free = ~prepared.of(lambda asked: asked.citation_required)[question[rows]] & ~there
-    counted = ~free & (wanted > 0)
-    cells.put("critical_cited", rows[counted], held[counted])
-    cells.put("critical_count", rows[counted], wanted[counted])
-    return np.where(free, 1.0, np.where(wanted > 0, held / np.maximum(wanted, 1), there.astype(np.float64)))
+    free = ~prepared.of(lambda one: one.citation_required)[question[rows]] & ~there
+    counted = ~free & (critical > 0)
+    measured.cells.put("critical_cited", rows[counted], cited[counted])
+    measured.cells.put("critical_count", rows[counted], critical[counted])
+    return np.where(free, 1.0, np.where(critical > 0, cited / np.maximum(critical, 1), there.astype(np.float64)))
 
 
 # --- evidence_set ---------------------------------------------------------------------------------------------------
 
 
-def _evidence_set(
-    prepared: Prepared, question: Ints, outputs: Outputs, rows: Rows, cells: _Cells, tallies: list[pa.Table]
-) -> npt.NDArray[np.float64]:
+def _evidence_set(prepared: Prepared, measured: Measured, rows: Rows) -> EvidenceChecks:
     """0.5 · [recall ≥ min] + 0.3 · [precision ≥ min] + 0.2 · [citation provided]"""
-    entries, asked, count = prepared.entries, question[rows], len(question)
-    mine = prepared.type[question] == EVIDENCE
-    cited, given = (items.take(np.flatnonzero(mine[items.row])) for items in (outputs.citations, outputs.evidence))
+    question, outputs, entries = measured.question, measured.outputs, prepared.entries
+    row_question, count = question[rows], len(question)
+    of_type = prepared.type[question] == EVIDENCE
+    cited, given = (items.take(np.flatnonzero(of_type[items.row])) for items in (outputs.citations, outputs.evidence))
     items = evidence.retrieved(given, cited, count)
     by_text = evidence.required_pairs(entries, question, items)
     by_point = evidence.point_pairs(entries, question, items, prepared.params["key_point_recall"])
     every_point = np.ones(int(entries.point_bounds[-1]), np.bool_)
-    has_required = np.diff(entries.bounds)[asked] > 0
-    held = np.where(
+    has_required = np.diff(entries.bounds)[row_question] > 0
+    covered = np.where(
         has_required,
         evidence.covered(entries.bounds, entries.critical, question, items, by_text)[rows],
         evidence.covered(entries.point_bounds, every_point, question, items, by_point)[rows],
     )
-    wanted = np.where(
-        has_required, evidence.sums(entries.bounds, entries.critical)[asked], np.diff(entries.point_bounds)[asked]
+    expected = np.where(
+        has_required,
+        evidence.sums(entries.bounds, entries.critical)[row_question],
+        np.diff(entries.point_bounds)[row_question],
     )
-    recall = np.where(wanted > 0, held / np.maximum(wanted, 1), 1.0)
+    recall = np.where(expected > 0, covered / np.maximum(expected, 1), 1.0)
     is_relevant = by_text.items(len(items)) | by_point.items(len(items))
     retrieved = np.bincount(items.row, minlength=count)[rows]
     relevant = np.bincount(items.row[is_relevant], minlength=count)[rows]
     precision = np.where(retrieved > 0, relevant / np.maximum(retrieved, 1), 0.0)
     paged = np.zeros(count, np.bool_)
-    for found in (cited, given):
-        paged[found.row[found.page >= 0]] = True
-    provided = paged[rows] | ~prepared.of(lambda one: one.citation_required)[asked]
-    enough = relevant >= prepared.of(lambda one: one.count_min)[asked] - LIMIT
-    recalled = enough & (recall >= prepared.of(lambda one: one.recall_min)[asked] - LIMIT)
-    precise = precision >= prepared.of(lambda one: one.precision_min)[asked] - LIMIT
+    for part in (cited, given):
+        paged[part.row[part.page >= 0]] = True
+    provided = paged[rows] | ~prepared.of(lambda one: one.citation_required)[row_question]
+    enough = relevant >= prepared.of(lambda one: one.count_min)[row_question] - TOLERANCE
+    recalled = enough & (recall >= prepared.of(lambda one: one.recall_min)[row_question] - TOLERANCE)
+    precise = precision >= prepared.of(lambda one: one.precision_min)[row_question] - TOLERANCE
     for name, values in (
         ("evidence_recall", recall), ("evidence_precision", precision), ("citation_provided", provided),
-        ("key_covered", held), ("key_count", wanted), ("relevant_items", relevant), ("retrieved_items", retrieved),
+        ("key_covered", covered), ("key_count", expected), ("relevant_items", relevant),
+        ("retrieved_items", retrieved),
     ):  # fmt: skip
-        cells.put(name, rows, values)
-    total: npt.NDArray[np.float64] = 0.5 * recalled + 0.3 * precise + 0.2 * provided
-    return total
+        measured.cells.put(name, rows, values)
+    measured.total[rows] = 0.5 * recalled + 0.3 * precise + 0.2 * provided
+    return EvidenceChecks(items, by_text, by_point, is_relevant)
 
 
 # --- conflict_gap ---------------------------------------------------------------------------------------------------
 
 
-def _conflict_gap(
-    prepared: Prepared, question: Ints, outputs: Outputs, rows: Rows, cells: _Cells, tallies: list[pa.Table]
-) -> npt.NDArray[np.float64]:
+def _conflict_gap(prepared: Prepared, measured: Measured, rows: Rows) -> GapChecks:
     """0.4 · correct_abstention + 0.4 · no_hallucination + 0.2 · quote_included"""
-    asked = question[rows]
-    should = prepared.of(lambda one: one.should_abstain)[asked]
+    question, outputs = measured.question, measured.outputs
+    row_question = question[rows]
+    should = prepared.of(lambda one: one.should_abstain)[row_question]
     abstained = gaps.abstained(outputs, rows, prepared.reader)
-    quoted = gaps.quoted(outputs, rows, question, prepared.questions)
+    quotes = gaps.find_quotes(outputs, rows, question, prepared.questions)
+    quoted = quotes.rows(len(question))[rows]
     stated = gaps.stated(outputs, rows, prepared.reader)
     row, specific = gaps.inventions(stated, question, prepared.questions)
-    tallies.append(_invented(row, [stated.table[k] for k in specific]))
+    measured.tallies.append(_invented(row, [stated.table[k] for k in specific]))
     invented = np.bincount(row, minlength=len(question))[rows]
     invented = np.where(should & ~abstained & ~quoted, np.maximum(invented, 1), invented)
-    no_hallucination = np.maximum(0.0, 1 - invented * prepared.of(lambda one: one.penalty)[asked])
+    no_hallucination = np.maximum(0.0, 1 - invented * prepared.of(lambda one: one.penalty)[row_question])
     correct = abstained == should
-    included = quoted | ~prepared.of(lambda one: bool(one.quotes))[asked]
+    included = quoted | ~prepared.of(lambda one: bool(one.quotes))[row_question]
     for name, values in (
         ("abstained", abstained), ("correct_abstention", correct), ("no_hallucination", no_hallucination),
         ("inventions", invented), ("quote_included", included),
     ):  # fmt: skip
-        cells.put(name, rows, values)
-    total: npt.NDArray[np.float64] = 0.4 * correct + 0.4 * no_hallucination + 0.2 * included
-    return total
+        measured.cells.put(name, rows, values)
+    measured.total[rows] = 0.4 * correct + 0.4 * no_hallucination + 0.2 * included
+    return GapChecks(
+        rows=rows,
+        abstained=abstained,
+        quotes=quotes,
+        stated=stated,
+        invented=(row, specific),
+        inventions=invented,
+    )
 
 
 # --- what is counted beside the scores ------------------------------------------------------------------------------
@@ -347,47 +363,3 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
         "passed": pa.array(np.zeros(count, np.bool_)),
         "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
     }
-
-
-def explain(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
-    """The one answer of a batch: which value was read where, what is covered, what is made up."""
-    asked = prepared.questions[batch.column("question")[0].as_py()]
-    outputs = Outputs(batch.column("output"), prepared.reader, prepared.entries.labels)
-    question = batch.column("question").to_numpy()
-    share = prepared.params["key_point_recall"]
-    return explain_row(asked, outputs, prepared.facts, prepared.entries, question, share)
-
-
-PROFILE = Profile(
-    name="legal_rag",
-    title="Exact facts, sets of evidence, and gaps in a record",
-    doc=(
-        "Three types of question. fact_exact: typed values and their citations. evidence_set: recall and precision of "
-        "evidence. conflict_gap: abstain where the record is silent, quote it, make nothing up. Outputs are JSON "
-        "objects or plain text. 0 to 1."
-    ),
-    params=PARAMS,
-    columns=COLUMNS,
-    metrics=METRICS,
-    gates=GATES,
-    run_stat="mean",
-    score_top=1.0,
-    prepare=prepare,
-    score=score,
-    explain=explain,
-    missing_columns=missing_columns,
-    summary={
-        "total_tests": ("passed", "n_total"),
-        "passed_tests": ("passed", "sum"),
-        "pass_rate": ("passed", "mean"),
-        "overall_percentage": ("score", "percent"),
-    },
-    headline=("overall_percentage", "pass_rate", "passed_tests"),
-    tallies={**{field: f"wrong {field}" for field in NAMES}, "invention": "what answers made up"},
-    weights=weights,
-    groups=("question_type", "difficulty", "category", "tags"),
-    question_schema=QUESTION_SCHEMA,
-    header_schema=HEADER,
-    question_problems=unreadable_amounts,
-    question_marks=MARKS,
-)

@@ -1,0 +1,196 @@
+"""What a session learns of the profiles: rows of a catalog, and the SQL and tables that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.model.schemas import KEYS
+from rageval_batch.sql_text import quoted
+
+METRIC_COLUMNS = (
+    "commit, run_id, profile, question_id, unit, by_question, repeat, weight, fail_reason, metric, value, numerator, "
+    "denominator"
+)
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric of the catalog."""
+
+    profile: str
+    metric: str
+    higher_is_better: bool
+    null_counts_as: float | None
+    numerator: str | None
+    denominator: str | None
+    column: str | None = None  # where its values are not in a column of its name
+    scale: float | None = 1.0  # from the worst value to the best; null: a count
+    reads: tuple[str, ...] = ()  # of one whose values are expressions: the columns that they need
+
+    def needs(self, run_stat: str) -> tuple[str, ...]:
+        """The columns that a run's value is made of, by the statistic that makes it."""
+        parts = (self.numerator, self.denominator) if run_stat == "micro" else ()
+        return self.reads or tuple(name for name in (self.column or self.metric, *parts) if name)
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """A gate of the catalog; one that is waived is skipped where it would fail."""
+
+    profile: str
+    gate: str
+    metric: str  # empty: of the run itself
+    stat: str
+    op: str
+    limit: float
+    level: str
+    failure: str
+    waived: bool = False
+    coverage: bool = False  # about how much there is to judge, not about quality
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """A profile of the catalog: its table, how runs are scored, its metrics, gates and what a record must name."""
+
+    profile: str
+    schema: pa.Schema
+    run_stat: str
+    score_top: float
+    metrics: tuple[MetricRow, ...]
+    gates: tuple[GateRow, ...] = ()
+    provenance: tuple[str, ...] = ()
+    view_keys: tuple[str, ...] = ("run_id", "question_id", "repeat")  # the first columns of its own view
+    internal: tuple[str, ...] = ()  # columns that its own view leaves out
+    groups: tuple[str, ...] = ()  # columns that summaries are broken down by
+    unit: str = "question"  # what runs are paired by
+    unit_key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
+    counted: str | None = None  # null on rows whose columns, other than metrics, must not enter means
+    restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the view with all columns that metrics need
+
+    @property
+    def by_question(self) -> bool:
+        """Whether the units are the questions."""
+        return self.unit_key == ("question_id",)
+
+    @property
+    def unit_sql(self) -> str:
+        """The name of a row's unit: its question, else the JSON list of its key."""
+        return "question_id" if self.by_question else f"to_json([{', '.join(self.unit_key)}])::varchar"
+
+
+# Of runs in files that name no profile.
+UNKNOWN_PROFILE = ProfileRow("", pa.schema([]), "weighted_mean", 1.0, (MetricRow("", "score", True, None, None, None),))
+
+
+# --- SQL over the score rows ----------------------------------------------------------------------------------------
+
+
+def common_sql(row: ProfileRow) -> str:
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, dataset, repeat, weight, score, fail_reason "
+        f"from stored_{row.profile}"
+    )
+
+
+def wide_sql(row: ProfileRow) -> str:
+    """The profile's own view. Grain: score row of the current result of each run; its columns as it declares them."""
+    first = ", ".join(f"{'r' if name == 'run_id' else 's'}.{quoted_name(name)}" for name in row.view_keys)
+    apart = {*KEYS.names, "commit", *row.view_keys, *row.internal}
+    left_out = ", ".join(quoted_name(name) for name in sorted(apart))
+    return (
+        f"create view {row.profile} as select {first}, s.* exclude ({left_out}), r.eval_set "
+        f"from stored_{row.profile} s join current_runs r on r.commit = s.commit and r.stored_id = s.run_id"
+    )
+
+
+def metric_sql(row: ProfileRow, metric: MetricRow, table: str) -> str:
+    """The rows of a metric in a table of score rows."""
+    numerator, denominator = (
+        f"{name}::double" if name else "null::double" for name in (metric.numerator, metric.denominator)
+    )
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, {row.unit_sql} as unit, "
+        f"{row.by_question} as by_question, repeat, weight, fail_reason, {quoted(metric.metric)} as metric, "
+        f"{metric.column or metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
+        f"from {table}"
+    )
+
+
+def quoted_name(name: str) -> str:
+    """A name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def gate_summary_sql(catalog: Iterable[ProfileRow]) -> str:
+    """The statistics of the metrics that gates are about; names are literals, so that the filter reaches the files."""
+    names = sorted({gate.metric for row in catalog for gate in row.gates if gate.metric})
+    wanted = ", ".join(quoted(name) for name in names) or "null"
+    return f"create view gate_summary as select * from metric_summary where metric in ({wanted})"
+
+
+NO_GROUP = (
+    "select ''::varchar as commit, ''::varchar as run_id, ''::varchar as profile, ''::varchar as question_id, "
+    "''::varchar as grouping, ''::varchar as value, 0.0::double as score, 0.0::double as passed where false"
+)
+
+
+def group_sql(row: ProfileRow, name: str) -> str:
+    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once."""
+    value = f"unnest(list_distinct({name}))" if pa.types.is_list(row.schema.field(name).type) else name
+    passed = "passed::double" if "passed" in row.schema.names else "null::double"
+    return (
+        f"select commit, run_id, '{row.profile}' as profile, question_id, '{name}' as grouping, {value} as value, "
+        f"score, {passed} as passed from stored_{row.profile}"
+    )
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def metric_table(metrics: Iterable[MetricRow]) -> pa.Table:
+    schema = pa.schema(
+        [
+            ("profile", LARGE_STRING),
+            ("metric", LARGE_STRING),
+            ("higher_is_better", pa.bool_()),
+            ("null_counts_as", pa.float64()),
+            ("scale", pa.float64()),
+        ]
+    )
+    rows = [{name: getattr(metric, name) for name in schema.names} for metric in metrics]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def gate_table(catalog: tuple[ProfileRow, ...]) -> pa.Table:
+    schema = pa.schema(
+        [
+            ("profile", LARGE_STRING),
+            ("gate", LARGE_STRING),
+            ("metric", LARGE_STRING),
+            ("stat", LARGE_STRING),
+            ("op", LARGE_STRING),
+            ("limit", pa.float64()),
+            ("level", LARGE_STRING),
+            ("failure", LARGE_STRING),
+            ("waived", pa.bool_()),
+            ("coverage", pa.bool_()),
+        ]
+    )
+    return pa.Table.from_pylist([vars(gate) for row in catalog for gate in row.gates], schema=schema)
+
+
+def profile_table(catalog: Iterable[ProfileRow]) -> pa.Table:
+    schema = pa.schema(
+        [
+            ("profile", LARGE_STRING),
+            ("run_stat", LARGE_STRING),
+            ("score_top", pa.float64()),
+            ("provenance", pa.list_(LARGE_STRING)),
+        ]
+    )
+    return pa.Table.from_pylist([{n: getattr(row, n) for n in schema.names} for row in catalog], schema=schema)

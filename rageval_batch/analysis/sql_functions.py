@@ -1,0 +1,77 @@
+"""The functions that SQL has beside DuckDB's own, over Arrow columns: the scorer's, and those that views stand on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Function = tuple[Callable[..., pa.Array], list[Any], str]  # of columns, the types of its arguments, that of its result
+
+
+def _whole(column: Any) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _of_one(name: str) -> Callable[..., pa.Array]:
+    """A function of `text` over one Arrow column, imported when it is first called."""
+
+    def call(column: Any) -> pa.Array:
+        from rageval_batch.columnar import text
+
+        return getattr(text, name)(_whole(column))
+
+    return call
+
+
+def _of_two(name: str) -> Callable[..., pa.Array]:
+    """A function of `text` over two Arrow columns, imported when it is first called."""
+
+    def call(a: Any, b: Any) -> pa.Array:
+        from rageval_batch.columnar import text
+
+        return getattr(text, name)(_whole(a), _whole(b))
+
+    return call
+
+
+SCORER_FUNCTIONS: dict[str, Function] = {
+    "bigram_jaccard": (_of_two("bigram_jaccard"), ["VARCHAR", "VARCHAR"], "DOUBLE"),
+    "soft_match": (_of_two("soft_match"), ["VARCHAR", "VARCHAR"], "BOOLEAN"),
+    "squash": (_of_one("squash"), ["VARCHAR"], "VARCHAR"),
+    "keywords": (_of_one("keyword_lists"), ["VARCHAR"], "VARCHAR[]"),
+    "keyword_hits": (_of_two("keyword_hits"), ["VARCHAR", "VARCHAR"], "INTEGER"),
+}
+
+
+def _mean_intervals(column: Any, resamples: Any) -> pa.Array:
+    """Bootstrap intervals of weighted means; values are sorted first, so that their order changes nothing."""
+    from rageval_batch.columnar.statistics import bootstrap_interval
+
+    lists, counts = _whole(column), _whole(resamples).to_pylist()
+    offsets = lists.offsets.to_numpy().tolist()
+    values, weights = (lists.values.field(name).to_numpy(zero_copy_only=False) for name in ("value", "weight"))
+
+    def interval(row: int) -> dict[str, float | None]:
+        mine = slice(offsets[row], offsets[row + 1])
+        order = np.lexsort((weights[mine], values[mine]))
+        found = bootstrap_interval(values[mine][order], weights[mine][order], resamples=counts[row])
+        return {"low": found.low, "high": found.high}
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(interval, range(len(lists))))
+    return pa.array(found, pa.struct([("low", pa.float64()), ("high", pa.float64())]))
+
+
+# Functions that views stand on: they come with the first query that needs them.
+VIEW_FUNCTIONS: dict[str, Function] = {
+    "mean_interval": (
+        _mean_intervals,
+        ["STRUCT(value DOUBLE, weight DOUBLE)[]", "INTEGER"],
+        "STRUCT(low DOUBLE, high DOUBLE)",
+    ),
+}

@@ -1,0 +1,196 @@
+"""Rows that answer the questions of an eval set: one answer a run, question and repeat; unanswered ones are missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.kernels.lines import mark_first
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.inputs import eval_sets, readers
+from rageval_batch.inputs.check import checked_questions
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
+from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.readers import Block, Field
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
+from rageval_batch.model.schemas import KEPT, QUESTION_ID, REPEAT, RUN_ID
+
+ORDER = ("run_id", "question_id", "repeat")  # of the rows of a commit
+
+
+@dataclass(frozen=True)
+class QuestionRowKeys:
+    """Keys of score rows from the question that each row answers."""
+
+    ids: pa.Array
+    datasets: pa.Array
+    weights: pa.Array
+
+    answer: ClassVar[tuple[str, ...]] = ("question", "output", "chunks")
+
+    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """All of KEYS."""
+        question = batch.column("question")
+        return {
+            **{name: batch.column(name) for name in ("run_id", "repeat", "input", "line")},
+            "question_id": self.ids.take(question),
+            "dataset": self.datasets.take(question),
+            "weight": self.weights.take(question),
+        }
+
+
+@dataclass
+class _Seen:
+    """Which (run, repeat, question) have been met: exact, one byte for each answer a run may have."""
+
+    questions: int
+    codes: dict[tuple[str, int], int] = field(default_factory=dict)
+    flags: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    def first(self, run: pa.Array, repeat: Ints, question: Ints) -> Flags:
+        """The rows whose key is met for the first time."""
+        coded = run.dictionary_encode()
+        keys = coded.indices.to_numpy().astype(np.int64) << 32 | repeat
+        distinct, pair = np.unique(keys, return_inverse=True)
+        names = coded.dictionary.to_pylist()
+        codes = [
+            self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
+        ]
+        need = len(self.codes) * self.questions
+        if need > len(self.flags):
+            grown = np.zeros(max(need, 2 * len(self.flags)), np.bool_)
+            grown[: len(self.flags)] = self.flags
+            self.flags = grown
+        return mark_first(self.flags, np.array(codes, np.int64)[pair] * self.questions + question)
+
+
+class QuestionRows:
+    """Reads rows with a question of the eval set; remembers which runs have answered what."""
+
+    def __init__(self, ids: Sequence[str], output_fields: tuple[OutputField, ...] = ()) -> None:
+        """`ids`: the questions, in the order of the eval set."""
+        self.output_fields = output_fields
+        self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
+        self._ids = pa.array(ids, LARGE_STRING)
+        self._seen = _Seen(len(ids))
+
+    def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
+        """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
+        run_id, bad_run = read_keys(block.field(RUN_ID), None if has_run else source.stem)
+        question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
+        repeat, bad_repeat = read_repeats(block.field(REPEAT))
+        question = pc.index_in(question_id, self._ids)
+        batch = pa.RecordBatch.from_arrays(
+            [
+                run_id, question.fill_null(0).cast(pa.int32()), pa.array(repeat),
+                pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
+                output.text, readers.read_chunks(block),
+            ],
+            schema=BATCH,
+        )  # fmt: skip
+        unusable = (
+            ("null_run_id", bad_run), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
+            ("unknown_question", question.is_null().to_numpy(zero_copy_only=False)),
+        )  # fmt: skip
+        return Rows(batch, question_id, unusable)
+
+    def first(self, batch: pa.RecordBatch) -> Flags:
+        """The rows that are a run's first answer to their question with their repeat."""
+        repeat, question = (batch.column(name).to_numpy() for name in ("repeat", "question"))
+        return self._seen.first(batch.column("run_id"), repeat, question)
+
+    def answered(self) -> dict[str, Flags]:
+        """For every run that was read, which questions have an answer in any repeat."""
+        seen, out = self._seen, dict[str, Flags]()
+        for (run, _), code in seen.codes.items():
+            mine = seen.flags[code * seen.questions : (code + 1) * seen.questions]
+            out[run] = out[run] | mine if run in out else mine.copy()
+        return out
+
+    def repeats(self) -> Counter[str]:
+        """How many different repeats each run has."""
+        return Counter(run for run, _ in self._seen.codes)
+
+
+class LoadedQuestions:
+    """The questions of a job with their contexts, and the contexts of single runs."""
+
+    def __init__(
+        self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, output_fields: tuple[OutputField, ...]
+    ) -> None:
+        self.eval_set = eval_set
+        self._run_contexts = run_contexts
+        self._output_fields = output_fields
+        self._ids = pa.array(eval_set.ids, LARGE_STRING)
+
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over."""
+        return Ingest(outputs, QuestionRows(self.eval_set.ids, self._output_fields), runs)
+
+    def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows without chunks of their own get those given for their run and question."""
+        return batch if self._run_contexts is None else self._run_contexts.joined_to(batch, self._ids)
+
+    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the ids of its questions."""
+        ids = self._ids.take(batch.column("question"))
+        columns = (ids if name == "question_id" else batch.column(name) for name in KEPT.names)
+        return pa.RecordBatch.from_arrays(list(columns), schema=KEPT)
+
+    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
+        """Every run has a row for every question: those without an answer are missing."""
+        assert isinstance(ingest.reader, QuestionRows)
+        answered, repeats, metadata = ingest.reader.answered(), ingest.reader.repeats(), ingest.metadata()
+        scores.write({run: np.flatnonzero(~flags).astype(np.int32) for run, flags in answered.items()}, ORDER)
+        return {
+            run: RunCounts(
+                question_count=len(flags),
+                answered_count=int(flags.sum()),
+                repeats=repeats[run],
+                metadata=metadata.get(run, {}),
+            )
+            for run, flags in answered.items()
+        }
+
+
+@dataclass(frozen=True)
+class ByQuestionInputs:
+    """Inputs of a profile that scores answers to questions."""
+
+    profile: Profile
+    declared: ByQuestion
+
+    kept: ClassVar[KeptFormat] = KeptFormat(
+        schema=KEPT,
+        answer=("question_id", "output", "chunks"),
+        order=("run_id", "repeat"),
+        key=("question_id", "run_id", "repeat"),
+    )
+
+    def load(self, questions: list[Source], contexts: list[Source], params: Params, folder: Path) -> LoadedQuestions:
+        """The questions, checked, with their contexts; contexts of single runs lie in the folder."""
+        eval_set = eval_sets.eval_set_of(checked_questions(questions, self.profile))
+        run_contexts = None
+        if contexts:
+            eval_set, run_contexts = eval_sets.with_contexts(eval_set, contexts, folder)
+        return LoadedQuestions(eval_set, run_contexts, self.declared.output_fields)
+
+    def row_reader(self, ids: Sequence[str]) -> QuestionRows:
+        """How blocks become batches of answers."""
+        return QuestionRows(ids, self.declared.output_fields)
+
+    def row_keys(self, eval_set: EvalSet) -> QuestionRowKeys:
+        """Ids, datasets and weights of the questions."""
+        return QuestionRowKeys(
+            pa.array(eval_set.ids, LARGE_STRING),
+            pa.array(eval_set.datasets, LARGE_STRING),
+            pa.array(self.declared.weights(eval_set), pa.float64()),
+        )

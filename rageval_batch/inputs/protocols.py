@@ -1,0 +1,104 @@
+"""What the two kinds of inputs have in common: how they are loaded, read, keyed, finished and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from rageval_batch.columnar.strings import Ints
+from rageval_batch.inputs.outputs import Ingest, RowReader
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model import EvalSet, Params
+
+
+class RowKeys(Protocol):
+    """The keys of score rows. It can be pickled, as all of a scorer."""
+
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """Columns of a batch that a score follows from, so that equal ones are scored once; none: every row is."""
+
+    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """The columns of KEYS that the batch decides; any other is among the columns that the profile scores."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptFormat:
+    """How a store keeps a copy of outputs: each distinct answer once, with a list `given_by` of who gave it."""
+
+    schema: pa.Schema  # of the rows that are kept
+    answer: tuple[str, ...]  # columns of an answer; all others stand in `given_by`
+    order: tuple[str, ...]  # of the entries of `given_by`
+    places: tuple[str, ...] = ()  # columns that say where a row stood, which it has no more when it is read again
+    key: tuple[str, ...]  # columns of a score row by which its answer is found again
+
+    @property
+    def given_by(self) -> tuple[str, ...]:
+        """Columns of an entry of `given_by`."""
+        return tuple(name for name in self.schema.names if name not in self.answer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCounts:
+    """What became of a run: questions it should answer (None: nobody said), those it answers, and its metadata."""
+
+    question_count: int | None
+    answered_count: int
+    repeats: int
+    metadata: Mapping[str, str]
+
+    @property
+    def missing(self) -> int:
+        """How many answers the run lacks."""
+        return max((self.question_count or self.answered_count) - self.answered_count, 0)
+
+
+class ScoreWriter(Protocol):
+    """The scored rows of a job on their way into its commit."""
+
+    def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
+        """Write all rows in order, with those of questions (their indexes) that runs left unanswered."""
+
+    def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
+        """Write what a macro of sql/ makes of all rows and a list, in order; the rows of the macro `log` about them."""
+
+
+class LoadedInputs(Protocol):
+    """The questions and contexts of a job, read."""
+
+    @property
+    def eval_set(self) -> EvalSet:
+        """What the scorer is prepared for."""
+
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over."""
+
+    def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch in which every row has the contexts that were given for it."""
+
+    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch as a store keeps it."""
+
+    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
+        """Write the score rows of a job that was read to its end; what became of each run."""
+
+
+class InputKind(Protocol):
+    """One kind of inputs, as a profile declares it."""
+
+    @property
+    def kept(self) -> KeptFormat:
+        """How a store keeps a copy of its outputs."""
+
+    def load(self, questions: list[Source], contexts: list[Source], params: Params, folder: Path) -> LoadedInputs:
+        """Read questions and contexts; what is too much for memory lies in the folder."""
+
+    def row_reader(self, ids: Sequence[str]) -> RowReader:
+        """How blocks become batches, where the eval set has these questions."""
+
+    def row_keys(self, eval_set: EvalSet) -> RowKeys:
+        """The keys of score rows."""

@@ -1,0 +1,106 @@
+"""What a block of rows is: its lines, its fields and its raw text, whatever the format of the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.kernels.json import ARRAY
+from rageval_batch.columnar.nested import held_kinds
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets
+from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
+
+BLOCK_BYTES = 8 << 20
+BLOCK_ROWS = 16_384
+METADATA_BYTES = 1_024  # a longer value is not run metadata
+
+# Kinds of a field's value; ABSENT: the row has no such field.
+ABSENT, NOTHING, TEXT, NUMERIC, BOOLEAN, LIST, STRUCT = range(-1, 6)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of all rows of a block: its text (JSON text where it is not a string) and its kind."""
+
+    text: pa.Array
+    kind: np.ndarray[tuple[int], np.dtype[np.int8]]
+
+
+def absent_field(rows: int) -> Field:
+    """A field that no row has."""
+    return Field(pa.nulls(rows, LARGE_STRING), np.full(rows, ABSENT, np.int8))
+
+
+@dataclass(frozen=True)
+class RowError:
+    """A row that cannot be read: its index in the block, the reason, and the detail for people."""
+
+    row: int
+    reason: str
+    detail: str
+
+
+class Block(Protocol):
+    """Some rows of a file, of bounded size."""
+
+    @property
+    def lines(self) -> Offsets:
+        """The line of each row in its file, from 1."""
+
+    @property
+    def row_errors(self) -> list[RowError]:
+        """The rows that cannot be read; all their fields are null."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The column names of a columnar file; empty for JSON, where each row has its own."""
+
+    def __len__(self) -> int:
+        """The number of rows, unreadable ones included."""
+
+    def field(self, names: tuple[str, ...]) -> Field:
+        """The first of several names that is present; null and ABSENT where none is."""
+
+    def others(self, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
+        """(name, rows, text) of every short scalar field that is not known: candidates for run metadata."""
+
+    def raw(self, row: int) -> str:
+        """The row as it stands in the file; bytes that are not UTF-8 as \\xNN."""
+
+    def value(self, field: OutputField) -> pa.Array | None:
+        """A field of each row as JSON text, null where a row lacks it; None where no row can have it."""
+
+
+def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
+    """The answer of each row: its `output`, else a JSON object of those of the fields that it has."""
+    output = block.field(OUTPUT)
+    lacks = output.kind <= NOTHING
+    if not fields or not lacks.any():
+        return output
+    named = [(field.name, value) for field in fields if (value := block.value(field)) is not None]
+    if not named:
+        return output
+    empty, comma = pa.scalar("", LARGE_STRING), pa.scalar(",", LARGE_STRING)
+    members = [
+        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE_STRING), value, comma, empty) for name, value in named
+    ]
+    # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
+    inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), empty)
+    built = lacks & (pc.binary_length(inner).to_numpy() > 0)
+    whole = pc.binary_join_element_wise(
+        pa.scalar("{", LARGE_STRING), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE_STRING), empty
+    )
+    return Field(pc.if_else(pa.array(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
+
+
+def read_chunks(block: Block) -> pa.Array:
+    """The chunks of each row: a list, or a text that holds a JSON list (a cell of CSV); null where there is none."""
+    chunks = block.field(CHUNKS)
+    is_list = chunks.kind == LIST
+    if (texts := chunks.kind == TEXT).any():
+        is_list |= texts & (held_kinds(chunks.text) == ARRAY)
+    return pc.if_else(pa.array(is_list), chunks.text, pa.scalar(None, LARGE_STRING))

@@ -1,0 +1,186 @@
+"""Columnar rows: Parquet, Arrow and Feather files, and frames in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.kernels.json import ARRAY, OBJECT
+from rageval_batch.columnar.kernels.lines import valid_utf8
+from rageval_batch.columnar.nested import BLANK, held_kinds, json_of
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings
+from rageval_batch.inputs.readers import blocks
+from rageval_batch.inputs.readers.blocks import (
+    BOOLEAN,
+    LIST,
+    METADATA_BYTES,
+    NOTHING,
+    NUMERIC,
+    STRUCT,
+    TEXT,
+    Field,
+    RowError,
+    absent_field,
+)
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model.schemas import OutputField
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnBlock:
+    """Rows whose fields are Arrow columns, the same for all rows."""
+
+    lines: Offsets
+    columns: Mapping[str, pa.Array]
+    row_errors: list[RowError]
+    raw_rows: pa.RecordBatch | Sequence[str]  # a row's raw text is the JSON of its record, or one of these texts
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.columns)
+
+    def field(self, names: tuple[str, ...]) -> Field:
+        for name in names:
+            if name in self.columns:
+                column = self.columns[name]
+                kind = np.where(column.is_valid().to_numpy(zero_copy_only=False), _kind_of(column.type), NOTHING)
+                return Field(_as_text(column), kind.astype(np.int8))
+        return absent_field(len(self))
+
+    def others(self, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
+        out = []
+        for name, column in self.columns.items():
+            if name in known or _kind_of(column.type) in (LIST, STRUCT):
+                continue
+            text = _as_text(column)
+            short = pc.fill_null(pc.less_equal(pc.binary_length(text), METADATA_BYTES), False)
+            rows = np.flatnonzero(short.to_numpy(zero_copy_only=False)).astype(np.int32)
+            if len(rows):
+                out.append((name, rows, text.take(pa.array(rows))))
+        return out
+
+    def raw(self, row: int) -> str:
+        if not isinstance(self.raw_rows, pa.RecordBatch):
+            return self.raw_rows[row]
+        return json.dumps(self.raw_rows.slice(row, 1).to_pylist()[0], ensure_ascii=False, default=_printable)
+
+    def value(self, field: OutputField) -> pa.Array | None:
+        """As in `Block`; a text that holds a JSON list or object is that, unless the field is a text."""
+        if field.name not in self.columns:
+            return None
+        column = self.columns[field.name]
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        value = json_of(column)
+        if field.is_text or _kind_of(column.type) != TEXT:
+            return value
+        text = _as_text(column)
+        kinds = held_kinds(text)
+        scalar = pc.if_else(pa.array(kinds == BLANK), pa.scalar(None, LARGE_STRING), value)
+        return pc.if_else(pa.array((kinds == OBJECT) | (kinds == ARRAY)), text, scalar)
+
+
+def read_parquet(source: Source) -> Iterator[ColumnBlock]:
+    """The rows of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source.path) as file:
+        yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS))
+
+
+def read_arrow(source: Source) -> Iterator[ColumnBlock]:
+    """The rows of an Arrow IPC file or stream."""
+    with pa.memory_map(str(source.path)) as mapped:
+        try:
+            file = pa.ipc.open_file(mapped)
+        except pa.ArrowInvalid:
+            mapped.seek(0)
+            yield from column_blocks(pa.ipc.open_stream(mapped))
+        else:
+            yield from column_blocks(file.get_batch(k) for k in range(file.num_record_batches))
+
+
+def read_frame(source: Source) -> Iterator[ColumnBlock]:
+    """The rows of a frame in memory."""
+    assert source.table is not None
+    yield from column_blocks(source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS))
+
+
+def column_blocks(batches: Iterable[pa.RecordBatch], lines: Offsets | None = None) -> Iterator[ColumnBlock]:
+    """Batches in blocks of bounded size. `lines` are those of the one batch; without them rows count from 1."""
+    line = 1
+    for batch in batches:
+        for first in range(0, batch.num_rows, blocks.BLOCK_ROWS):
+            part = batch.slice(first, blocks.BLOCK_ROWS)
+            rows = part.num_rows
+            yield column_block(part, np.arange(line, line + rows) if lines is None else lines[first : first + rows])
+            line += rows
+
+
+def column_block(batch: pa.RecordBatch, lines: Offsets) -> ColumnBlock:
+    """The rows of one batch. A binary column is text; a row with a cell that is not UTF-8 is a row error."""
+    columns = {name: batch.column(k) for k, name in enumerate(batch.schema.names)}
+    bad = np.zeros(batch.num_rows, np.bool_)
+    for name, column in columns.items():
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            columns[name], bad_cells = _decode_utf8(column)
+            bad |= bad_cells
+    row_errors = [
+        RowError(row, "not_utf8", "a cell with bytes that are not UTF-8") for row in np.flatnonzero(bad).tolist()
+    ]
+    return ColumnBlock(lines=lines, columns=columns, row_errors=row_errors, raw_rows=batch)
+
+
+def _printable(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _decode_utf8(column: pa.Array) -> tuple[pa.Array, Flags]:
+    """Bytes as text, null where they are not UTF-8, and which those are."""
+    column = column.cast(pa.large_binary())
+    texts = _binary_strings(column)
+    bad = ~valid_utf8(texts.data, texts.starts, texts.ends)
+    if bad.any():
+        column = pc.if_else(pa.array(bad), pa.scalar(None, pa.large_binary()), column)
+    return column.cast(LARGE_STRING), bad
+
+
+def _binary_strings(column: pa.Array) -> Strings:
+    column = column.fill_null(b"")
+    if len(column) == 0:
+        return Strings(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return Strings(np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), bounds)
+
+
+def _kind_of(type_: pa.DataType) -> int:
+    if pa.types.is_dictionary(type_):
+        return _kind_of(type_.value_type)
+    if pa.types.is_boolean(type_):
+        return BOOLEAN
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return NUMERIC
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
+        return LIST
+    if pa.types.is_struct(type_) or pa.types.is_map(type_):
+        return STRUCT
+    return TEXT
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    """A column as strings; nested values as JSON text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _kind_of(column.type) in (LIST, STRUCT):
+        return json_of(column)
+    return column if column.type == LARGE_STRING else column.cast(LARGE_STRING)

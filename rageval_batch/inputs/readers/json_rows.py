@@ -1,0 +1,270 @@
+"""JSON rows: lines of JSONL files, elements of the array of a JSON file; read by the exact JSON tape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rageval_batch.columnar import json_tape
+from rageval_batch.columnar.json_tape import Tape
+from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
+from rageval_batch.columnar.kernels.lines import split_lines, valid_utf8
+from rageval_batch.columnar.kernels.spaces import cut
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
+from rageval_batch.errors import InputError
+from rageval_batch.inputs.readers import blocks
+from rageval_batch.inputs.readers.blocks import (
+    ABSENT,
+    BOOLEAN,
+    LIST,
+    METADATA_BYTES,
+    NOTHING,
+    NUMERIC,
+    STRUCT,
+    TEXT,
+    Field,
+    RowError,
+    absent_field,
+)
+from rageval_batch.inputs.sources import Source, unreadable
+from rageval_batch.model.schemas import FIELDS, OutputField
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
+_KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING], np.int8)
+assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
+
+
+class JsonBlock:
+    """Rows that are spans of bytes, each of them one JSON object; a row that is not is a row error."""
+
+    names: frozenset[str] = frozenset()
+
+    def __init__(self, data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> None:
+        self.lines = lines
+        self._data, self._starts, self._ends = data, starts, ends
+        utf8 = _utf8_rows(data, starts, ends)
+        self._tape = json_tape.parse(data, np.where(utf8, starts, 0), np.where(utf8, ends, 0))
+        usable = json_tape.usable(self._tape)
+        self._root: Ints = np.where(usable, self._tape.root, -1).astype(np.int32)
+        self._members = self._tape.members(self._root, list(_NAMES))  # of the names that rows of any kind may have
+        self.row_errors = [_row_error(self._tape, row, bool(utf8[row])) for row in np.flatnonzero(~usable).tolist()]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def field(self, names: tuple[str, ...]) -> Field:
+        if set(names) <= set(_NAMES):
+            return _first_present(self._tape, self._members[:, [_NAMES.index(name) for name in names]])
+        return _first_present(self._tape, self._tape.members(self._root, list(names)))
+
+    def others(self, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
+        if self._has_only(known):
+            return []
+        tape = self._tape
+        nodes, rows, keys = tape.names(self._root)
+        scalar = (tape.kind[nodes] >= STRING) & (tape.kind[nodes] != NULL)
+        short = tape.stop[nodes] - tape.start[nodes] <= METADATA_BYTES
+        coded = keys.to_arrow().dictionary_encode()
+        code = coded.indices.to_numpy()
+        out = []
+        for k, name in enumerate(coded.dictionary.to_pylist()):
+            if name not in known:
+                mine = (code == k) & scalar & short
+                if mine.any():
+                    out.append((name, rows[mine], tape.texts(nodes[mine]).to_arrow()))
+        return out
+
+    def _has_only(self, known: frozenset[str]) -> bool:
+        """Whether every member of every row is known. Usually so, and much cheaper to see than to list the others."""
+        columns = [k for k, name in enumerate(_NAMES) if name in known]
+        inside = self._tape.parent >= 0
+        members = np.count_nonzero(inside & (self._tape.parent[self._tape.parent] < 0))
+        return bool(members == np.count_nonzero(self._members[:, columns] >= 0))
+
+    def raw(self, row: int) -> str:
+        return self._data[self._starts[row] : self._ends[row]].tobytes().decode("utf-8", "backslashreplace")
+
+    def value(self, field: OutputField) -> pa.Array | None:
+        """As in `Block`: the member as it stands, with its quotes and escapes."""
+        tape = self._tape
+        node = tape.members(self._root, [field.name])[:, 0]
+        there = node >= 0
+        there[there] = tape.kind[node[there]] != NULL
+        starts, stops = np.zeros(len(node), np.int64), np.zeros(len(node), np.int64)
+        quote = tape.kind[node[there]] == STRING
+        starts[there], stops[there] = tape.start[node[there]] - quote, tape.stop[node[there]] + quote
+        return cut(tape.data, starts, stops).to_arrow(there)
+
+
+def _utf8_rows(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
+    """Which rows are UTF-8. Usually all, which Arrow sees at once; else each row is checked."""
+    bounds = np.array([0, len(data)], np.int64)
+    whole = Strings(data, bounds).to_arrow()
+    try:
+        whole.validate(full=True)
+    except pa.ArrowInvalid:
+        return valid_utf8(data, starts, ends)
+    return np.ones(len(starts), np.bool_)
+
+
+def _row_error(tape: Tape, row: int, utf8: bool) -> RowError:
+    if not utf8:
+        return RowError(row, "not_utf8", "bytes that are not UTF-8, shown as \\xNN")
+    if tape.status[row] != OK:
+        return RowError(row, "malformed_json", tape.problem(row))
+    return RowError(row, "not_object", "the line is JSON, but no object")
+
+
+def _first_present(tape: Tape, members: npt.NDArray[np.int32]) -> Field:
+    """The field of the first member of each row that is there."""
+    node = members[:, 0]
+    for k in range(1, members.shape[1]):
+        node = np.where(node >= 0, node, members[:, k])
+    node = np.ascontiguousarray(node, np.int32)
+    kind = np.full(len(node), ABSENT, np.int8)
+    there = node >= 0
+    kind[there] = _KIND_OF_NODE[tape.kind[node[there]]]
+    if not there.any():
+        return absent_field(len(node))
+    return Field(tape.texts(node).to_arrow(kind > NOTHING), kind)
+
+
+def _json_blocks(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> Iterator[JsonBlock]:
+    for first in range(0, len(starts), blocks.BLOCK_ROWS):
+        rows = slice(first, first + blocks.BLOCK_ROWS)
+        yield JsonBlock(data, starts[rows], ends[rows], lines[rows])
+
+
+# --- one object a line ----------------------------------------------------------------------------------------------
+
+
+def read_jsonl(source: Source, only_lines: Offsets | None = None) -> Iterator[JsonBlock]:
+    """The lines of a file, or only some of them; blank lines are no rows."""
+    line = 1
+    rest = np.zeros(0, np.uint8)
+    with source.open() as stream:
+        if (head := stream.read(len(_BYTE_ORDER_MARK))) != _BYTE_ORDER_MARK:
+            rest = np.frombuffer(head, np.uint8)
+        while True:
+            # A line that is longer than the buffer doubles it.
+            buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
+            buffer[: len(rest)] = rest
+            filled = len(rest) + _read_into(stream, buffer[len(rest) :])
+            at_end = filled < len(buffer)
+            data = buffer[:filled]
+            stop = filled if at_end else _behind_last_newline(data)
+            rest = data[stop:]
+            if stop:
+                starts, ends, lines, line = split_lines(data[:stop], line)
+                if only_lines is not None:
+                    mine = np.isin(lines, only_lines)
+                    starts, ends, lines = starts[mine], ends[mine], lines[mine]
+                yield from _json_blocks(data[:stop], starts, ends, lines)
+            if at_end:
+                return
+
+
+def _read_into(stream: BinaryIO, buffer: Bytes) -> int:
+    """Fill the buffer as far as the stream reaches; how many bytes that were."""
+    filled = 0
+    view = memoryview(buffer)  # type: ignore[arg-type]
+    while filled < len(buffer):
+        count = stream.readinto(view[filled:])  # type: ignore[attr-defined]
+        if not count:
+            break
+        filled += count
+    return filled
+
+
+def _behind_last_newline(data: Bytes) -> int:
+    """The position behind the last newline, 0 where there is none; looks at the end first."""
+    width = 1 << 16
+    while True:
+        tail = data[max(0, len(data) - width) :]
+        found = np.flatnonzero(tail == 10)
+        if len(found):
+            return len(data) - len(tail) + int(found[-1]) + 1
+        if width >= len(data):
+            return 0
+        width *= 8
+
+
+# --- one array ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JsonDocument:
+    """The bytes of a JSON file: an array of rows, or an object with the array under `questions`."""
+
+    name: str
+    content: bytes
+
+    @cached_property
+    def data(self) -> Bytes:
+        """The bytes as an array."""
+        return np.frombuffer(self.content, np.uint8)
+
+    @cached_property
+    def tape(self) -> Tape:
+        """The whole file as one JSON value."""
+        bounds = np.array([0, len(self.content)], np.int64)
+        return json_tape.parse(self.data, bounds[:1], bounds[1:])
+
+    @cached_property
+    def in_object(self) -> bool:
+        """Whether the file does not begin with an array."""
+        return self.content.lstrip()[:1] != b"["
+
+    @cached_property
+    def _array(self) -> tuple[int, int | None]:
+        """Where the array of rows begins, and where it ends as far as that is known before its rows are read."""
+        if not self.in_object:
+            return len(self.content) - len(self.content.lstrip()), None
+        tape = self.tape
+        if tape.status[0] != OK:
+            raise InputError(f"{self.name} is not JSON: {tape.problem(0)}. For one object a line, call it .jsonl.")
+        node = int(tape.members(tape.root, ["questions"])[0, 0])
+        if node < 0 or tape.kind[node] != ARRAY:
+            raise InputError(f"{self.name} is neither a JSON array nor an object with an array `questions`.")
+        return int(tape.start[node]), int(tape.stop[node])
+
+    def header(self) -> dict[str, Any]:
+        """The members of the object beside `questions`; none where the file is an array."""
+        start, stop = self._array
+        if stop is None:
+            return {}
+        header: dict[str, Any] = json.loads(self.content[:start] + b"[]" + self.content[stop:])
+        del header["questions"]
+        return header
+
+    def blocks(self) -> Iterator[JsonBlock]:
+        """The elements of the array as rows."""
+        start, _ = self._array
+        starts, ends, lines, behind, closed = json_tape.elements_of_array(self.data, start)
+        if not closed:
+            raise InputError(f"{self.name} ends inside its JSON array. Check that the file is whole.")
+        if not self.in_object and self.content[behind:].strip():
+            raise InputError(f"{self.name} has something behind its JSON array. For one object a line, call it .jsonl.")
+        yield from _json_blocks(self.data, starts, ends, lines + self.content.count(b"\n", 0, start))
+
+
+def read_document(source: Source) -> JsonDocument:
+    """A JSON file, read once; InputError where it cannot be read."""
+    try:
+        with source.open() as stream:
+            return JsonDocument(source.name, stream.read().removeprefix(_BYTE_ORDER_MARK))
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(source.name, error) from error
+
+
+def read_json(source: Source) -> Iterator[JsonBlock]:
+    """The rows of a JSON file."""
+    yield from read_document(source).blocks()

@@ -1,0 +1,157 @@
+"""Rows that say themselves what they are about: what is missing or double shows when all have been read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.kernels.spaces import strip
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
+from rageval_batch.inputs import eval_sets
+from rageval_batch.inputs.check import checked_questions
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
+from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.readers import NUMERIC, TEXT, Block, Field
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model import EvalSet, OutputField, Params, Profile, SelfKeyed
+from rageval_batch.model.schemas import FILE, OUTPUT, QUESTION_ID, RECORDS, REPEAT, RUN_ID
+
+
+@dataclass(frozen=True)
+class OwnRowKeys:
+    """Keys of score rows from the rows themselves; the profile scores their question_id."""
+
+    answer: ClassVar[tuple[str, ...]] = ()
+
+    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """All of KEYS but question_id."""
+        return {
+            **{name: batch.column(name) for name in ("run_id", "repeat", "input", "line")},
+            "dataset": pa.nulls(batch.num_rows, LARGE_STRING),
+            "weight": pa.repeat(pa.scalar(1.0), batch.num_rows),
+        }
+
+
+class OwnRows:
+    """Reads rows with their keys: none is rejected for one, what a row lacks is null."""
+
+    output_fields: tuple[OutputField, ...] = ()
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        """`keys`: text columns that reach the batch."""
+        self.known = KNOWN_FIELDS | {*keys, *FILE}
+        self._keys = keys
+        self._schema = batch_schema(keys)
+
+    def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
+        """Rows with their keys; a run without a name is called like its file."""
+        run_id, _ = read_keys(block.field(RUN_ID), source.stem)
+        run_id = pc.fill_null(run_id, pa.scalar(source.stem, LARGE_STRING))
+        repeat, bad = read_repeats(block.field(REPEAT))
+        columns = [
+            run_id,
+            pa.array(np.where(bad, 0, repeat).astype(np.int32)),
+            pa.array(np.full(len(block), number, np.int32)),
+            pa.array(block.lines),
+            block.field(OUTPUT).text,
+            *(_filled(block.field(_NAMES_OF.get(name, (name,)))) for name in (*FILE, *self._keys)),
+        ]
+        return Rows(pa.RecordBatch.from_arrays(columns, schema=self._schema), run_id)
+
+    def first(self, batch: pa.RecordBatch) -> Flags:
+        """All: what is double shows when the rows are reconciled."""
+        return np.ones(batch.num_rows, np.bool_)
+
+
+_NAMES_OF = {QUESTION_ID[0]: QUESTION_ID}
+
+
+def batch_schema(keys: tuple[str, ...]) -> pa.Schema:
+    """The columns of a batch of rows with these keys."""
+    return pa.schema([*RECORDS, *((name, LARGE_STRING) for name in keys)])
+
+
+def _filled(found: Field) -> pa.Array:
+    """A text or number as text, null where it is absent, of another kind, or nothing but white space."""
+    named = pc.if_else(
+        pa.array((found.kind == TEXT) | (found.kind == NUMERIC)), found.text, pa.scalar(None, LARGE_STRING)
+    )
+    texts = from_arrow(named)
+    starts, ends = strip(texts.data, texts.starts, texts.ends)
+    return pc.if_else(pa.array(starts < ends), named, pa.scalar(None, LARGE_STRING))
+
+
+class LoadedList:
+    """The list of what should be there, and the texts that rows are about."""
+
+    def __init__(self, declared: SelfKeyed, listed: pa.Table, texts: dict[str, str]) -> None:
+        self.eval_set = EvalSet((), (), (), (), texts)
+        self._declared = declared
+        self._listed = listed
+
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over."""
+        return Ingest(outputs, OwnRows(self._declared.keys), runs)
+
+    def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch as it is: the texts are part of the eval set."""
+        return batch
+
+    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch as it is."""
+        return batch
+
+    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
+        """The rows are compared with each other and with the list by a macro of the profile."""
+        declared, metadata = self._declared, ingest.metadata()
+        log = scores.reconcile(self._listed, declared.reconcile, declared.log, declared.order)
+        return {
+            row["run_id"]: RunCounts(
+                question_count=row["question_count"],
+                answered_count=row["answered_count"],
+                repeats=row["repeats"],
+                metadata=dict(row["meta"] or []) | metadata.get(row["run_id"], {}),
+            )
+            for row in log
+        }
+
+
+@dataclass(frozen=True)
+class SelfKeyedInputs:
+    """Inputs of a profile whose rows name themselves what they are about."""
+
+    profile: Profile
+    declared: SelfKeyed
+
+    @cached_property
+    def kept(self) -> KeptFormat:
+        """All of a row but its text stands in `given_by`."""
+        return KeptFormat(
+            schema=batch_schema(self.declared.keys),
+            answer=("output",),
+            order=("input", "line"),
+            places=("input", "line"),
+            key=("input", "line"),
+        )
+
+    def load(self, questions: list[Source], contexts: list[Source], params: Params, folder: Path) -> LoadedList:
+        """The list, checked, and the texts; InputError where one key has two texts."""
+        names = self.declared.list_columns(params)
+        checked_questions(questions, self.profile, self.declared.questions.with_fields(names))
+        listed = self.declared.read_list(eval_sets.read_rows(questions, names, "sample"))
+        return LoadedList(self.declared, listed, eval_sets.read_texts(contexts, self.declared.texts))
+
+    def row_reader(self, ids: Sequence[str]) -> OwnRows:
+        """How blocks become batches."""
+        return OwnRows(self.declared.keys)
+
+    def row_keys(self, eval_set: EvalSet) -> OwnRowKeys:
+        """The rows' own."""
+        return OwnRowKeys()

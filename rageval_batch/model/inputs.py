@@ -1,0 +1,75 @@
+"""How the rows of a profile say what they are about: by a question of the eval set, or by keys of their own.
+
+Declarations only: `rageval_batch.inputs` has the class that reads each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from rageval_batch.model.metric import Column
+from rageval_batch.model.params import Params
+from rageval_batch.model.schemas import EvalSet, OutputField
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionFormat:
+    """What a question file must look like: `check` lists what differs, `score` refuses it."""
+
+    schema: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of one question
+    header: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of what stands around the questions
+    problems: Callable[[dict[str, Any]], Iterator[tuple[list[str | int], str]]] | None = None  # what no schema can
+    # say of a question that keeps its schema: (steps to a value that cannot be scored, what is allowed)
+    key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
+    marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
+
+    def with_fields(self, names: tuple[str, ...]) -> QuestionFormat:
+        """The format of questions that need these fields alone, which together are unique."""
+        properties = {name: self.schema["properties"][name] for name in names}
+        return replace(self, schema={**self.schema, "required": list(names), "properties": properties}, key=names)
+
+
+def stated_weights(eval_set: EvalSet) -> tuple[float, ...]:
+    """The weight that each question states; 1 where it states none."""
+    return eval_set.weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByQuestion:
+    """Every row answers a question of the eval set; a question that a run leaves unanswered is scored as missing."""
+
+    questions: QuestionFormat = QuestionFormat()
+    output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
+    weights: Callable[[EvalSet], tuple[float, ...]] = stated_weights
+
+    questions_required: ClassVar[bool] = True
+    keys: ClassVar[tuple[str, ...]] = ()
+    carried: ClassVar[tuple[Column, ...]] = ()
+    whole_files: ClassVar[bool] = False
+    archive: ClassVar[tuple[str, str] | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfKeyed:
+    """Every row says itself what it is about: no question list is needed, and no row is rejected for its keys."""
+
+    questions: QuestionFormat  # of the list (-q) of what should be there
+    keys: tuple[str, ...]  # text columns of the outputs that reach the batch, null where a row has none
+    carried: tuple[Column, ...]  # columns that scoring makes for `reconcile`, which takes them off
+    reconcile: str  # table macro of sql/ over `rows` (all score rows of a job) and `listed`: the rows as stored
+    log: str  # table macro of sql/ over `rows` and `stored`: run_id, question_count, answered_count, repeats, meta
+    list_columns: Callable[[Params], tuple[str, ...]]  # columns that the list must have
+    read_list: Callable[[pa.Table], pa.Table]  # the list as `reconcile` wants it
+    texts: tuple[str, str]  # columns of the texts (-c) that rows are about: key and text
+    order: tuple[str, ...]  # how the rows of a commit are sorted
+    whole_files: bool = False  # a .json file of outputs is one output; its name stands in the column `file`
+    archive: tuple[str, str] | None = None  # columns that say whether a row is valid, and if not, why
+
+    questions_required: ClassVar[bool] = False
+
+
+Inputs = ByQuestion | SelfKeyed

@@ -1,0 +1,46 @@
+"""Locks and durable writes, on POSIX and on Windows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+_WINDOWS = os.name == "nt"
+
+
+def try_lock(path: Path) -> BaseFileLock | None:
+    """The lock of a file, None where another holds it. Kept until it is released, dropped, or the process ends."""
+    lock = FileLock(path, timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        return None
+    return lock
+
+
+def sync(path: Path) -> None:
+    """Have a file or folder written to the disk. Windows has no such call for folders: it writes renames itself."""
+    if _WINDOWS and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDWR if _WINDOWS else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_below(folder: Path) -> None:
+    """Have all files of a folder written to the disk: at once where the system can, else one by one."""
+    if hasattr(os, "sync"):
+        os.sync()
+        return
+    for path in folder.rglob("*"):
+        sync(path)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file and have it on the disk."""
+    path.write_bytes(content)
+    sync(path)

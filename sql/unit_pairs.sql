@@ -1,0 +1,43 @@
+-- unit_pairs(of_profile, of_metric, base, base_set, cands). Grain: metric x candidate x unit of either run: a question, or
+-- what else the profile pairs runs by. Inputs: unit_values, metric_catalog. cands is a list of {run_id, eval_set};
+-- of_metric null stands for all metrics. A unit has its mean over its rows on both sides; one without a value on a side
+-- is not on that side. delta is candidate minus base, turned where lower is better.
+create macro unit_pairs(of_profile, of_metric, base, base_set, cands) as table
+with wanted as not materialized (
+    select unnest(cands, max_depth := 2)
+),
+before as not materialized (
+    select w.run_id, v.metric, v.unit, v.weight, v.value, v.numerator, v.denominator
+    from unit_values v
+    cross join wanted w
+    where v.run_id = base and v.eval_set = base_set and v.profile = of_profile
+      and (of_metric is null or v.metric = of_metric) and v.value is not null
+),
+after as not materialized (
+    select v.run_id, v.metric, v.unit, v.weight, v.value, v.numerator, v.denominator
+    from unit_values v
+    join wanted w on w.run_id = v.run_id and w.eval_set = v.eval_set
+    where v.profile = of_profile and (of_metric is null or v.metric = of_metric) and v.value is not null
+),
+paired as not materialized (
+    select
+        coalesce(b.metric, a.metric) as metric,
+        coalesce(b.run_id, a.run_id) as run_id,
+        coalesce(b.unit, a.unit) as unit,
+        b.weight as base_weight,
+        a.weight as cand_weight,
+        b.value as base_score,
+        a.value as cand_score,
+        b.numerator as base_numerator,
+        b.denominator as base_denominator,
+        a.numerator as cand_numerator,
+        a.denominator as cand_denominator
+    from before b
+    full join after a on a.run_id = b.run_id and a.metric = b.metric and a.unit = b.unit
+)
+select
+    p.*,
+    case when c.higher_is_better is false then p.base_score - p.cand_score else p.cand_score - p.base_score end as delta,
+    change_status(p.base_score, p.cand_score, delta) as status
+from paired p
+left join metric_catalog c on c.profile = of_profile and c.metric = p.metric;
