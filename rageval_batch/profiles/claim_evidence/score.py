@@ -278,8 +278,11 @@ def _artifacts(fields: AnswerFields, required: int | tuple[str, ...]) -> Cells:
     if isinstance(required, int):
         least = required
     else:
-        wanted = pa.array(filter(tasks.id_of, set(required)), LARGE_STRING)
-        names, least = pc.if_else(pc.is_in(names, wanted), names, pa.scalar(None, LARGE_STRING)), len(wanted)
+        required_names = pa.array(filter(tasks.id_of, set(required)), LARGE_STRING)
+        names, least = (
+            pc.if_else(pc.is_in(names, required_names), names, pa.scalar(None, LARGE_STRING)),
+            len(required_names),
+        )
     there = _sum(row[new_in_row(row, coded(names))], rows)
     missing = np.maximum(least - there, 0)
     return {"artifacts_missing": (missing, fields.field["artifacts"] >= 0)}
