@@ -12,7 +12,7 @@ from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.session import Session
 from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.profiles.registry import known_profiles
+from rageval_batch.profiles.registry import known_profiles, note_reference
 from rageval_batch.runs.store import Store
 
 
@@ -61,4 +61,8 @@ def open_store(
     waived: tuple[str, ...] = (),
 ) -> Session:
     """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table."""
-    return Session(Store(path), catalog(gate_file, waived), functions, named)
+    session = Session(Store(path), catalog(gate_file, waived), functions, named)
+    for commit in session.commits:
+        if declared := commit.manifest.get("declaration"):
+            note_reference(commit.manifest["profile"], declared["reference"])
+    return session

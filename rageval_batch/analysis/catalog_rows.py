@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model.schemas import KEYS
+from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import quoted
 
 METRIC_COLUMNS = (
@@ -85,6 +88,31 @@ class ProfileRow:
 
 # Of runs in files that name no profile.
 UNKNOWN_PROFILE = ProfileRow("", pa.schema([]), "weighted_mean", 1.0, (MetricRow("", "score", True, None, None, None),))
+
+
+def stored_profile(commit: Commit) -> ProfileRow | None:
+    """What a commit says of its profile, for one that nobody here knows: its runs are listed, scored and compared.
+
+    None where its name or columns are such that no view can have them.
+    """
+    name, declared = commit.manifest["profile"], commit.manifest.get("declaration") or {}
+    schema = pq.read_schema(commit.files("scores")[0])
+    if not name.isidentifier() or not all(column.isidentifier() for column in schema.names):
+        return None
+    fields = [one.name for one in dataclass_fields(MetricRow) if one.name not in ("profile", "metric", "reads")]
+    metrics = [
+        MetricRow(profile=name, metric=metric["name"], **{field: metric[field] for field in fields})
+        for metric in declared.get("metrics", [])
+    ]
+    known = {*schema.names, "weight", None}
+    usable = [one for one in metrics if {one.column or one.metric, one.numerator, one.denominator} <= known]
+    return ProfileRow(
+        name,
+        pa.schema(schema),
+        declared.get("run_stat", "mean"),
+        declared.get("score_top", 1.0),
+        tuple(usable) or (MetricRow(name, "score", True, None, None, None),),
+    )
 
 
 # --- SQL over the score rows ----------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from rageval_batch.analysis.catalog_rows import (
     metric_table,
     profile_table,
     quoted_name,
+    stored_profile,
     wide_sql,
 )
 from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
@@ -70,6 +71,15 @@ _GIVEN_RUNS = pa.schema(
 )  # fmt: skip
 
 
+def _with_stored(catalog: tuple[ProfileRow, ...], commits: list[Commit]) -> tuple[ProfileRow, ...]:
+    """The catalog, and the profiles of the store that it does not have, as their newest commits describe them."""
+    newest = {commit.manifest["profile"]: commit for commit in commits}
+    for row in catalog:
+        newest.pop(row.profile, None)
+    found = (stored_profile(commit) for commit in newest.values())
+    return (*catalog, *(row for row in found if row is not None))
+
+
 @lru_cache(maxsize=64)
 def _uses(statement: str) -> frozenset[str]:
     """What a view or macro may build on: the tables that it reads and the functions that it calls."""
@@ -87,7 +97,7 @@ class Session:
         self.store = store
         self.commits = store.commits()
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
-        self._catalog = tuple(catalog)
+        self._catalog = _with_stored(tuple(catalog), self.commits)
         settings: Any = {"memory_limit": MEMORY}
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rageval_batch.cli.options import emit, output_options, say
+from rageval_batch.cli.options import emit, output_options, profile_option, say
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
@@ -12,7 +12,7 @@ _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
 
 @click.command()
 @click.argument("files", nargs=-1)
-@click.option("-p", "--profile", "profile_name", help="Whose questions they are; else the files' shape shows it.")
+@profile_option("Whose questions they are; else the files' shape shows it.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the profile's question files.")
 @output_options("table", "json", "jsonl", "csv", "md")
 def check(files: tuple[str, ...], profile_name: str | None, schema: bool, format: str, target: str | None) -> int:

@@ -22,10 +22,30 @@ def store_option(command: Command) -> Command:
     )(command)
 
 
+def profile_option(text: str, required: bool = False) -> Callable[[Command], Command]:
+    """-p: a name, or where a profile from elsewhere is declared, which is then known by its name."""
+
+    def add(command: Command) -> Command:
+        return click.option(
+            "-p", "--profile", "profile_name", required=required, callback=_profile_name, metavar="NAME|FILE.py:NAME",
+            help=text,
+        )(command)  # fmt: skip
+
+    return add
+
+
+def _profile_name(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    if given is None or not (":" in given or given.endswith(".py")):
+        return given
+    from rageval_batch.profiles.registry import get_profile
+
+    return get_profile(given).name
+
+
 def picking_options(command: Command) -> Command:
     """-p and --eval-set, where a store may hold several."""
     command = click.option("--eval-set", help="Name, version or hash of the eval set; else the newest.")(command)
-    return click.option("-p", "--profile", "profile_name", help="Profile; else that of the newest result.")(command)
+    return profile_option("Profile; else that of the newest result.")(command)
 
 
 def output_options(*formats: str) -> Callable[[Command], Command]:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_batch.cli.options import emit, emit_rows, output_options, pairs, picking_options, say, store_option
+from rageval_batch.cli.options import (
+    emit,
+    emit_rows,
+    output_options,
+    pairs,
+    picking_options,
+    profile_option,
+    say,
+    store_option,
+)
 from rageval_batch.cli.progress import Progress
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
@@ -30,7 +39,7 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
-@click.option("-p", "--profile", "profile_name", required=True, help="How to score; see rageval profiles.")
+@profile_option("How to score; see rageval profiles. FILE.py:NAME is a profile of your own.", required=True)
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
 @store_option

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -25,6 +24,7 @@ PROFILES: dict[str, Profile] = {
     if module.ispkg
 }
 _REFERENCES: dict[str, str] = {}  # of profiles from elsewhere: where each comes from
+_STORED: dict[str, str] = {}  # of profiles that runs of a store were scored by: where each came from then
 
 
 def get_profile(name: str) -> Profile:
@@ -37,6 +37,8 @@ def get_profile(name: str) -> Profile:
     if name in declared.names:
         reference = declared[name].value
         return _add(load_profile(reference), reference)
+    if name in _STORED:
+        raise InputError(f"The profile '{name}' is no part of this package. Give it with -p {_STORED[name]}.")
     raise InputError(did_you_mean("profile", name, [*PROFILES, *sorted(declared.names - PROFILES.keys())]))
 
 
@@ -52,9 +54,16 @@ def profile_reference(profile: Profile) -> str | None:
     return _REFERENCES.get(profile.name)
 
 
+def note_reference(name: str, reference: str) -> None:
+    """Where a profile came from when a store was written: told to the user, never loaded unasked."""
+    _STORED[name] = reference
+
+
 def load_profile(reference: str) -> Profile:
     """The profile of `FILE.py:NAME` or `package.module:NAME`; InputError where it cannot be had."""
     place, _, name = reference.rpartition(":")
+    if not place or not name:
+        raise InputError(f"{reference}: which profile of it? Write {reference.rstrip(':')}:NAME, as in :PROFILE.")
     module = _file_module(Path(place)) if place.endswith(".py") else _named_module(place)
     found = getattr(module, name, None)
     if not isinstance(found, Profile):
@@ -87,12 +96,11 @@ def _file_module(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{path} does not exist. Give a profile as FILE.py:NAME.")
     name = f"rageval_profile_{path.stem}"
-    spec = spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes(), path, "exec"), vars(module))  # as it is now, from no cache of bytecode
     except Exception as error:  # whatever a file does wrong when it is run
         del sys.modules[name]
         raise InputError(f"{path} cannot be loaded as a profile: {type(error).__name__}: {error}.") from error

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.inputs.sources import Source
+from rageval_batch.model import Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTS, RUNS, TALLIES
 from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs import commit_files
@@ -263,7 +264,7 @@ class _Sweep:
             "job": identity.job,
             "profile": job.profile.name,
             "profile_version": job.profile.version,
-            "profile_reference": profile_reference(job.profile),
+            "declaration": _declaration(job.profile),
             "version": __version__,
             "params": job.params,
             "params_sha256": identity.params_sha256,
@@ -322,6 +323,19 @@ def _part_name(kind: str, number: int) -> str:
 
 def _kept_name(file: Source) -> str:
     return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
+
+
+def _declaration(profile: Profile) -> dict[str, Any] | None:
+    """What reads the scores of a profile from elsewhere where it is not known, and where it can be found."""
+    reference = profile_reference(profile)
+    if reference is None:
+        return None
+    return {
+        "reference": reference,
+        "run_stat": profile.summary.run_stat,
+        "score_top": profile.summary.score_top,
+        "metrics": [vars(replace(metric, scale=profile.scale(metric))) for metric in profile.metrics],
+    }
 
 
 def _reference(file: Source) -> dict[str, Any]:

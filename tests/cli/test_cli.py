@@ -20,6 +20,7 @@ from oracles import eval_json_v2 as oracle
 from rageval_batch.cli import main
 from rageval_batch.report.cells import width
 from rageval_batch.resources import samples_folder
+from support.places import SAMPLES_FOLDER
 
 SAMPLES = samples_folder() / "eval_json_v2"
 QUESTIONS = SAMPLES / "questions.json"
@@ -367,6 +368,17 @@ def test_subset_is_stratified_and_stable(rageval: Call, tmp_path: Path) -> None:
     other = rageval("subset", QUESTIONS, "--size", "14", "--seed", "1", "-o", "c.json")
     assert other.code == 0
     assert (tmp_path / "a.json").read_bytes() != (tmp_path / "c.json").read_bytes()
+
+
+def test_a_subset_is_stratified_over_the_fields_of_its_profile_or_those_given(rageval: Call, tmp_path: Path) -> None:
+    gold = SAMPLES_FOLDER / "claim_evidence" / "gold.jsonl"
+    rows = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
+    categories = {row["category"] for row in rows}
+    for words in ((), ("--by", "category")):
+        assert rageval("subset", gold, "--size", str(len(categories)), "-o", "c.jsonl", *words).code == 0
+        chosen = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert {row["category"] for row in chosen} == categories
+    assert rageval("subset", gold, "--size", "3", "--by", "nothing.there", "-o", "d.jsonl").code == 0
 
 
 def test_profiles(rageval: Call) -> None:

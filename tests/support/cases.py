@@ -42,18 +42,20 @@ def _of_line(profile: str, line: Row) -> list[Case]:
     if profile == "judge_protocol":
         params = {"rubric": line["rubric"]} if line.get("rubric") else {}
         return [
-            Case({}, record["output"], params, keys=record, targets=line.get("targets") or {})
+            Case({}, _text(record["output"]), params, keys=record, targets=line.get("targets") or {})
             for record in line["records"]
         ]
     if line.get("missing"):
         return []
-    output = line["output"]
-    if output is not None and not isinstance(output, str):
-        output = json.dumps(output, ensure_ascii=False)
+    output = _text(line["output"])
     if profile == "eval_json_v2":
         question = {"expected": {"answer_example": line["expected"]}}
         return [Case(question, output, params, line["chunks"])]
     return [Case(line["task" if profile == "claim_evidence" else "question"], output, params)]
+
+
+def _text(output: Any) -> str | None:
+    return output if output is None or isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
 def prepared(profile: Profile, answers: Sequence[Case], params: Row) -> Any:
@@ -117,6 +119,6 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
     },
     "legal_rag": {
         "numeric_tolerance": 0.5, "date_tolerance_days": 400, "key_point_recall": 0.1, "pass_score": 0.95,
-        "more_abstention": "元", "more_units": "箱|台|盒|页", "more_titles": "同志|师傅", "more_surnames": "爱|小|老",
+        "more_abstention": "元", "more_units": "箱", "more_titles": "团座", "more_surnames": "猫",
     },
 }  # fmt: skip
