@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rageval_batch.profiles.registry import get_profile
 from support.cases import OTHER_VALUES, PROFILES, Case, Row, cases, scored_and_explained
+from support.effort import examples
 from support.strategies import damaged
 
 Sections = dict[str, list[Row]]
@@ -177,7 +178,7 @@ def mixed(draw: st.DrawFn, name: str) -> tuple[Case, Row]:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_explain_prints_what_the_score_counted(name: str, data: st.DataObject) -> None:
     case, params = data.draw(mixed(name))
