@@ -29,7 +29,9 @@ def as_dict(profile: Profile) -> dict[str, Any]:
         "params": [
             {"param": p.name, "default": p.default, "allowed": _allowed(p), "what": p.doc} for p in profile.params
         ],
-        "columns": [{"column": c.name, "type": _type(str(c.type)), "what": c.doc} for c in profile.columns],
+        "columns": [
+            {"column": c.name, "type": _type(str(c.type)), "what": c.doc} for c in profile.columns if not c.internal
+        ],
         "metrics": [
             {
                 "metric": m.name,

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from oracles import judge_protocol as oracle
 import rageval_batch
+from oracles import judge_protocol as oracle
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.strings import from_list
 from rageval_batch.errors import InputError
