@@ -7,14 +7,14 @@ with wanted as not materialized (
     select unnest(cands, max_depth := 2)
 ),
 before as not materialized (
-    select w.run_id, v.metric, v.unit, v.weight, v.value, v.numerator, v.denominator
+    select w.run_id, v.metric, v.unit, v.question_id, v.weight, v.value, v.numerator, v.denominator
     from unit_values v
     cross join wanted w
     where v.run_id = base and v.eval_set = base_set and v.profile = of_profile
       and (of_metric is null or v.metric = of_metric) and v.value is not null
 ),
 after as not materialized (
-    select v.run_id, v.metric, v.unit, v.weight, v.value, v.numerator, v.denominator
+    select v.run_id, v.metric, v.unit, v.question_id, v.weight, v.value, v.numerator, v.denominator
     from unit_values v
     join wanted w on w.run_id = v.run_id and w.eval_set = v.eval_set
     where v.profile = of_profile and (of_metric is null or v.metric = of_metric) and v.value is not null
@@ -24,6 +24,7 @@ paired as not materialized (
         coalesce(b.metric, a.metric) as metric,
         coalesce(b.run_id, a.run_id) as run_id,
         coalesce(b.unit, a.unit) as unit,
+        coalesce(b.question_id, a.question_id) as question_id,
         b.weight as base_weight,
         a.weight as cand_weight,
         b.value as base_score,

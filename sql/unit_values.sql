@@ -5,13 +5,14 @@
 -- Rows that stand alone pass as they are: grouping them would cost much and change nothing.
 create view unit_values as
 select
-    run_id, profile, eval_set, metric, unit, weight, scored, value,
+    run_id, profile, eval_set, metric, unit, question_id, weight, scored, value,
     numerator::decimal(38, 18) as numerator, denominator::decimal(38, 18) as denominator
 from metric_values
 where alone
 union all
 select
-    run_id, profile, eval_set, metric, unit, any_value(weight), bool_or(scored), exact_mean(value),
+    run_id, profile, eval_set, metric, unit, any_value(question_id), any_value(weight), bool_or(scored),
+    exact_mean(value),
     sum(numerator::decimal(38, 18)), sum(denominator::decimal(38, 18))
 from metric_values
 where not alone

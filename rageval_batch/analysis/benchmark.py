@@ -61,8 +61,8 @@ class Dataset:
         return Job(
             profile=profile,
             params=profile.read_params(self.params),
-            outputs=sources.sources(self.outputs),
-            questions=sources.sources(self.questions),
+            outputs=sources.sources(self.outputs, profile.inputs.whole_files),
+            questions=sources.sources(self.questions) if self.questions else [],
             contexts=sources.sources(self.contexts) if self.contexts else [],
             document=sources.any_file(self.source) if self.source else None,
             metadata=given,
@@ -86,7 +86,7 @@ class _DatasetTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     description: Any = None
     weight: float = 1.0
     profile: str = _DEFAULT_PROFILE
-    questions: _Paths
+    questions: _Paths | None = None
     outputs: _Paths
     contexts: _Paths | None = None
     source: _NonEmpty | None = None

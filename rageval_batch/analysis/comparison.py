@@ -154,7 +154,7 @@ def compare(
                 f"'{base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
             )
     chances = dict(zip(sorted(totals), _chances(session, totals, compared.run_stat == WEIGHTED, seed), strict=True))
-    listed = _listed(session, MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL)
+    listed = _first_units(session, MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL)
     movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
     found = [
         _comparison(
@@ -219,7 +219,7 @@ def _mover(part: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "size"}
 
 
-def _listed(session: Session, most: int) -> dict[str, dict[str, list[str]]]:
+def _first_units(session: Session, most: int) -> dict[str, dict[str, list[str]]]:
     """The first units of each kind, by candidate."""
     rows = session.rows(
         f"select run_id, status, min(unit, {most}) as ids from compared where status <> 'tie' group by all"

@@ -14,20 +14,32 @@ from rageval_batch.errors import InputError
 @click.argument("questions")
 @click.option("--size", type=int, default=100, show_default=True, help="How many questions.")
 @click.option("--seed", type=int, default=42, show_default=True, help="Another seed, another subset.")
+@click.option("--by", metavar="FIELD,FIELD", help="Fields to stratify over (dotted names); else those of the profile.")
 @click.option("-o", "--output", "target", required=True, help="The file to write.")
-def subset(questions: str, size: int, seed: int, target: str) -> None:
-    """Choose questions of an eval set, stratified over audience and topic, the same on every machine.
+def subset(questions: str, size: int, seed: int, by: str | None, target: str) -> None:
+    """Choose questions of an eval set, stratified over some of their fields, the same on every machine.
+
+    Without --by the fields are those that the profile of the questions declares: audience and topic for eval_json_v2.
 
     \b
     Example:
       rageval subset questions.json --size 100 -o dev100.json
+      rageval subset gold.jsonl --size 50 --by category -o dev50.jsonl
     """
+    from rageval_batch.inputs.check import profile_of
+    from rageval_batch.inputs.questions import read_question_file
     from rageval_batch.inputs.sources import content_hash, source
     from rageval_batch.inputs.subset import write_subset
+    from rageval_batch.profiles.registry import PROFILES
 
     file = source(questions)
+    if by is None:
+        profile = profile_of(read_question_file(file), list(PROFILES.values()))
+        fields = profile.inputs.questions.strata if profile else ()
+    else:
+        fields = tuple(name for part in by.split(",") if (name := part.strip()))
     try:
-        count = write_subset(file, size, seed, Path(target))
+        count = write_subset(file, size, seed, fields, Path(target))
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror}.") from error
     before, after = content_hash([file]).sha1, content_hash([source(target)]).sha1

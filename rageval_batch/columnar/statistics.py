@@ -1,6 +1,6 @@
 """What chance could have done: bootstrap interval, sign-flip test, Holm's correction, repeats. Seeded and bounded.
 
-Up to BLOCKS questions every resample is one of questions. More are first dealt at random into BLOCKS blocks, and whole
+Up to BLOCKS questions every resample is one of questions. More are first assigned at random to BLOCKS blocks, and whole
 blocks are resampled or have their signs flipped: time and memory stop growing, the test keeps its level, and the width
 of the interval is known to about 1 / sqrt(2 * BLOCKS), half a percent.
 """
@@ -27,7 +27,7 @@ BLOCKS = 16_384
 LEVEL = 0.95
 TOLERANCE = 1e-9  # of every limit that a number is compared with
 SEED = 20_240_229
-_DEALING, _DRAWING, _FLIPPING = range(3)  # streams of random numbers of their own
+_ASSIGNING, _DRAWING, _FLIPPING = range(3)  # streams of random numbers of their own
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def _stream(seed: int, purpose: int) -> np.uint64:
 
 
 def _blocks(products: Floats, weights: Floats, seed: int, blocks: int) -> tuple[Floats, Floats]:
-    """(sums of value times weight, sums of weights) of blocks that rows are dealt into."""
-    block = assign_blocks(len(products), blocks, _stream(seed, _DEALING))
+    """(sums of value times weight, sums of weights) of the blocks that rows are assigned to."""
+    block = assign_blocks(len(products), blocks, _stream(seed, _ASSIGNING))
     sums, weighed = (np.bincount(block, column, blocks).astype(np.float64) for column in (products, weights))
     return sums, weighed
 

@@ -21,7 +21,7 @@ from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
-from rageval_batch.model.schemas import KEPT, QUESTION_ID, REPEAT, RUN_ID
+from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
 
 ORDER = ("run_id", "question_id", "repeat")  # of the rows of a commit
 
@@ -77,10 +77,15 @@ class QuestionRows:
 
     def __init__(self, ids: Sequence[str], output_fields: tuple[OutputField, ...] = ()) -> None:
         """`ids`: the questions, in the order of the eval set."""
-        self.output_fields = output_fields
+        self._output_fields = output_fields
+        self.output_names = (*OUTPUT, *(field.name for field in output_fields))
         self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
         self._ids = pa.array(ids, LARGE_STRING)
         self._seen = _Seen(len(ids))
+
+    def output(self, block: Block) -> Field:
+        """The field `output`, else an object of the fields that the profile reads from the row itself."""
+        return readers.read_output(block, self._output_fields)
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""

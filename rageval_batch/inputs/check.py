@@ -111,7 +111,7 @@ def _allowed(keyword: str, value: Any, schema: Mapping[str, Any]) -> str:
 def check_file(file: Source, profiles: Sequence[Profile]) -> Checked:
     """Every violation of a question file; of several profiles the one that the file's shape shows."""
     read = read_question_file(file)
-    profile = profiles[0] if len(profiles) == 1 else _profile_of(read, profiles)
+    profile = profiles[0] if len(profiles) == 1 else profile_of(read, profiles)
     count = len(read.questions) + sum(one.path != "$" for one in read.unreadable)
     format = profile.inputs.questions if profile else None
     return Checked(file.name, profile.name if profile else "", count, violations(read, format))
@@ -150,7 +150,7 @@ def _sentence(one: Violation) -> str:
     return f"{one.file}{line}{question}: {one.path} is {one.found}; allowed: {one.allowed}"
 
 
-def _profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | None:
+def profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | None:
     """The profile whose marks occur most often; None where nothing can be read; InputError if it is not clear."""
     if not read.questions:
         return None

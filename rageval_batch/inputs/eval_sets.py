@@ -114,7 +114,9 @@ def read_rows(files: list[Source], names: tuple[str, ...], kind: str) -> pa.Tabl
             for name, column in zip(names, columns, strict=True):
                 if (lacking := ~((column.kind == TEXT) | (column.kind == NUMERIC))).any():
                     line = block.lines[int(lacking.argmax())]
-                    raise InputError(f"{file.name}, line {line}: this {kind} has no {name}. All need {_listed(names)}.")
+                    raise InputError(
+                        f"{file.name}, line {line}: this {kind} has no {name}. All need {_joined_by_and(names)}."
+                    )
             lines = pa.array(block.lines).cast(LARGE_STRING)
             where = pc.binary_join_element_wise(
                 pa.scalar(file.name, LARGE_STRING), lines, pa.scalar(", line ", LARGE_STRING)
@@ -126,7 +128,7 @@ def read_rows(files: list[Source], names: tuple[str, ...], kind: str) -> pa.Tabl
 _ALIASES = {QUESTION_ID[0]: QUESTION_ID, CHUNK_TEXT[0]: CHUNK_TEXT}
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _joined_by_and(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 

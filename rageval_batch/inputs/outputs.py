@@ -19,7 +19,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Field
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.schemas import CHUNKS, OUTPUT, QUESTION_ID, REJECTS, REPEAT, RUN_ID, OutputField
+from rageval_batch.model.schemas import CHUNKS, OUTPUT, QUESTION_ID, REJECTS, REPEAT, RUN_ID
 
 KNOWN_FIELDS = frozenset({*RUN_ID, *REPEAT, *QUESTION_ID, *OUTPUT, *CHUNKS})
 
@@ -36,8 +36,11 @@ class Rows:
 class RowReader(Protocol):
     """How the rows of a block say what they are about. It remembers what only all rows together can tell."""
 
-    output_fields: tuple[OutputField, ...]  # of an answer that stands in the row itself
+    output_names: tuple[str, ...]  # fields that an answer may stand in
     known: frozenset[str]  # names of fields that are no metadata of a run
+
+    def output(self, block: Block) -> Field:
+        """The answer of each row of a block; ABSENT where it has none."""
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """The rows of a block of the file with that number; `has_run`: the file names its runs itself."""
@@ -67,18 +70,17 @@ class Ingest:
 
     def blocks(self) -> Iterator[Ingested]:
         """All files, in the order of their paths."""
-        fields = self.reader.output_fields
         for number, source in enumerate(self._sources):
             has_run: bool | None = None
             has_output = False
             for block in readers.read_blocks(source):
                 has_run = _has_run_column(block) if has_run is None else has_run
-                output = readers.read_output(block, fields)
+                output = self.reader.output(block)
                 has_output = has_output or bool((output.kind != ABSENT).any())
                 yield self._ingested(source, block, self.reader.rows(source, number, block, bool(has_run), output))
             if has_run is not None and not has_output:
-                names = [*OUTPUT, *(wanted.name for wanted in fields)]
-                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(names)}.")
+                names = " or ".join(self.reader.output_names)
+                raise InputError(f"{source.name} has no answers: no row has a field {names}.")
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """For every run, the fields that had one and the same value in all its rows."""

@@ -18,9 +18,9 @@ from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
 from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
-from rageval_batch.inputs.readers import NUMERIC, TEXT, Block, Field
+from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model import EvalSet, OutputField, Params, Profile, SelfKeyed
+from rageval_batch.model import EvalSet, Params, Profile, SelfKeyed
 from rageval_batch.model.schemas import FILE, OUTPUT, QUESTION_ID, RECORDS, REPEAT, RUN_ID
 
 
@@ -42,7 +42,7 @@ class OwnRowKeys:
 class OwnRows:
     """Reads rows with their keys: none is rejected for one, what a row lacks is null."""
 
-    output_fields: tuple[OutputField, ...] = ()
+    output_names: tuple[str, ...] = OUTPUT
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         """`keys`: text columns that reach the batch."""
@@ -50,18 +50,28 @@ class OwnRows:
         self._keys = keys
         self._schema = batch_schema(keys)
 
+    def output(self, block: Block) -> Field:
+        """The field `output`; a row of JSON without it is the record itself."""
+        output = block.field(OUTPUT)
+        whole = block.whole_rows() if (absent := output.kind == ABSENT).any() else None
+        if whole is None:
+            return output
+        kind = np.where(absent, STRUCT, output.kind).astype(np.int8)
+        return Field(pc.if_else(pa.array(absent), whole, output.text), kind)
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows with their keys; a run without a name is called like its file."""
         run_id, _ = read_keys(block.field(RUN_ID), source.stem)
         run_id = pc.fill_null(run_id, pa.scalar(source.stem, LARGE_STRING))
         repeat, bad = read_repeats(block.field(REPEAT))
+        beside = pa.array(block.field(OUTPUT).kind != ABSENT)  # a row that is the record has no columns beside it
         columns = [
             run_id,
             pa.array(np.where(bad, 0, repeat).astype(np.int32)),
             pa.array(np.full(len(block), number, np.int32)),
             pa.array(block.lines),
-            block.field(OUTPUT).text,
-            *(_filled(block.field(_NAMES_OF.get(name, (name,)))) for name in (*FILE, *self._keys)),
+            output.text,
+            *(_filled(block.field(_NAMES_OF.get(name, (name,))), beside) for name in (*FILE, *self._keys)),
         ]
         return Rows(pa.RecordBatch.from_arrays(columns, schema=self._schema), run_id)
 
@@ -78,10 +88,12 @@ def batch_schema(keys: tuple[str, ...]) -> pa.Schema:
     return pa.schema([*RECORDS, *((name, LARGE_STRING) for name in keys)])
 
 
-def _filled(found: Field) -> pa.Array:
-    """A text or number as text, null where it is absent, of another kind, or nothing but white space."""
+def _filled(found: Field, beside: pa.Array) -> pa.Array:
+    """A text or number as text, null where it is absent, of another kind, blank, or not beside an output."""
     named = pc.if_else(
-        pa.array((found.kind == TEXT) | (found.kind == NUMERIC)), found.text, pa.scalar(None, LARGE_STRING)
+        pc.and_(pa.array((found.kind == TEXT) | (found.kind == NUMERIC)), beside),
+        found.text,
+        pa.scalar(None, LARGE_STRING),
     )
     texts = from_arrow(named)
     starts, ends = strip(texts.data, texts.starts, texts.ends)

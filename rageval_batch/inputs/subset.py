@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,27 @@ from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 
 
-def stratum(question: dict[str, Any]) -> tuple[str, str]:
-    """(target audience, main topic) of a question, empty where it has none."""
-    expected = first_of(question, EXPECTED)
-    example = expected.get("answer_example", expected) if isinstance(expected, dict) else {}
-    example = example if isinstance(example, dict) else {}
-    return tuple(str(example.get(name) or "") for name in ("target_audience", "main_topic"))  # type: ignore[return-value]
+def stratum(question: dict[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
+    """The values of dotted keys of a question as texts, empty where it has none; of `a|b` the first that has one."""
+    return tuple(
+        next((text for key in field.split("|") if (text := _text_at(question, key.split(".")))), "") for field in fields
+    )
 
 
-def choose(eval_set: EvalSet, size: int, seed: int) -> list[int]:
+def _text_at(value: Any, keys: Sequence[str]) -> str:
+    for key in keys:
+        names = EXPECTED if key == EXPECTED[0] else (key,)
+        value = first_of(value, names) if isinstance(value, dict) else None
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def choose(eval_set: EvalSet, size: int, seed: int, fields: Sequence[str]) -> list[int]:
     """The indices of the chosen questions, in the order of the eval set."""
     if not 1 <= size <= len(eval_set):
         raise InputError(f"--size {size} is not possible: the eval set has {len(eval_set)} questions.")
-    strata: dict[tuple[str, str], list[int]] = defaultdict(list)
+    strata: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, question in enumerate(eval_set.objects):
-        strata[stratum(question)].append(index)
+        strata[stratum(question, fields)].append(index)
     ordered = sorted(strata, key=lambda key: (-len(strata[key]), key))
     quota = _quotas([len(strata[key]) for key in ordered], size)
     chosen: list[int] = []
@@ -61,10 +67,10 @@ def _quotas(sizes: list[int], total: int) -> list[int]:
     return quota
 
 
-def write_subset(file: Source, size: int, seed: int, target: Path) -> int:
-    """Write the chosen questions in the input's order and form; how many."""
+def write_subset(file: Source, size: int, seed: int, fields: Sequence[str], target: Path) -> int:
+    """Write the chosen questions in the input's order and form; how many. `fields` are what it is stratified over."""
     eval_set = eval_sets.read_questions([file])
-    chosen = set(choose(eval_set, size, seed))
+    chosen = set(choose(eval_set, size, seed, fields))
     if file.format == "parquet":
         _write_parquet(file, chosen, target)
         return len(chosen)

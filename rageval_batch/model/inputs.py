@@ -26,6 +26,9 @@ class QuestionFormat:
     # say of a question that keeps its schema: (steps to a value that cannot be scored, what is allowed)
     key: tuple[str, ...] = ()  # fields that together are unique in a question file; none: the id alone
     marks: tuple[str, ...] = ()  # dotted keys of a question or its file that only this profile has
+    strata: tuple[
+        str, ...
+    ] = ()  # dotted keys of a question that a subset is stratified over; a|b: b where there is no a
 
     def with_fields(self, names: tuple[str, ...]) -> QuestionFormat:
         """The format of questions that need these fields alone, which together are unique."""

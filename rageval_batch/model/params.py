@@ -44,8 +44,8 @@ class Param:
         if isinstance(self.default, dict):
             return self._table(given)
         if self.or_names and (names := _names(given)) is not None:
-            return self._listed(names)
-        value = self._listed(given) if isinstance(self.default, tuple) else self._typed(given)
+            return self._text_list(names)
+        value = self._text_list(given) if isinstance(self.default, tuple) else self._typed(given)
         if self.choices and value not in self.choices:
             raise InputError(f"Parameter {self.name}={given} is not known. Allowed: {', '.join(self.choices)}.")
         if isinstance(value, str | tuple):
@@ -63,7 +63,7 @@ class Param:
             raise InputError(f"Parameter {where} cannot be used: {'; '.join(found)}.")
         return value
 
-    def _listed(self, given: Any) -> tuple[str, ...]:
+    def _text_list(self, given: Any) -> tuple[str, ...]:
         """A list of texts: a list, its JSON, or one text that stands for itself."""
         if isinstance(given, str) and _JSON_LIST.match(given):
             try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -97,12 +96,11 @@ def _file_module(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{path} does not exist. Give a profile as FILE.py:NAME.")
     name = f"rageval_profile_{path.stem}"
-    spec = spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes(), path, "exec"), vars(module))  # as it is now, from no cache of bytecode
     except Exception as error:  # whatever a file does wrong when it is run
         del sys.modules[name]
         raise InputError(f"{path} cannot be loaded as a profile: {type(error).__name__}: {error}.") from error

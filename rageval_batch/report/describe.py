@@ -76,7 +76,7 @@ def _wrapped(text: str) -> str:
     return "\n".join(textwrap.wrap(text, screen_width()))
 
 
-def _listed(rows: list[dict[str, Any]]) -> str:
+def _definition_list(rows: list[dict[str, Any]]) -> str:
     """Nothing cut: the name with its values on a line, what it is below."""
     lines = []
     for row in rows:
@@ -95,7 +95,7 @@ def describe(profile: Profile, format: str) -> str:
     for name in ("params", "columns", "metrics", "gates"):
         rows = [{k: v if v != "" else None for k, v in row.items()} for row in whole[name]]
         if rows:
-            body = render(rows, list(rows[0]), format) if format == "md" else _listed(rows)
+            body = render(rows, list(rows[0]), format) if format == "md" else _definition_list(rows)
             parts += [titled(name, format), body]
     if profile.summary.provenance:
         parts.append(_wrapped("A run's record must name: " + ", ".join(profile.summary.provenance) + "."))

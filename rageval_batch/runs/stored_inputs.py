@@ -221,7 +221,7 @@ def _stored_rows(
 
 
 def _batch(reader: RowReader, file: Source, number: int, block: readers.Block) -> pa.RecordBatch:
-    return reader.rows(file, number, block, False, readers.read_output(block, reader.output_fields)).batch
+    return reader.rows(file, number, block, False, reader.output(block)).batch
 
 
 def _kept_row(path: Path, format: KeptFormat, reader: RowReader, row: dict[str, Any]) -> pa.RecordBatch:

@@ -20,6 +20,7 @@ from oracles import eval_json_v2 as oracle
 from rageval_batch.cli import main
 from rageval_batch.report.cells import width
 from rageval_batch.resources import samples_folder
+from support.places import SAMPLES_FOLDER
 
 SAMPLES = samples_folder() / "eval_json_v2"
 QUESTIONS = SAMPLES / "questions.json"
@@ -173,24 +174,27 @@ def test_bad_usage_is_exit_2(rageval: Call, words: list[str]) -> None:
     assert "Error:" in said.err
 
 
+EXPECTED = json.loads((SAMPLES / "questions.json").read_text(encoding="utf-8"))[0]["expected"]
+
+
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
-        ('[{"question": "no id"}]', ["line 1", "id"]),
-        ('[{"id": "a", "expected": {}}, {"id": "a"}]', ["'a'"]),
-        ('[{"id": "a", "expected": {"answer_example": {}}}, {"id": "a"}]', ["'a'", "unique"]),
-        ('[{"id": "a", "weight": -1}]', ["'a'", "weight"]),
-        ('[{"id": "a", "weight": 1e999}]', ["weight"]),
-        ("[]", ["no question"]),
-        ("{", ["not JSON"]),
-        ('{"a": 1}', ["questions"]),
-        ("", ["not JSON"]),
+        ([{"expected": EXPECTED}], ["line 1", "an id"]),
+        ([{"id": "a", "expected": {}}], ["'a'", "answer_example"]),
+        ([{"id": "a", "expected": EXPECTED}] * 2, ["'a'", "an id of its own"]),
+        ([{"id": "a", "expected": EXPECTED, "weight": -1}], ["'a'", "weight"]),
+        ('[{"id": "a", "weight": 1e999}]', ["not finite"]),
+        ([], ["at least 1"]),
+        ("{", ["one JSON value"]),
+        ('{"a": 1}', ["a list `questions`"]),
+        ("", ["one JSON value"]),
     ],
 )
-def test_bad_questions_are_errors(rageval: Call, tmp_path: Path, content: str, parts: list[str]) -> None:
+def test_bad_questions_are_errors(rageval: Call, tmp_path: Path, content: Any, parts: list[str]) -> None:
     """A bad question would shrink every denominator, so nothing is scored."""
-    (tmp_path / "q.json").write_text(content, encoding="utf-8")
-    one_sentence(rageval("score", SAMPLES / "outputs", "-p", "eval_json_v2", "-q", "q.json"), "q.json", *parts[1:])
+    (tmp_path / "q.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    one_sentence(rageval("score", SAMPLES / "outputs", "-p", "eval_json_v2", "-q", "q.json"), "q.json", *parts)
     assert not list(tmp_path.glob("runs/2*"))
 
 
@@ -367,6 +371,17 @@ def test_subset_is_stratified_and_stable(rageval: Call, tmp_path: Path) -> None:
     other = rageval("subset", QUESTIONS, "--size", "14", "--seed", "1", "-o", "c.json")
     assert other.code == 0
     assert (tmp_path / "a.json").read_bytes() != (tmp_path / "c.json").read_bytes()
+
+
+def test_a_subset_is_stratified_over_the_fields_of_its_profile_or_those_given(rageval: Call, tmp_path: Path) -> None:
+    gold = SAMPLES_FOLDER / "claim_evidence" / "gold.jsonl"
+    rows = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
+    categories = {row["category"] for row in rows}
+    for words in ((), ("--by", "category")):
+        assert rageval("subset", gold, "--size", str(len(categories)), "-o", "c.jsonl", *words).code == 0
+        chosen = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert {row["category"] for row in chosen} == categories
+    assert rageval("subset", gold, "--size", "3", "--by", "nothing.there", "-o", "d.jsonl").code == 0
 
 
 def test_profiles(rageval: Call) -> None:

@@ -439,7 +439,8 @@ FALSE_WORDS += [
 ]
 # Longer words around 是, 有, 否, 不, 没 and 未 that answer nothing.
 NEUTRAL_WORDS = """
-    是否 有没有 有沒有 有无 有無 有否 能否 可否 应否 應否 会否 會否 与否 與否 否则 否則 要不是 是非 实事求是
+    是否 有没有 有沒有 有无 有無 有否 能否 可否 应否 應否 会否 會否 与否 與否 否则 否則 要不是 是非 实事求是 持有 拥有 擁有 享有 占有 佔有 具有 含有 带有 帶有 设有 設有 附有 载有 載有 有效期
+    否认 否認 否定 否决 否決
     實事求是 国有 國有 所有 公有 私有 共有 现有 現有 原有 特有 固有 专有 專有 自有 既有 只有 唯有 如有 若有 有限
     有关 有關 有期 有时 有時 有些 有偿 有償 有价证券 有價證券 有形 有机 有機 不仅 不僅 不但 不只 不止 不光 不单 不單
     不过 不過 不管 不论 不論 不如 不然 不久 不断 不斷 不时 不時 不少 不足 不到 不满 不滿 不及 不超过 不超過 不低于
@@ -489,7 +490,7 @@ def _whole_word(text: str, i: int, word: str) -> bool:
         return True
     if re.match("[a-zа-яё0-9_]", before_) or re.match("[a-zа-яё0-9_]", behind):
         return False
-    number = re.match(r"\.[ \t]*[0-9]|[ \t]+(more|less|fewer|later|earlier|greater)[ \t]+than", behind)
+    number = re.match(r"\.?[ \t]*[0-9]|[ \t]+(more|less|fewer|later|earlier|greater)[ \t]+than", behind)
     return not (word == "no" and number)  # No. 5, no later than
 
 

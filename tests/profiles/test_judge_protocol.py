@@ -16,6 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from oracles import judge_protocol as oracle
+import rageval_batch
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.strings import from_list
 from rageval_batch.errors import InputError
@@ -500,3 +501,19 @@ def test_digests_tell_texts_apart(texts: list[str]) -> None:
     for a, b in itertools.combinations(range(len(texts)), 2):
         assert (pairs[a] == pairs[b]) == (texts[a] == texts[b])
     assert len(np.unique([half for pair in pairs for half in pair])) >= len(set(texts))
+
+
+def test_lines_that_are_the_records_are_judgements(tmp_path: Path) -> None:
+    """A flat archive as lines of records gives what the same records in a field `output` give."""
+    folder = samples_folder() / "judge_protocol"
+    rows = [json.loads(line) for line in (folder / "flat_judgements.jsonl").read_text(encoding="utf-8").splitlines()]
+    records = [row["output"] if isinstance(row["output"], dict) else json.loads(row["output"]) for row in rows]
+    (tmp_path / "records.jsonl").write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
+    params = {"rubric": str(folder / "rubric_flat.toml")}
+    bare, held = (
+        rageval_batch.score(str(path), None, "judge_protocol", params=params).scores
+        for path in (tmp_path / "records.jsonl", folder / "flat_judgements.jsonl")
+    )
+    columns = ["judge_model", "question_id", "prompt_variant", "target_model", "valid", "score", "method"]
+    assert bare["valid"].all()
+    assert bare.select(columns).sort(columns).equals(held.select(columns).sort(columns))

@@ -140,8 +140,8 @@ def test_the_gate_is_on_the_list(rageval: Call, tmp_path: Path) -> None:
     assert [gate["failure"] for gate in json.loads(out)["failing_gates"]] == ["nothing to judge"]
 
 
-def test_runs_of_judges_are_compared_by_question(rageval: Call, tmp_path: Path) -> None:
-    """Judgements of one question are averaged before runs are compared; a changed answer is worth one question."""
+def test_runs_of_judges_are_compared_by_sample(rageval: Call, tmp_path: Path) -> None:
+    """Judgements of one sample are averaged before runs are compared; a changed answer is worth one sample."""
     for name, scores in (("a", (2, 2)), ("b", (2, 1))):
         rows = []
         for question, judge, repeat in itertools.product(("Q1", "Q2"), ("j", "k"), (0, 1)):

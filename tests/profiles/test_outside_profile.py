@@ -75,7 +75,7 @@ def score(call: Call, place: Path, *more: Any) -> tuple[int, str, str]:
 
 
 def averages(said: str) -> dict[str, float]:
-    return {line["run_id"]: line["summary"]["score_avg"] for line in map(json.loads, said.splitlines())}
+    return {line["run_id"]: line["score_avg"] for line in map(json.loads, said.splitlines())}
 
 
 def test_from_score_to_explain(call: Call, place: Path, forgotten: Callable[[], None]) -> None:
@@ -89,7 +89,7 @@ def test_from_score_to_explain(call: Call, place: Path, forgotten: Callable[[], 
     forgotten()
     code, out, _ = call("gate", "good", "worse", *store, *given, "--format", "json")
     assert code == 1
-    assert {one["run_id"]: one["passed"] for one in json.loads(out)} == {"good": True, "worse": False}
+    assert {one["run_id"]: one["pass_fail"] for one in json.loads(out)} == {"good": "pass", "worse": "fail"}
 
     forgotten()
     code, out, _ = call("compare", "good", "worse", *store, *given, "--format", "json")

@@ -455,8 +455,9 @@ def members(
     names: Bytes,
     bounds: Offsets,
 ) -> npt.NDArray[np.int32]:
-    wanted = len(bounds) - 1
-    found = np.full((owners, wanted), -1, np.int32)
+    """The node of each named member of each owner, -1 where it has none; of duplicate keys the last."""
+    name_count = len(bounds) - 1
+    found = np.full((owners, name_count), -1, np.int32)
     longest = 0
     for node in range(len(parent)):
         if flags[node] & _ESCAPED_KEY:
@@ -471,7 +472,7 @@ def members(
         key, first, width = data, key_start[node], key_stop[node] - key_start[node]
         if flags[node] & _ESCAPED_KEY:
             key, first, width = scratch, 0, unescape(data, key_start[node], key_stop[node], scratch, 0)
-        for name in range(wanted):
+        for name in range(name_count):
             if bounds[name + 1] - bounds[name] != width:
                 continue
             same = True

@@ -80,7 +80,7 @@ def _candidates(data: Bytes, start: int, end: int, kana: bool, keys: Words, from
             tos[count] = stop
             count += 1
         at = stop
-    for wanted in range(1, 3 if kana else 2):
+    for paired_script in range(1, 3 if kana else 2):
         at = start
         before = before_script = 0
         before_at = start
@@ -92,7 +92,7 @@ def _candidates(data: Bytes, start: int, end: int, kana: bool, keys: Words, from
                 continue
             point, width = _point(data, at)
             script = _script(point, kana)
-            if script == wanted and script == before_script:
+            if script == paired_script and script == before_script:
                 keys[count] = _PAIR | (np.uint64(before) << np.uint64(24)) | np.uint64(point)
                 froms[count] = before_at
                 tos[count] = at + width

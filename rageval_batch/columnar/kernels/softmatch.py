@@ -56,6 +56,7 @@ def _point(data: Bytes, at: int) -> tuple[Any, int]:
 
 @compiled
 def _bigram(first: int, second: int) -> np.uint64:
+    """Two code points as one number."""
     return (np.uint64(first) << np.uint64(32)) | np.uint64(second)
 
 
@@ -178,9 +179,10 @@ def grams_of(column: Points32) -> Grams:
 
 
 @compiled
-def _shared(one: Words, i: int, popcount: int, two: Words, twos: int) -> int:
+def _shared(one: Words, i: int, one_end: int, two: Words, two_end: int) -> int:
+    """How many values of one[i:one_end] are in two[:two_end]; both sorted, each value once."""
     j = count = 0
-    while i < popcount and j < twos:
+    while i < one_end and j < two_end:
         if one[i] == two[j]:
             count += 1
             i += 1
@@ -194,6 +196,7 @@ def _shared(one: Words, i: int, popcount: int, two: Words, twos: int) -> int:
 
 @compiled
 def _within(hay: Points, h0: int, h1: int, needle: Points, n0: int, n1: int) -> bool:
+    """Whether needle[n0:n1], which must not be empty, is a part of hay[h0:h1]."""
     width = n1 - n0
     first = needle[n0]
     for at in range(h0, h1 - width + 1):
@@ -209,6 +212,7 @@ def _within(hay: Points, h0: int, h1: int, needle: Points, n0: int, n1: int) -> 
 
 @compiled
 def _longest(offsets: Offsets) -> int:
+    """The length of the longest string, at least 1."""
     width = 1
     for k in range(len(offsets) - 1):
         width = max(width, offsets[k + 1] - offsets[k])

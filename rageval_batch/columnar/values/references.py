@@ -86,11 +86,11 @@ def cited_pages(given: Normal) -> list[Citation]:
     for pattern in (_PAGE_HAN, _PAGE_LATIN):
         for m in pattern.finditer(given.text):
             span = given.span(*m.span())
-            found += [Citation(page, *span) for page in _listed(m["pages"])]
+            found += [Citation(page, *span) for page in _page_numbers(m["pages"])]
     return sorted(found, key=lambda citation: citation.start)
 
 
-def _listed(text: str) -> list[int]:
+def _page_numbers(text: str) -> list[int]:
     """The pages of 4, 6-8 and the like."""
     pages: list[int] = []
     ranged = False

@@ -32,8 +32,8 @@ def _boolean_word(word: str) -> str:
         return f"(?<![{_KANA}{HAN}])はい(?=です|でし|そう|[^{_KANA}{HAN}]|\\Z)"
     if not _SPELLED.match(word):
         return word
-    other = r"(?!\.[ \t]*[0-9])(?![ \t]+(?:more|less|fewer|later|earlier|greater)[ \t]+than)" if word == "no" else ""
-    return rf"(?<![a-zа-яё0-9_]){word}(?![a-zа-яё0-9_]){other}"  # No. 5, no later than
+    other = r"(?!\.?[ \t]*[0-9])(?![ \t]+(?:more|less|fewer|later|earlier|greater)[ \t]+than)" if word == "no" else ""
+    return rf"(?<![a-zа-яё0-9_]){word}(?![a-zа-яё0-9_]){other}"  # No. 5, № 5, no later than
 
 
 _SPELLED = re.compile("[a-zа-яё]")

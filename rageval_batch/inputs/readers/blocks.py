@@ -71,6 +71,9 @@ class Block(Protocol):
     def raw(self, row: int) -> str:
         """The row as it stands in the file; bytes that are not UTF-8 as \\xNN."""
 
+    def whole_rows(self) -> pa.Array | None:
+        """Each row as its JSON text, null where it cannot be read; None for a columnar file."""
+
     def value(self, field: OutputField) -> pa.Array | None:
         """A field of each row as JSON text, null where a row lacks it; None where no row can have it."""
 

@@ -73,6 +73,9 @@ class ColumnBlock:
             return self.raw_rows[row]
         return json.dumps(self.raw_rows.slice(row, 1).to_pylist()[0], ensure_ascii=False, default=_printable)
 
+    def whole_rows(self) -> pa.Array | None:
+        return None
+
     def value(self, field: OutputField) -> pa.Array | None:
         """As in `Block`; a text that holds a JSON list or object is that, unless the field is a text."""
         if field.name not in self.columns:

@@ -92,6 +92,9 @@ class JsonBlock:
     def raw(self, row: int) -> str:
         return self._data[self._starts[row] : self._ends[row]].tobytes().decode("utf-8", "backslashreplace")
 
+    def whole_rows(self) -> pa.Array | None:
+        return cut(self._data, self._starts, self._ends).to_arrow(self._root >= 0)
+
     def value(self, field: OutputField) -> pa.Array | None:
         """As in `Block`: the member as it stands, with its quotes and escapes."""
         tape = self._tape

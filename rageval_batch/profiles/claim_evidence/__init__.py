@@ -1,7 +1,7 @@
 """Profile `claim_evidence`: claims with their evidence, citations, entities, stages, rankings and contradictions."""
 
 from rageval_batch.model import ByQuestion, OutputField, Profile, QuestionFormat, Scoring, Summary
-from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, GATES, METRICS, PARAMS
+from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, GAIN, GATES, METRICS, PARAMS, columns_for
 from rageval_batch.profiles.claim_evidence.explain import explain_answer
 from rageval_batch.profiles.claim_evidence.score import failing_claims, missing_columns, prepare, score
 from rageval_batch.profiles.claim_evidence.tasks import TASK_SCHEMA
@@ -23,6 +23,7 @@ PROFILE = Profile(
         questions=QuestionFormat(
             schema=TASK_SCHEMA,
             marks=("expected_entities", "min_citations", "gold_ranking", "gold_contradictions"),
+            strata=("category",),
         ),
         output_fields=tuple(OutputField(name, name == "answer") for name in FIELDS),
     ),
@@ -32,6 +33,7 @@ PROFILE = Profile(
         missing=missing_columns,
         explain=explain_answer,
         failing_claims=failing_claims,
+        columns=columns_for,
     ),
     summary=Summary(
         stats={
@@ -46,7 +48,7 @@ PROFILE = Profile(
             "entity_recall": ("entity_recall", "mean"),
             "pipeline_completion_min": ("pipeline_completion", "min"),
             "artifacts_missing_max": ("artifacts_missing", "max"),
-            "ndcg_10": ("ndcg_10", "mean"),
+            "ndcg_10": (GAIN, "mean"),
             "map": ("map", "mean"),
             "contradiction_precision": ("contradiction_precision", "micro"),
             "contradiction_recall": ("contradiction_recall", "micro"),

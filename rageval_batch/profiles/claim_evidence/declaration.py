@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.model import Column, Gate, Metric, Param
+from rageval_batch.model import Column, Gate, Metric, Param, Params
 
 FIELDS = {
     "answer": (STRING,),
@@ -20,12 +20,14 @@ FIELDS = {
     "contradictions": (ARRAY,),
 }
 
+GAIN = "ndcg_10"  # the column of the default number of ranks
+
 PARAMS = (
     Param("support_threshold", 0.5, "share of a claim's keywords in its evidence from which it is supported",
           low=0, high=1),
     Param("required_artifacts", 10, "how many artifacts there must be, or which: names with commas between them",
           low=0, high=1_000_000, or_names=True),
-    Param("ndcg_k", 10, "ranks that count for ndcg_10", low=1, high=1_000_000),
+    Param("ndcg_k", 10, "ranks that count: with 5 the column is ndcg_5", low=1, high=1_000_000),
     Param("level", "initial", "the limits that a run is held to, where gate is not told another level",
           choices=("initial", "target")),
 )  # fmt: skip
@@ -76,7 +78,7 @@ COLUMNS = (
     _rate("pipeline_completion"),
     Column("failed_stage", LARGE_STRING, "the first stage that is not done, with its error"),
     _count("artifacts_missing"),
-    Column("ndcg_10", pa.float64(), "normalised discounted cumulative gain of the ranking"),
+    Column(GAIN, pa.float64(), "normalised discounted cumulative gain of the ranking"),
     Column("map", pa.float64(), "average precision of the ranking"),
     _rate("contradiction_precision"),
     _rate("contradiction_recall"),
@@ -91,6 +93,18 @@ COLUMNS = (
     ),
 )  # fmt: skip
 
+
+def columns_for(params: Params) -> tuple[Column, ...]:
+    """The columns with these parameters: the gain of the ranking is called by the number of ranks that count."""
+    name = gain_column(params)
+    return tuple(replace(column, name=name) if column.name == GAIN else column for column in COLUMNS)
+
+
+def gain_column(params: Params) -> str:
+    """What the gain over the first K ranks is called."""
+    return f"ndcg_{params['ndcg_k']}"
+
+
 METRICS = (
     Metric("score", "share of a row's gates that hold"),
     *(
@@ -99,7 +113,7 @@ METRICS = (
     ),
     *(Metric(name, doc, higher_is_better=higher, scale=None) for name, (doc, higher) in COUNTS.items()),
     Metric("citations_ok", "share of answers with enough citations"),
-    Metric("ndcg_10", "gain of the ranking"),
+    Metric(GAIN, "gain of the ranking"),
     Metric("map", "average precision of the ranking"),
     Metric("answered", "share of tasks with an answer that can be used", coverage=True),
 )

@@ -31,7 +31,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.model import BATCH, EvalSet, Gate, Params, Scored
 from rageval_batch.profiles.claim_evidence import tasks
 from rageval_batch.profiles.claim_evidence.claims import WHY, Claims, read_claims
-from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, ROW_RULES
+from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, GAIN, ROW_RULES, gain_column
 from rageval_batch.profiles.claim_evidence.entities import EntityIndex
 from rageval_batch.profiles.claim_evidence.rankings import GoldPairs, GradedIds
 from rageval_batch.profiles.claim_evidence.stages import Stages, read_stages
@@ -166,6 +166,7 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     measured = measure(prepared, batch)
     fields, stages = measured.fields, measured.stages
     columns = {name: pa.array(values, _TYPE_OF[name], mask=~there) for name, (values, there) in measured.cells.items()}
+    columns[gain_column(prepared.params)] = columns.pop(GAIN)
     columns["category"] = prepared.category.take(pa.array(measured.question))
     columns["fail_reason"] = json_objects.reason_names(fields.reason)
     columns["fail_detail"] = pc.if_else(
@@ -277,8 +278,11 @@ def _artifacts(fields: AnswerFields, required: int | tuple[str, ...]) -> Cells:
     if isinstance(required, int):
         least = required
     else:
-        wanted = pa.array(filter(tasks.id_of, set(required)), LARGE_STRING)
-        names, least = pc.if_else(pc.is_in(names, wanted), names, pa.scalar(None, LARGE_STRING)), len(wanted)
+        required_names = pa.array(filter(tasks.id_of, set(required)), LARGE_STRING)
+        names, least = (
+            pc.if_else(pc.is_in(names, required_names), names, pa.scalar(None, LARGE_STRING)),
+            len(required_names),
+        )
     there = _sum(row[new_in_row(row, coded(names))], rows)
     missing = np.maximum(least - there, 0)
     return {"artifacts_missing": (missing, fields.field["artifacts"] >= 0)}
@@ -301,7 +305,7 @@ def read_ranking(fields: AnswerFields) -> Ranking:
 def _ranking_cells(prepared: Prepared, question: Ints, fields: AnswerFields, ranking: Ranking) -> Cells:
     gain, average = prepared.ranking.scores(question, ranking.ids, _bounds(ranking.row, len(question)))
     there = fields.ok & prepared.ranking.applies[question]
-    return {"ndcg_10": (gain, there), "map": (average, there)}
+    return {GAIN: (gain, there), "map": (average, there)}
 
 
 @dataclass(frozen=True)

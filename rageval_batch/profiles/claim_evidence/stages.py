@@ -79,9 +79,9 @@ def read_stages(tape: Tape, nodes: Ints) -> Stages:
     as_map = (tape.kinds(nodes) == OBJECT) & ~by_names & ~by_count
     states = _in_order(
         [
-            _listed(tape, nodes),
-            _named(tape, _only(expected, by_names), _only(completed, by_names)),
-            _mapped(tape, _only(nodes, as_map)),
+            _from_records(tape, nodes),
+            _from_names(tape, _only(expected, by_names), _only(completed, by_names)),
+            _from_map(tape, _only(nodes, as_map)),
         ]
     )
     total = np.where(by_count, e_count + _distinct(tape, _only(expected, by_count)), 0)
@@ -114,7 +114,7 @@ def _is_done(tape: Tape, nodes: Ints) -> Flags:
     return done
 
 
-def _called(name: pa.Array, place: npt.NDArray[np.integer]) -> pa.Array:
+def _with_place_names(name: pa.Array, place: npt.NDArray[np.integer]) -> pa.Array:
     """A stage without a name is called by its place."""
     if name.null_count == 0:
         return name
@@ -124,30 +124,30 @@ def _called(name: pa.Array, place: npt.NDArray[np.integer]) -> pa.Array:
     return pc.coalesce(name, places)
 
 
-def _listed(tape: Tape, nodes: Ints) -> States:
-    """[{name, status, error}]"""
+def _from_records(tape: Tape, nodes: Ints) -> States:
+    """[{name, status, error}]; a stage without a name is called by its place."""
     found, row = objects(tape, nodes)
     name, status, error = members(tape, found, "name", "status", "error")
-    named = _called(ids(tape, name), tape.position[found] + 1)
+    named = _with_place_names(ids(tape, name), tape.position[found] + 1)
     return States(row, _is_done(tape, status), named, filled_texts(tape, error))
 
 
-def _named(tape: Tape, expected: Ints, completed: Ints) -> States:
-    """{expected: [name], completed: [name]}"""
-    wanted, row = tape.elements(expected)
-    there, there_row = tape.elements(completed)
-    texts = pa.concat_arrays([filled_texts(tape, wanted), filled_texts(tape, there)])
-    found = coded(texts)
-    width = len(found.distinct)
-    wanted_code, there_code = found.codes[: len(wanted)], found.codes[len(wanted) :]
-    kept = new_in_row(row, found._replace(codes=wanted_code))
-    key = row.astype(np.int64) * width + wanted_code
-    done = np.isin(key, (there_row.astype(np.int64) * width + there_code)[there_code >= 0])
-    names = texts.slice(0, len(wanted)).filter(pa.array(kept))
-    return States(row[kept], done[kept], names, pa.nulls(len(names), LARGE_STRING))
+def _from_names(tape: Tape, expected: Ints, completed: Ints) -> States:
+    """{expected: [name], completed: [name]}; a name that is expected twice is one stage."""
+    expected_nodes, row = tape.elements(expected)
+    completed_nodes, completed_row = tape.elements(completed)
+    texts = pa.concat_arrays([filled_texts(tape, expected_nodes), filled_texts(tape, completed_nodes)])
+    names = coded(texts)
+    width = len(names.distinct)
+    expected_code, completed_code = names.codes[: len(expected_nodes)], names.codes[len(expected_nodes) :]
+    first = new_in_row(row, names._replace(codes=expected_code))
+    key = row.astype(np.int64) * width + expected_code
+    done = np.isin(key, (completed_row.astype(np.int64) * width + completed_code)[completed_code >= 0])
+    stages = texts.slice(0, len(expected_nodes)).filter(pa.array(first))
+    return States(row[first], done[first], stages, pa.nulls(len(stages), LARGE_STRING))
 
 
-def _mapped(tape: Tape, nodes: Ints) -> States:
+def _from_map(tape: Tape, nodes: Ints) -> States:
     """{name: done?}; of a repeated name the first place and the last value count, as in Python."""
     value, row, keys = tape.names(nodes)
     names = keys.to_arrow()
@@ -162,7 +162,10 @@ def _mapped(tape: Tape, nodes: Ints) -> States:
     begin = np.searchsorted(row, row)  # rows stand together
     shown = pc.if_else(pa.array(filled(from_arrow(names))), names, pa.scalar(None, LARGE_STRING))
     return States(
-        row, _is_done(tape, value), _called(shown, np.arange(len(row)) - begin + 1), pa.nulls(len(row), LARGE_STRING)
+        row,
+        _is_done(tape, value),
+        _with_place_names(shown, np.arange(len(row)) - begin + 1),
+        pa.nulls(len(row), LARGE_STRING),
     )
 
 

@@ -21,6 +21,9 @@ PROFILE = Profile(
         questions=QuestionFormat(
             schema=QUESTION_SCHEMA,
             marks=("expected.answer_example", *(f"expected.{name}" for name in FIELDS)),
+            strata=tuple(
+                f"expected.answer_example.{name}|expected.{name}" for name in ("target_audience", "main_topic")
+            ),
         ),
     ),
     scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),

@@ -27,9 +27,9 @@ class Contexts:
         if chunks.null_count == len(chunks):
             return self, question
         own = read_contexts(chunks)
-        mine = chunks.is_valid().to_numpy(zero_copy_only=False)
+        has_own = chunks.is_valid().to_numpy(zero_copy_only=False)
         rows = np.arange(len(question)) + len(self.present)
-        return _joined(self, own), np.where(mine, rows, question).astype(np.int32)
+        return _joined(self, own), np.where(has_own, rows, question).astype(np.int32)
 
 
 def _joined(a: Contexts, b: Contexts) -> Contexts:

@@ -46,7 +46,7 @@ class Prepared:
 
     params: Params
     examples: list[dict[str, Any]]
-    shown: dict[str, pa.Array]  # expected classes as they are, for the confusions
+    expected_classes: dict[str, pa.Array]  # expected classes as they are, for the confusions
     classes: Points32  # three a question
     class_grams: Grams
     lists: dict[str, Items]
@@ -59,14 +59,16 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side: normal forms, bigrams, keywords and contexts of all questions."""
     examples = [_example(question) for question in eval_set.objects]
     form = params["unicode_form"]
-    shown = {name: pa.array([as_text(example.get(name)) for example in examples], LARGE_STRING) for name in CLASSES}
+    expected_classes = {
+        name: pa.array([as_text(example.get(name)) for example in examples], LARGE_STRING) for name in CLASSES
+    }
     flat = [as_text(example.get(name)) for example in examples for name in CLASSES]
     classes = kernels.squashed_points(text.unicode_form(from_list(flat), form))
     lists = {name: _expected_items([example.get(name) for example in examples], form) for name in LISTS}
     return Prepared(
         params,
         examples,
-        shown,
+        expected_classes,
         classes,
         kernels.grams_of(classes),
         lists,
@@ -98,19 +100,19 @@ def json_text(value: Any) -> str:
 
 def _expected_items(lists: list[Any], form: str) -> Items:
     listed = [items if isinstance(items, list) else [items] for items in lists]
-    kept = [[as_text(item) for item in items if item is not None] for items in listed]
-    owners = np.repeat(np.arange(len(kept), dtype=np.int32), [len(items) for items in kept])
-    flat = from_list([item for items in kept for item in items])
-    return _items(kernels.squashed_points(text.unicode_form(flat, form)), owners, len(kept))
+    texts = [[as_text(item) for item in items if item is not None] for items in listed]
+    owners = np.repeat(np.arange(len(texts), dtype=np.int32), [len(items) for items in texts])
+    flat = from_list([item for items in texts for item in items])
+    return _items(kernels.squashed_points(text.unicode_form(flat, form)), owners, len(texts))
 
 
 def _items(points: Points32, owners: Ints, count: int) -> Items:
     """Items in the order of their owners, those that are empty after squash dropped."""
     widths = np.diff(points.offsets)
-    kept = widths > 0
-    if not kept.all():
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths[kept])])
-        points, owners = Points32(points.points, offsets, points.low[kept], points.high[kept]), owners[kept]
+    filled = widths > 0
+    if not filled.all():
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths[filled])])
+        points, owners = Points32(points.points, offsets, points.low[filled], points.high[filled]), owners[filled]
     last = np.cumsum(np.bincount(owners, minlength=count)).astype(np.int32)
     first = np.concatenate([np.zeros(1, np.int32), last[:-1]]) if count else last
     return Items(points, first, last)
@@ -254,8 +256,8 @@ def squashed_values(tape: Tape, nodes: Ints, form: str) -> Points32:
 def got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
     """The first `cap` elements of each answer's list: strings, or their JSON text; null elements dropped."""
     nodes, owners = tape.elements(lists, cap)
-    kept = tape.kind[nodes] != NULL
-    nodes, owners = nodes[kept], owners[kept]
+    not_null = tape.kind[nodes] != NULL
+    nodes, owners = nodes[not_null], owners[not_null]
     if len(owners) and (np.diff(owners) < 0).any():  # mended answers stand behind the others
         order = np.argsort(owners, kind="stable")
         nodes, owners = nodes[order], owners[order]
@@ -269,8 +271,8 @@ def got_items(tape: Tape, lists: Ints, cap: int, form: str) -> Items:
 
 
 def _canonical(raw: str) -> str:
-    """JSON text of an equal value, written one way; a number that Python cannot hold as it stands."""
-    kept: list[str] = []
+    """The JSON text of a value in one spelling; a number that Python cannot represent keeps its own."""
+    unrepresentable: list[str] = []
 
     def number(text_: str) -> float | int | str:
         try:
@@ -279,14 +281,14 @@ def _canonical(raw: str) -> str:
                 return value
         except (ValueError, OverflowError):  # too many digits
             pass
-        kept.append(text_)
-        return f"\x00{len(kept) - 1}\x00"
+        unrepresentable.append(text_)
+        return f"\x00{len(unrepresentable) - 1}\x00"
 
     try:
         written = json_text(json.loads(raw, parse_float=number, parse_int=number))
     except RecursionError:
         return raw
-    for k, text_ in enumerate(kept):
+    for k, text_ in enumerate(unrepresentable):
         written = written.replace(f'"\\u0000{k}\\u0000"', text_)
     return written
 
@@ -409,7 +411,7 @@ def _tallies(prepared: Prepared, measured: Measured, wrong: dict[str, Ints]) -> 
     for name, nodes in wrong.items():
         row = tape.row[nodes]
         got = pc.utf8_slice_codeunits(tape.texts(nodes).to_arrow(), 0, SHOWN_CHARACTERS)
-        expected = prepared.shown[name].take(pa.array(measured.question[row]))
+        expected = prepared.expected_classes[name].take(pa.array(measured.question[row]))
         parts.append(_tally(row, name, got, expected))
     ungrounded = refs.why >= 0
     why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[ungrounded]))

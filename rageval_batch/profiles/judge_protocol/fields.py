@@ -32,14 +32,14 @@ class Fields:
         self._none = np.full(len(root), -1, np.int32)
         self._nodes: dict[Path, Ints] = {(): root}
         self._asked = {name: paths for name, paths in form.paths.items() if form.asks(name)}
-        wanted: dict[Path, dict[str, None]] = {}
+        keys_in: dict[Path, dict[str, None]] = {}
         for paths in self._asked.values():
             for path in paths:
                 for depth, key in enumerate(path):
-                    wanted.setdefault(path[:depth], {})[key] = None
-        for holder in sorted(wanted, key=len):  # an object before what stands in it
-            found = tape.members(self._nodes[holder], list(wanted[holder]))
-            for k, key in enumerate(wanted[holder]):
+                    keys_in.setdefault(path[:depth], {})[key] = None
+        for holder in sorted(keys_in, key=len):  # an object before what stands in it
+            found = tape.members(self._nodes[holder], list(keys_in[holder]))
+            for k, key in enumerate(keys_in[holder]):
                 self._nodes[*holder, key] = found[:, k].copy()
 
     def node(self, name: str) -> Ints:

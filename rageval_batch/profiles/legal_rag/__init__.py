@@ -21,7 +21,13 @@ PROFILE = Profile(
     metrics=METRICS,
     gates=GATES,
     inputs=ByQuestion(
-        questions=QuestionFormat(schema=QUESTION_SCHEMA, header=HEADER, problems=unreadable_amounts, marks=MARKS),
+        questions=QuestionFormat(
+            schema=QUESTION_SCHEMA,
+            header=HEADER,
+            problems=unreadable_amounts,
+            marks=MARKS,
+            strata=("type", "category", "difficulty"),
+        ),
         weights=weights,
     ),
     scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),

@@ -91,13 +91,13 @@ def required_pairs(entries: Entries, question: Ints, items: Items) -> Pairs:
     needle, hay = entries.include, items.squashed
     starts, ends = needle.starts[entry], needle.ends[entry]
     ok = kernels.contains(hay.data, hay.starts[item], hay.ends[item], needle.data, starts, ends) | (starts == ends)
-    for wanted, given in (
+    for entry_label, item_label in (
         (entries.page, items.page),
         (entries.section, items.section),
         (entries.speaker, items.speaker),
     ):
-        want, got = wanted[entry], given[item]
-        ok &= (want < 0) | (got < 0) | (want == got)
+        expected, got = entry_label[entry], item_label[item]
+        ok &= (expected < 0) | (got < 0) | (expected == got)
     return Pairs(item, entry, ok)
 
 
@@ -122,8 +122,8 @@ def covered(bounds: Offsets, counted: Flags, question: Ints, items: Items, pairs
     entry = pairs.entry[pairs.ok]
     width = int(bounds[-1]) + 1
     once = np.unique(row * width + entry)
-    mine = counted[once % width]
-    return np.bincount((once // width)[mine], minlength=len(question))
+    counts = counted[once % width]
+    return np.bincount((once // width)[counts], minlength=len(question))
 
 
 def sums(bounds: Offsets, counted: Flags) -> Counts:
@@ -134,8 +134,8 @@ def sums(bounds: Offsets, counted: Flags) -> Counts:
 def retrieved(evidence: Items, citations: Items, rows: int) -> Items:
     """The items of each row that are judged: evidence, else citations; distinct by page and squashed text."""
     has_evidence = np.bincount(evidence.row, minlength=rows) > 0
-    own = citations.take(np.flatnonzero(~has_evidence[citations.row]))
-    both = joined(evidence, own)
+    instead = citations.take(np.flatnonzero(~has_evidence[citations.row]))
+    both = joined(evidence, instead)
     code = both.squashed.to_arrow().dictionary_encode().indices.to_numpy().astype(np.int64)
     keys = np.stack([both.row.astype(np.int64), both.page, code], axis=1)
     _, first = np.unique(keys, axis=0, return_index=True)

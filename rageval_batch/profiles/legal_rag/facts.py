@@ -76,25 +76,25 @@ class Facts:
         return Match(rule.same(want, got), got.shown, why="the field")
 
     def _breakdown(self, question: Question, want: list[Quantity | None], given: Any, answer: Reading) -> Match:
-        wanted = [amount for amount in want if amount is not None]
-        if len(wanted) < len(want):
+        expected = [amount for amount in want if amount is not None]
+        if len(expected) < len(want):
             return Match(False, why="an expected amount is no number")
         rule = self._rule(question)
         if given is not None:
             got = breakdown(self.reader, given)
             amounts = [amount for amount in got if amount is not None]
-            same = len(amounts) == len(got) == len(wanted) and all(
-                map(rule.same, sorted(wanted, key=rule.order), sorted(amounts, key=rule.order))
+            same = len(amounts) == len(got) == len(expected) and all(
+                map(rule.same, sorted(expected, key=rule.order), sorted(amounts, key=rule.order))
             )
             return Match(same, as_text(given), why="the field")
-        for amount in wanted:
+        for amount in expected:
             found = _in_text(amount, rule, question.allowed, answer)
             if not found.matched:
                 return Match(False, found.got, found.span, f"{amount.shown}: {found.why}")
-        short = _short_of(sorted(wanted, key=rule.order), answer.numbers, rule)
+        short = _short_of(sorted(expected, key=rule.order), answer.numbers, rule)
         if short is not None:
             return Match(False, why=f"{short.shown} is not there often enough")
-        return Match(True, ", ".join(amount.shown for amount in wanted), why="every amount is in the text")
+        return Match(True, ", ".join(amount.shown for amount in expected), why="every amount is in the text")
 
     # --- dates ------------------------------------------------------------------------------------------------------
 
@@ -164,11 +164,11 @@ class Facts:
     def _text(self, field: str, want: str, given: Any, answer: Reading) -> Match:
         got = answer.raw if given is None else as_text(given)
         where = "the answer" if given is None else "the field"
-        wanted, folded = fold(want), fold(got)
+        expected, folded = fold(want), fold(got)
         if field == "entity":
-            same = wanted != "" and wanted in folded
+            same = expected != "" and expected in folded
             return Match(same, got, why=f"{where} {'has' if same else 'does not have'} it")
-        if wanted != "" and wanted == folded:
+        if expected != "" and expected == folded:
             return Match(True, got, why=f"{where} is equal")
         same = self.soft_match(want, got)
         return Match(same, got, why=f"{where} {'is' if same else 'is not'} similar enough")
@@ -179,7 +179,7 @@ def _yes_no(value: bool | None) -> str | None:
 
 
 def near(want: Decimal, got: Decimal, share: Decimal) -> bool:
-    """Equal, or apart by no more than a share of the wanted number."""
+    """Equal, or apart by no more than a share of the expected number."""
     if want == got or share == 0:
         return want == got
     with localcontext(prec=100):
@@ -194,17 +194,17 @@ class Comparison:
     tolerance: Decimal
 
     def near(self, want: Decimal, got: Decimal) -> bool:
-        """Whether a value is the wanted one."""
+        """Whether a value is the expected one."""
         return near(want, got, Decimal(0) if self.exact else self.tolerance)
 
     def same(self, want: Quantity, got: Quantity) -> bool:
-        """Whether a field says what is wanted; of a range both ends."""
+        """Whether a field says what is expected; of a range both ends."""
         if self.exact and want.kind is not got.kind:
             return False
         return self.near(want.value, got.value) and self.near(want.values[-1], got.values[-1])
 
     def found(self, want: Quantity, number: Number) -> bool:
-        """Whether a number of a text is the wanted one; a wanted range is found by its low end."""
+        """Whether a number of a text is the expected one; an expected range is found by its low end."""
         if want.high is not None:
             return self.same(want, Quantity(number.value, number.kind, number.high))
         return self.near(want.value, number.value) and not (self.exact and want.kind is not number.kind)
@@ -235,7 +235,7 @@ def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], answ
 
 
 def _is_excused(number: Number, want: Quantity, rule: Comparison, allowed: frozenset[Decimal]) -> bool:
-    """Whether a number may stand beside the wanted one: the same value, or one that the question expects or says."""
+    """Whether a number may stand beside the expected one: the same value, or one that the question expects or says."""
     if number.value in allowed or any(rule.near(value, number.value) for value in want.values):
         return True
     return not rule.exact and any(rule.near(value, number.value) for value in allowed)
@@ -270,10 +270,10 @@ def _span(numbers: list[Number]) -> tuple[int, int] | None:
     return (numbers[0].start, numbers[0].end) if numbers else None
 
 
-def _short_of(wanted: list[Quantity], numbers: list[Number], rule: Comparison) -> Quantity | None:
-    """The first wanted amount that no number is left for."""
+def _short_of(expected: list[Quantity], numbers: list[Number], rule: Comparison) -> Quantity | None:
+    """The first expected amount that no number is left for."""
     left = sorted(numbers, key=lambda number: number.value)
-    for amount in wanted:
+    for amount in expected:
         at = next((k for k, number in enumerate(left) if rule.found(amount, number)), None)
         if at is None:
             return amount

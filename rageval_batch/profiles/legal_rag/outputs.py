@@ -191,8 +191,8 @@ class Outputs:
             rows, text, squashed, page,
             self._codes(parts[:, 3].copy(), as_label), self._codes(parts[:, 4].copy(), as_label),
         )  # fmt: skip
-        kept = (page >= 0) | (np.diff(squashed.offsets) > 0)
-        return items if kept.all() else items.take(np.flatnonzero(kept))
+        says_something = (page >= 0) | (np.diff(squashed.offsets) > 0)
+        return items if says_something.all() else items.take(np.flatnonzero(says_something))
 
     def _codes(self, nodes: Ints, label: Callable[[Any], str | None]) -> Codes:
         """Labels of nodes as codes, each distinct value looked at once."""
@@ -258,9 +258,9 @@ def _coded(tape: Tape, nodes: Ints) -> Coded:
     code = np.full(len(nodes), -1, np.int64)
     if not len(there):
         return Coded([], code)
-    mine = nodes[there]
-    texts = tape.texts(mine).to_arrow().dictionary_encode()
-    keys = texts.indices.to_numpy().astype(np.int64) * _KINDS + tape.kind[mine]
+    present = nodes[there]
+    texts = tape.texts(present).to_arrow().dictionary_encode()
+    keys = texts.indices.to_numpy().astype(np.int64) * _KINDS + tape.kind[present]
     distinct, inverse = np.unique(keys, return_inverse=True)
     raw = texts.dictionary.take(pa.array(distinct // _KINDS)).to_pylist()
     code[there] = inverse

@@ -44,7 +44,7 @@ class Prepared:
     facts: Facts
     entries: evidence.Entries
     type: Ints
-    shown: dict[str, pa.Array]  # columns that the question alone decides
+    question_columns: dict[str, pa.Array]  # those that the question alone decides
 
     def of(self, value: Callable[[Question], Any]) -> npt.NDArray[Any]:
         """Something of every question as an array."""
@@ -57,14 +57,14 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     questions = read_questions(eval_set, reader)
     tolerances = Tolerances(Decimal(str(params["numeric_tolerance"])), params["date_tolerance_days"])
     types = np.array([question.type for question in questions], np.int32)
-    shown = {
+    question_columns = {
         "question_type": pa.array([TYPES[kind] for kind in types], LARGE_STRING),
         "difficulty": pa.array([question.difficulty for question in questions], LARGE_STRING),
         "category": pa.array([question.category for question in questions], LARGE_STRING),
         "tags": pa.array([list(question.tags) for question in questions], pa.list_(LARGE_STRING)),
     }
     facts = Facts(reader, tolerances, _soft_match)
-    return Prepared(params, reader, questions, facts, evidence.entries_of(questions), types, shown)
+    return Prepared(params, reader, questions, facts, evidence.entries_of(questions), types, question_columns)
 
 
 def _split_phrases(given: str) -> list[str]:
@@ -77,7 +77,7 @@ def _soft_match(expected: str, got: str) -> bool:
 
 
 class Cells:
-    """Columns that are filled row by row of a type; what is never put is null."""
+    """Columns under construction: values are put for some rows at a time, and rows without a value are null."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -170,7 +170,9 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     measured = measure(prepared, batch)
     empty, total = measured.outputs.empty, measured.total
     columns = {column.name: measured.cells.column(column.name, column.type) for column in COLUMNS}
-    columns.update({name: values.take(pa.array(measured.question)) for name, values in prepared.shown.items()})
+    columns.update(
+        {name: values.take(pa.array(measured.question)) for name, values in prepared.question_columns.items()}
+    )
     columns["score"] = pa.array(total)
     columns["passed"] = pa.array((total >= prepared.params["pass_score"] - TOLERANCE) & ~empty)
     reason = np.where(empty, json_objects.EMPTY_OUTPUT, json_objects.NO_REASON).astype(np.int8)
@@ -358,7 +360,7 @@ def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     """An unanswered question: score 0, not passed, and what the question says of itself."""
     count = len(question)
     return {
-        **{name: values.take(pa.array(question)) for name, values in prepared.shown.items()},
+        **{name: values.take(pa.array(question)) for name, values in prepared.question_columns.items()},
         "score": pa.array(np.zeros(count)),
         "passed": pa.array(np.zeros(count, np.bool_)),
         "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
