@@ -20,20 +20,20 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
     """All profiles with their tables, metrics and gates; `waived` are statistics that no run fails for."""
     return [
         ProfileRow(
-            profile.name,
-            pa.schema([*KEYS, *profile.schema]),
-            profile.summary.run_stat,
-            profile.summary.score_top,
-            tuple(_metric_row(profile, metric) for metric in profile.metrics),
-            tuple(_gate_row(profile, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
-            profile.summary.provenance,
-            profile.views.keys,
-            tuple(column.name for column in profile.columns if column.internal),
-            profile.summary.groups,
-            profile.summary.unit.name,
-            profile.summary.unit.key,
-            profile.summary.unit.counted,
-            profile.summary.unit.restored,
+            profile=profile.name,
+            schema=pa.schema([*KEYS, *profile.schema]),
+            run_stat=profile.summary.run_stat,
+            score_top=profile.summary.score_top,
+            metrics=tuple(_metric_row(profile, metric) for metric in profile.metrics),
+            gates=tuple(_gate_row(profile, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
+            provenance=profile.summary.provenance,
+            view_keys=profile.views.keys,
+            internal=tuple(column.name for column in profile.columns if column.internal),
+            groups=profile.summary.groups,
+            unit=profile.summary.unit.name,
+            unit_key=profile.summary.unit.key,
+            counted=profile.summary.unit.counted,
+            restored=profile.summary.unit.restored,
         )
         for profile in known_profiles().values()
     ]
@@ -41,16 +41,30 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
 
 def _metric_row(profile: Profile, metric: Metric) -> MetricRow:
     return MetricRow(
-        profile.name, metric.name, metric.higher_is_better, metric.null_counts_as, metric.numerator,
-        metric.denominator, metric.column, profile.scale(metric),
-    )  # fmt: skip
+        profile=profile.name,
+        metric=metric.name,
+        higher_is_better=metric.higher_is_better,
+        null_counts_as=metric.null_counts_as,
+        numerator=metric.numerator,
+        denominator=metric.denominator,
+        column=metric.column,
+        scale=profile.scale(metric),
+    )
 
 
 def _gate_row(profile: Profile, gate: Gate, waived: bool) -> GateRow:
     return GateRow(
-        profile.name, gate.name, gate.metric, gate.stat, gate.op, gate.limit, gate.level, gate.failure, waived,
-        profile.is_coverage(gate),
-    )  # fmt: skip
+        profile=profile.name,
+        gate=gate.name,
+        metric=gate.metric,
+        stat=gate.stat,
+        op=gate.op,
+        limit=gate.limit,
+        level=gate.level,
+        failure=gate.failure,
+        waived=waived,
+        coverage=profile.is_coverage(gate),
+    )
 
 
 def open_store(

@@ -20,16 +20,16 @@ METRIC_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MetricRow:
     """A metric of the catalog."""
 
     profile: str
     metric: str
-    higher_is_better: bool
-    null_counts_as: float | None
-    numerator: str | None
-    denominator: str | None
+    higher_is_better: bool = True
+    null_counts_as: float | None = None
+    numerator: str | None = None
+    denominator: str | None = None
     column: str | None = None  # where its values are not in a column of its name
     scale: float | None = 1.0  # from the worst value to the best; null: a count
     reads: tuple[str, ...] = ()  # of one whose values are expressions: the columns that they need
@@ -40,7 +40,7 @@ class MetricRow:
         return self.reads or tuple(name for name in (self.column or self.metric, *parts) if name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GateRow:
     """A gate of the catalog; one that is waived is skipped where it would fail."""
 
@@ -56,7 +56,7 @@ class GateRow:
     coverage: bool = False  # about how much there is to judge, not about quality
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProfileRow:
     """A profile of the catalog: its table, how runs are scored, its metrics, gates and what a record must name."""
 
@@ -87,7 +87,13 @@ class ProfileRow:
 
 
 # Of runs in files that name no profile.
-UNKNOWN_PROFILE = ProfileRow("", pa.schema([]), "weighted_mean", 1.0, (MetricRow("", "score", True, None, None, None),))
+UNKNOWN_PROFILE = ProfileRow(
+    profile="",
+    schema=pa.schema([]),
+    run_stat="weighted_mean",
+    score_top=1.0,
+    metrics=(MetricRow(profile="", metric="score"),),
+)
 
 
 def stored_profile(commit: Commit) -> ProfileRow | None:
@@ -107,11 +113,11 @@ def stored_profile(commit: Commit) -> ProfileRow | None:
     known = {*schema.names, "weight", None}
     usable = [one for one in metrics if {one.column or one.metric, one.numerator, one.denominator} <= known]
     return ProfileRow(
-        name,
-        pa.schema(schema),
-        declared.get("run_stat", "mean"),
-        declared.get("score_top", 1.0),
-        tuple(usable) or (MetricRow(name, "score", True, None, None, None),),
+        profile=name,
+        schema=pa.schema(schema),
+        run_stat=declared.get("run_stat", "mean"),
+        score_top=declared.get("score_top", 1.0),
+        metrics=tuple(usable) or (MetricRow(profile=name, metric="score"),),
     )
 
 

@@ -214,7 +214,7 @@ class Session:
         named = quoted_name(column)
         value = f"(case when {profile.counted} is not null then {named} end)" if profile.counted else named
         reads = (column, profile.counted) if profile.counted else (column,)
-        metric = MetricRow(profile.profile, column, True, None, None, None, value, None, reads)
+        metric = MetricRow(profile=profile.profile, metric=column, column=value, scale=None, reads=reads)
         if profile.run_stat == "micro":
             metric = replace(metric, numerator=value, denominator=f"(case when {value} is not null then 1 end)")
         self._insert("metric_catalog", metric_table([metric]))

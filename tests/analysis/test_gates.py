@@ -40,9 +40,14 @@ HOSTILE = "=x'\"; drop table runs;--<script>&\x01\x1b[31m|`*\u202e門禁\n🙂"
 
 # The same columns with other ideas of a null, so that every kind of metric is gated.
 METRICS = (
-    MetricRow("eval_json_v2", "score", True, 0.0, None, None),
-    MetricRow("eval_json_v2", "schema_ok", True, None, None, None),
-    MetricRow("eval_json_v2", "grounding", True, None, "grounding_ok_refs", "grounding_total_refs"),
+    MetricRow(profile="eval_json_v2", metric="score", null_counts_as=0.0),
+    MetricRow(profile="eval_json_v2", metric="schema_ok"),
+    MetricRow(
+        profile="eval_json_v2",
+        metric="grounding",
+        numerator="grounding_ok_refs",
+        denominator="grounding_total_refs",
+    ),
 )
 VALUES = st.none() | st.floats(-100, 100).map(lambda x: round(x, 6)) | st.sampled_from([0.0, 1.0, 50.0])
 PARTS = st.sampled_from([(None, None), (0, 0), (0, 3), (2, 3), (9, 9)])
@@ -75,10 +80,30 @@ def run_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
 def catalog(gates: list[Gate], waived: bool = False, coverage: tuple[str, ...] = ()) -> list[ProfileRow]:
     """A profile with these gates; those named are on coverage."""
     rows = tuple(
-        GateRow("eval_json_v2", g.name, g.metric, g.stat, g.op, g.limit, g.level, g.failure, waived, g.name in coverage)
+        GateRow(
+            profile="eval_json_v2",
+            gate=g.name,
+            metric=g.metric,
+            stat=g.stat,
+            op=g.op,
+            limit=g.limit,
+            level=g.level,
+            failure=g.failure,
+            waived=waived,
+            coverage=g.name in coverage,
+        )  # fmt: skip
         for g in gates
     )
-    return [ProfileRow("eval_json_v2", SCHEMA, "mean", 100.0, METRICS, rows, ("model_id", "judge", "tool"))]
+    profile = ProfileRow(
+        profile="eval_json_v2",
+        schema=SCHEMA,
+        run_stat="mean",
+        score_top=100.0,
+        metrics=METRICS,
+        gates=rows,
+        provenance=("model_id", "judge", "tool"),
+    )
+    return [profile]
 
 
 @settings(max_examples=examples(12), deadline=None)
