@@ -91,7 +91,7 @@ def catalog(gates: list[Gate], waived: bool = False, coverage: tuple[str, ...] =
             failure=g.failure,
             waived=waived,
             coverage=g.name in coverage,
-        )  # fmt: skip
+        )
         for g in gates
     )
     profile = ProfileRow(
