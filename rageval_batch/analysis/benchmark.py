@@ -140,6 +140,8 @@ def read_benchmark(path: str) -> Config:
     for k, table in enumerate(content.datasets):
         if not 0 <= table.weight < math.inf:
             raise InputError(f"{path}, $.datasets[{k}].weight: Expected a finite number from 0, got {table.weight}.")
+        if table.questions is None and get_profile(table.profile).inputs.questions_required:
+            raise InputError(f"{path}, $.datasets[{k}]: questions is missing.")
         if table.id in seen:
             raise InputError(f"{path}, $.datasets[{k}].id: another dataset has the id '{table.id}'.")
         seen.add(table.id)
@@ -385,7 +387,10 @@ def _of_dataset(session: Session, dataset: Dataset, commit: str) -> DatasetResul
         value = next(row[profile.summary.run_stat] for row in summary.metrics if row["metric"] == "score")
         if value is not None:
             scores[summary.run.record["run_id"]] = value / profile.summary.score_top
-    return DatasetResult(dataset, found[0].run.record["question_count"], found, scores, commit, None)
+    record = found[0].run.record
+    count = record["question_count"]
+    # Without a list of what should be there, what was judged is all there is.
+    return DatasetResult(dataset, record["answered_count"] if count is None else count, found, scores, commit, None)
 
 
 def _absent(done: _Progress) -> None:

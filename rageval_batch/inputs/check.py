@@ -99,7 +99,7 @@ def _allowed(keyword: str, value: Any, schema: Mapping[str, Any]) -> str:
         "maximum": "a number up to {}",
         "exclusiveMinimum": "a number above {}",
         "minItems": "at least {} of them",
-        "minLength": "a text of at least {} characters",
+        "minLength": "a text that is not empty",
         "pattern": "a text like {}",
     }
     return words.get(keyword, f"{keyword} {{}}").format(value)

@@ -14,6 +14,7 @@ from rageval_batch.analysis.benchmark import Baseline, Gates, RunResult, _gates,
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
+from rageval_batch.resources import samples_folder
 
 
 def answer(number: int) -> dict[str, Any]:
@@ -114,14 +115,13 @@ def test_a_dataset_that_cannot_be_scored(tmp_path: Path, capsys: pytest.CaptureF
         lines += [
             "[[datasets]]",
             *(f"{name} = {json.dumps(value)}" for name, value in dataset.items()),
-            'colour = "red"',
         ]
     (tmp_path / "config.toml").write_text("\n".join(lines), encoding="utf-8")
     words = [str(tmp_path / "config.toml"), "--store", str(tmp_path / "runs")]
     code, out, err = called(capsys, *words)
     found = json.loads(out)
     assert (code, found["run_manifest"]["status"], len(found["datasets"])) == (2, "failed", 1)
-    assert found["weighted_score"] is None and "Dataset 'bad' could not be scored" in err and "colour" in err
+    assert found["weighted_score"] is None and "Dataset 'bad' could not be scored" in err
     code, out, err = called(capsys, *words, "--run-mode", "best-effort")
     found = json.loads(out)
     assert (code, found["passed"], len(found["datasets"])) == (2, False, 3)
@@ -143,7 +143,8 @@ def dataset(**entries: Any) -> str:
         ("[]", "must hold an object"),
         ("{}", r"config.json, \$: datasets is missing"),
         ('{"datasets": [3]}', r"\$\.datasets\[0\]: Expected a table, got a whole number"),
-        ('{"datasets": [{"id": "a"}]}', r"\$\.datasets\[0\]: questions is missing"),
+        ('{"datasets": [{"id": "a"}]}', r"\$\.datasets\[0\]: outputs is missing"),
+        ('{"datasets": [{"id": "a", "outputs": "o"}]}', r"\$\.datasets\[0\]: questions is missing"),
         (dataset(outputs=[]), r"\$\.datasets\[0\]\.outputs: must not be an empty list"),
         (dataset(outputs=["o", 3]), r"\$\.datasets\[0\]\.outputs\[1\]: Expected a text, got a whole number"),
         (dataset(weight=-1), r"\$\.datasets\[0\]\.weight: Expected a finite number from 0, got -1"),
@@ -207,3 +208,13 @@ def test_bad_usage(
     Path("no-score.json").write_text('{"summary": {"weighted_score": null}}', encoding="utf-8")
     code, out, err = called(capsys, *words)
     assert (code, out) == (2, "") and "Traceback" not in err
+
+
+def test_a_folder_of_judgements_is_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `score` takes for judge_protocol, a benchmark takes too: a folder of files, no list of samples."""
+    folder = samples_folder() / "judge_protocol"
+    table = {"id": "judges", "profile": "judge_protocol", "outputs": str(folder / "folder")}
+    (tmp_path / "config.json").write_text(json.dumps({"datasets": [table]}), encoding="utf-8")
+    _, out, _ = called(capsys, str(tmp_path / "config.json"), "--store", str(tmp_path / "runs"))
+    (found,) = json.loads(out)["datasets"]
+    assert (found["status"], found["profile"]) == ("scored", "judge_protocol")

@@ -72,7 +72,7 @@ def changed(question: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]
 
 # profile, what is changed in the good question, the path of the violation, what is said of it
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
-    ("include_rate", {"must_include": ...}, "$[0]", "something to test: one or more of must_include, must_include_any"),
+    ("include_rate", {"must_include": ...}, "$[0]", "one or more of must_include, must_include_any"),
     ("include_rate", {"must_include": []}, "$[0]", "something to test"),
     ("include_rate", {"must_include": [], "require_citation": False}, "$[0]", "something to test"),
     ("include_rate", {"must_include": ..., "must_not_include": ["", " "]}, "$[0]", "something to test"),
@@ -140,6 +140,17 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
      "one number"),
     ("legal_rag", {"expected": {"date": "2020-02-31"}}, "$[0].expected.date", "a date YYYY-MM-DD"),
     ("legal_rag", {"expected": {"date": "bald"}}, "$[0].expected.date", "a date YYYY-MM-DD"),
+    ("legal_rag", {"expected": {"date_range": {"start": "2020-02-01", "end": "2020-01-01"}}},
+     "$[0].expected.date_range", "a start that is not after the end"),
+    ("legal_rag", {"should_abstain": True, "scoring": {"should_abstain": False}}, "$[0].scoring.should_abstain",
+     "one value of should_abstain"),
+    ("claim_evidence", {"gold_ranking": [{"id": "a", "grade": 1}, {"id": "a", "grade": 2}]},
+     "$[0].gold_ranking[1].grade", "one grade for an id"),
+    ("claim_evidence",
+     {"gold_contradictions": [
+         {"a": "x", "b": "y", "contradiction": True}, {"a": "y", "b": "x", "contradiction": False},
+     ]},
+     "$[0].gold_contradictions[1].contradiction", "one verdict for a pair"),
     ("legal_rag", {"expected": {"date_range": {"start": "2020-01-01"}}}, "$[0].expected.date_range.end",
      "a date YYYY-MM-DD"),
     ("legal_rag", {"expected": {"count": "several"}}, "$[0].expected.count", "one number"),
@@ -222,8 +233,8 @@ def test_a_question_that_tests_nothing_is_named_with_the_known_fields(
     err = refused(tmp_path, capsys, "include_rate", rows, "ragas.jsonl")
     assert err == (
         f"rageval: {tmp_path}/ragas.jsonl, line 1, question 'q1': $[0] is only id, user_input, reference, response; "
-        "allowed: something to test: one or more of must_include, must_include_any, must_not_include, "
-        "require_citation. Nothing was scored.\n"
+        "allowed: something to test, not empty or blank: one or more of must_include, must_include_any, "
+        "must_not_include, require_citation. Nothing was scored.\n"
     )
 
 

@@ -4,7 +4,7 @@ from rageval_batch.model import ByQuestion, OutputField, Profile, QuestionFormat
 from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, GAIN, GATES, METRICS, PARAMS, columns_for
 from rageval_batch.profiles.claim_evidence.explain import explain_answer
 from rageval_batch.profiles.claim_evidence.score import failing_claims, missing_columns, prepare, score
-from rageval_batch.profiles.claim_evidence.tasks import TASK_SCHEMA
+from rageval_batch.profiles.claim_evidence.tasks import TASK_SCHEMA, contradictory_gold
 
 PROFILE = Profile(
     name="claim_evidence",
@@ -22,6 +22,7 @@ PROFILE = Profile(
     inputs=ByQuestion(
         questions=QuestionFormat(
             schema=TASK_SCHEMA,
+            problems=contradictory_gold,
             marks=("expected_entities", "min_citations", "gold_ranking", "gold_contradictions"),
             strata=("category",),
         ),

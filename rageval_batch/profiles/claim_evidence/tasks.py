@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from rageval_batch.columnar import kernels
@@ -33,6 +34,26 @@ def contradicting(items: list[Any]) -> frozenset[tuple[str, str]]:
             if a is not None and b is not None:
                 out.add((min(a, b), max(a, b)))
     return frozenset(out)
+
+
+def contradictory_gold(task: dict[str, Any]) -> Iterator[tuple[list[str | int], str]]:
+    """Gold that says two things: an id with two grades, a pair that contradicts and does not."""
+    graded: dict[Any, Any] = {}
+    for index, item in _objects(task, "gold_ranking"):
+        grade = item.get("grade")
+        if graded.setdefault(id_of(item.get("id")), grade) != grade:
+            yield ["gold_ranking", index, "grade"], "one grade for an id"
+    said: dict[tuple[str, ...], Any] = {}
+    for index, item in _objects(task, "gold_contradictions"):
+        pair, verdict = tuple(sorted(str(id_of(item.get(name))) for name in ("a", "b"))), item.get("contradiction")
+        if said.setdefault(pair, verdict) != verdict:
+            yield ["gold_contradictions", index, "contradiction"], "one verdict for a pair"
+
+
+def _objects(task: dict[str, Any], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a list of a task with their places; the schema says what else is wrong with it."""
+    items = task.get(name)
+    return ((k, item) for k, item in enumerate(items if isinstance(items, list) else ()) if isinstance(item, dict))
 
 
 _MOST = sys.float_info.max  # JSON has whole numbers that no float holds

@@ -84,7 +84,7 @@ QUESTION_SCHEMA: dict[str, Any] = {
         schema_of_first(QUESTION, {"type": "string"}, f"the question's text: {', '.join(QUESTION)}"),
         {
             "anyOf": [{"required": [name], "properties": {name: rules}} for name, rules in _TESTS.items()],
-            "description": f"something to test: one or more of {', '.join(FIELDS)}",
+            "description": f"something to test, not empty or blank: one or more of {', '.join(FIELDS)}",
         },
     ],
 }

@@ -4,7 +4,7 @@ from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Su
 from rageval_batch.profiles.legal_rag.declaration import COLUMNS, GATES, METRICS, PARAMS
 from rageval_batch.profiles.legal_rag.explain import explain_answer
 from rageval_batch.profiles.legal_rag.questions import weights
-from rageval_batch.profiles.legal_rag.schema import HEADER, MARKS, QUESTION_SCHEMA, unreadable_amounts
+from rageval_batch.profiles.legal_rag.schema import HEADER, MARKS, QUESTION_SCHEMA, question_problems
 from rageval_batch.profiles.legal_rag.score import missing_columns, prepare, score
 
 PROFILE = Profile(
@@ -24,7 +24,7 @@ PROFILE = Profile(
         questions=QuestionFormat(
             schema=QUESTION_SCHEMA,
             header=HEADER,
-            problems=unreadable_amounts,
+            problems=question_problems,
             marks=MARKS,
             strata=("type", "category", "difficulty"),
         ),
@@ -41,5 +41,5 @@ PROFILE = Profile(
         headline=("overall_percentage", "pass_rate", "passed_tests"),
         groups=("question_type", "difficulty", "category", "tags"),
     ),
-    views=Views(keys=("run_id", "question_id", "repeat", "weight")),
+    views=Views(keys=("run_id", "question_id", "repeat", "question_type", "weight")),
 )

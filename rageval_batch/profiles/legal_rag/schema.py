@@ -177,6 +177,25 @@ def _reader() -> Reader:
     return Reader(lexicon())
 
 
+def question_problems(question: dict[str, Any]) -> Iterator[tuple[list[str | int], str]]:
+    """What no schema can say: amounts without a number, ranges that end before they start, settings with two values."""
+    yield from unreadable_amounts(question)
+    expected = question.get("expected")
+    ends = expected.get("date_range") if isinstance(expected, dict) else None
+    if isinstance(ends, dict) and str(ends.get("start", "")) > str(ends.get("end", "")):
+        yield ["expected", "date_range"], "a start that is not after the end"
+    for name in ("should_abstain", "required_quote", "weight"):
+        places: tuple[list[str | int], ...] = ([], ["expected"], ["scoring"])
+        values = [(steps, part[name]) for steps in places if name in (part := _part(question, steps))]
+        yield from (([*steps, name], f"one value of {name}") for steps, value in values[1:] if value != values[0][1])
+
+
+def _part(question: dict[str, Any], steps: list[str | int]) -> dict[str, Any]:
+    """The question itself, or an object in it; empty where there is none."""
+    part = question.get(str(steps[0])) if steps else question
+    return part if isinstance(part, dict) else {}
+
+
 def unreadable_amounts(question: dict[str, Any]) -> Iterator[tuple[list[str | int], str]]:
     """Expected amounts that are texts without one number: no answer could equal them."""
     expected = question.get("expected")
