@@ -160,11 +160,56 @@ def quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def gate_summary_sql(catalog: Iterable[ProfileRow]) -> str:
-    """The statistics of the metrics that gates are about; names are literals, so that the filter reaches the files."""
-    names = sorted({gate.metric for row in catalog for gate in row.gates if gate.metric})
-    wanted = ", ".join(quoted(name) for name in names) or "null"
-    return f"create view gate_summary as select * from metric_summary where metric in ({wanted})"
+_OF_VALUES = frozenset(("mean", "sum", "min", "max", "n"))
+_RANKED = frozenset(("p50", "p90", "p95"))
+
+
+def gated_sql(catalog: Iterable[ProfileRow]) -> str:
+    """The values that gates are about: a branch for each metric that a gate uses, nothing in what its gates do not."""
+    branches = [_gated_branch("commits", "", "", {}) + " where false"]
+    for row in catalog:
+        stats: dict[str, set[str]] = {}
+        for gate in row.gates:
+            stats.setdefault(gate.metric, set()).add(gate.stat)
+        metrics = {metric.metric: metric for metric in row.metrics}
+        for name, wanted in stats.items():
+            if name in metrics:
+                branches += _gated_metric(row.profile, metrics[name], wanted)
+            elif "usable_share" in wanted:
+                usable = {"value": "(fail_reason is null)::int::double", "scored": "true"}
+                branches.append(_gated_branch(f"stored_{row.profile}", name, "usable", usable))
+    return " union all ".join(branches)
+
+
+def _gated_metric(profile: str, metric: MetricRow, stats: set[str]) -> list[str]:
+    column = metric.column or metric.metric
+    value = f"{column}::double"
+    if metric.null_counts_as is not None:
+        value = f"coalesce({value}, {metric.null_counts_as!r}::double)"
+    columns = {"scored": f"{column} is not null"}
+    if stats & _OF_VALUES:
+        columns["value"] = value
+    if stats & _RANKED:
+        columns["ranked"] = value
+    if "weighted_mean" in stats:
+        columns |= {"weighted": value, "weight": "weight"}
+    if "micro" in stats and metric.numerator and metric.denominator:
+        columns |= {"numerator": f"{metric.numerator}::double", "denominator": f"{metric.denominator}::double"}
+    branches = [_gated_branch(f"stored_{profile}", metric.metric, "value", columns)] if stats - {"rate"} else []
+    if "rate" in stats:
+        rate = {"value": f"({value} <> 0)::int::double", "scored": columns["scored"]}
+        branches.append(_gated_branch(f"stored_{profile}", metric.metric, "rate", rate))
+    return branches
+
+
+def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -> str:
+    keys = "commit, run_id, question_id" if columns else "commit, '' as run_id, '' as question_id"
+    numbers = ("value", "ranked", "weighted", "weight", "numerator", "denominator")
+    return (
+        f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
+        + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
+        + f", {'weighted' in columns} as has_weights from {table}"
+    )
 
 
 NO_GROUP = (

@@ -23,8 +23,8 @@ from rageval_batch.analysis.catalog_rows import (
     MetricRow,
     ProfileRow,
     common_sql,
-    gate_summary_sql,
     gate_table,
+    gated_sql,
     group_sql,
     metric_sql,
     metric_table,
@@ -102,11 +102,9 @@ class Session:
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
         self._create_base()
-        self._made = {row.profile: wide_sql(row) for row in self._catalog} | {
-            "gate_summary": gate_summary_sql(self._catalog)
-        }
-        self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._made}
-        self._waiting |= set(self._made)
+        self._wide = {row.profile: row for row in self._catalog}
+        self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
+        self._waiting |= set(self._wide)
         if functions:
             self._create_functions(SCORER_FUNCTIONS)
 
@@ -268,7 +266,7 @@ class Session:
         if name not in self._waiting:
             return
         self._waiting.remove(name)
-        statement = self._made.get(name) or sql_definition(name)
+        statement = wide_sql(self._wide[name]) if name in self._wide else sql_definition(name)
         for used in sorted(_uses(statement)):
             self._create(used)
         self._connection.execute(statement)
@@ -309,6 +307,8 @@ class Session:
         ]
         self._create_metric_rows()
         self._register("gate_catalog", gate_table(self._catalog))
+        stored = [row for row in self._catalog if self._files("scores", row.profile)]
+        self._connection.execute("create view gate_values as " + gated_sql(stored))
         groups = [group_sql(row, name) for row in self._catalog for name in row.groups]
         self._connection.execute("create view group_rows as " + " union all ".join([NO_GROUP, *groups]))
 
