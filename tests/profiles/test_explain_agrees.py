@@ -102,7 +102,7 @@ def _ranking(row: Row, lines: list[Row], depth: int) -> None:
     def gain(grades: list[float]) -> float:
         return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades[:depth], start=1))
 
-    assert row["ndcg_10"] == pytest.approx(gain(ranked) / gain(ideal))
+    assert row[f"ndcg_{depth}"] == pytest.approx(gain(ranked) / gain(ideal))
     right = [rank for rank, grade in enumerate(ranked, start=1) if grade > 0]
     precision = sum(place / rank for place, rank in enumerate(right, start=1))
     assert row["map"] == pytest.approx(precision / sum(grade > 0 for grade in ideal))
