@@ -107,11 +107,7 @@ def test_an_archive_below_such_folders(tmp_path: Path, capsys: pytest.CaptureFix
 def test_every_reader_of_parquet_in_sql_is_built_by_one_function() -> None:
     """A `read_parquet` written elsewhere would detect partitions again."""
     found = [path for path in PACKAGE.rglob("*.py") if "read_parquet(" in path.read_text(encoding="utf-8")]
-    allowed = {
-        "sql_text.py",
-        "run_files.py",
-        "columns.py",
-    }  # the others use Polars and Arrow
+    allowed = {"sql_text.py", "run_files.py"}  # the latter has a function of that name, on Polars
     assert {path.name for path in found} <= allowed
     views = [path for path in (PACKAGE.parent / "sql").rglob("*.sql") if "read_parquet" in path.read_text("utf-8")]
     assert not views

@@ -45,7 +45,7 @@ __all__ = [
 
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "json": json_rows.read_json,
-    "parquet": columns.read_parquet,
+    "parquet": columns.read_parquet_file,
     "arrow": columns.read_arrow,
     "csv": csv.read_csv,
     "frame": columns.read_frame,

@@ -92,7 +92,7 @@ class ColumnBlock:
         return pc.if_else(pa.array((kinds == OBJECT) | (kinds == ARRAY)), text, scalar)
 
 
-def read_parquet(source: Source) -> Iterator[ColumnBlock]:
+def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     import pyarrow.parquet as pq
 
