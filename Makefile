@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+KERNELS := $(VENV)/.kernels
 
 .PHONY: demo test soak warm bench fmt clean
 
@@ -12,11 +13,16 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(READY)
 
-demo: $(READY)
+# The installation has compiled the kernels; here those that were changed since are compiled again.
+$(KERNELS): $(READY) hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
+	$(BIN)/python hatch_build.py
+	touch $(KERNELS)
+
+demo: $(KERNELS)
 	$(BIN)/rageval demo
 
 # Kernels are compiled once, on one core, while mypy has another; the workers of pytest load them from disk.
-test: $(READY)
+test: $(KERNELS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m rageval_batch.bench.warm & warm=$$!; $(BIN)/mypy; typed=$$?; wait $$warm && exit $$typed
@@ -26,10 +32,10 @@ test: $(READY)
 soak: warm
 	$(BIN)/python -m pytest -n auto --hypothesis-profile soak
 
-warm: $(READY)
+warm: $(KERNELS)
 	$(BIN)/python -m rageval_batch.bench.warm
 
-bench: $(READY)
+bench: $(KERNELS)
 	$(BIN)/rageval bench --rows 500000
 
 fmt: $(READY)
@@ -38,3 +44,4 @@ fmt: $(READY)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -f $(addprefix rageval_batch/columnar/kernels/,*.c *.so *.pyd)
