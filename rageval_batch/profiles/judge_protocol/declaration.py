@@ -104,7 +104,8 @@ def columns_for(params: Params) -> tuple[Column, ...]:
 COLUMNS = columns_of(rubric_of(DEFAULT_RUBRIC))
 
 PARAMS = (
-    Param("rubric", DEFAULT_RUBRIC, "FILE.toml: dimensions, scale, evidence_required, [verdict], [record]; else as here",
+    Param("rubric", DEFAULT_RUBRIC,
+          "FILE.toml: what differs in dimensions, scale, evidence_required, [verdict] or [record]",
           problems=partial(rubric_problems, taken=_TAKEN)),
     Param("refusal_phrases", (), "phrases of a refusal beside the packaged ones: one, or a JSON list"),
     Param("base_variant", "", "the prompt variant that drift is measured from; empty: the first by name"),
