@@ -22,6 +22,7 @@ ROOMS = (
     ("runs",),
     ("analysis",),
     ("report",),
+    ("view",),
     ("cli", "api", "bench", "__init__", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
@@ -33,6 +34,9 @@ HOMES = {
     "jieba": {"columnar"},
     "zhconv": {"columnar"},
     "click": {"cli"},
+    "jinja2": {"report"},
+    "starlette": {"view"},
+    "uvicorn": {"view"},
     "rapidfuzz": {"profiles"},
 }
 

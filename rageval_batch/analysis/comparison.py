@@ -287,14 +287,14 @@ def _with_details(session: Session, result: Comparison, answers: bool) -> Compar
     """The same comparison with what repeats say of both runs, and the answers of the questions that moved."""
     before, after = (_repeats(session, side) for side in (result.compared.base, result.candidate))
     result = replace(result, base_repeats=before, cand_repeats=after)
-    return _with_answers(session, result) if answers else result
+    return with_answers(session, result) if answers else result
 
 
 def _repeats(session: Session, side: ComparedRun) -> dict[str, float | int | None]:
     return repeat_summary(session, side.run.key, side.repeats) if side.run else {}
 
 
-def _with_answers(session: Session, result: Comparison) -> Comparison:
+def with_answers(session: Session, result: Comparison) -> Comparison:
     """The same comparison with answers, read again from the inputs."""
     units = [mover.question_id for mover in result.movers]
     before, after = (_answers(session, side, units) for side in (result.compared.base, result.candidate))

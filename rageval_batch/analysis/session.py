@@ -101,6 +101,7 @@ class Session:
         settings: Any = {"memory_limit": MEMORY}
         self._connection = duckdb.connect(config=settings)
         self._registered: list[str] = []
+        self._kept: set[str] = set()
         self._create_base()
         self._wide = {row.profile: row for row in self._catalog}
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
@@ -190,6 +191,11 @@ class Session:
         """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
         self._define(query)
         self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
+        self._kept.add(name)
+
+    def has_kept(self, name: str) -> bool:
+        """Whether a result was kept under that name."""
+        return name in self._kept
 
     def profile(self, name: str) -> ProfileRow | None:
         """What the catalog says of a profile; null where it does not know it."""

@@ -27,6 +27,8 @@ COMMANDS = {
     "compare": "compare",
     "leaderboard": "compare",
     "sql": "sql",
+    "report": "report",
+    "view": "view",
     "profiles": "profiles",
     "benchmark": "benchmark",
     "subset": "subset",
