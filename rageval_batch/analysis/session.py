@@ -137,6 +137,33 @@ class Session:
         self._define(query)
         return self._connection.sql(query, params=parameters).to_arrow_table()
 
+    def lock(self) -> None:
+        """From now on the session reads the files of the store and no others, and nobody can change its settings."""
+        folder = str(self.store.path.absolute()) + "/"
+        paths = sorted({str(path) for commit in self.commits for path in commit.path.glob("*.parquet")})
+        self._connection.execute(f"set allowed_directories = [{quoted(folder)}]")
+        self._connection.execute(f"set allowed_paths = [{', '.join(map(quoted, paths))}]")
+        self._connection.execute("set enable_external_access = false")
+        self._connection.execute("set lock_configuration = true")
+
+    def result(self, query: str) -> duckdb.DuckDBPyRelation:
+        """The result of a user's one statement that only reads, not computed yet; InputError for any other."""
+        self._define(query)
+        try:
+            statements = self._connection.extract_statements(query)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise InputError("One query that reads, please: select, from, with, describe, show or summarize.")
+            found = self._connection.sql(query)
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+        if found is None:
+            raise InputError("The query has no result.")
+        return found
+
+    def interrupt(self) -> None:
+        """Stop the query that runs now, from another thread."""
+        self._connection.interrupt()
+
     def rows(self, query: str, parameters: Any = None) -> list[dict[str, Any]]:
         """The result of a query of our own as dictionaries."""
         rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist()

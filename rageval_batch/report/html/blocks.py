@@ -26,6 +26,9 @@ class Table:
     plots: Mapping[str, Sequence[Markup]] = field(default_factory=dict)  # columns of small figures, a figure a row
     heat: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # columns coloured by value: lowest, highest
     behind: bool = False  # it stands folded away behind a figure
+    sorts: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)  # where a heading leads, how it is sorted
+    pages: tuple[tuple[str, str], ...] = ()  # other pages of the same rows: what they are called, where they are
+    picks: Sequence[str] = ()  # what a row is called in a form, where rows can be picked
 
     def label(self, column: str) -> str:
         """The heading of a column."""

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from rageval_batch.report.cells import format_value
+from rageval_batch.report.html.texts import cut
 
 _WIDE = 100.0
 
@@ -76,6 +77,7 @@ def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float],
 # --- figures with axes ------------------------------------------------------------------------------------------------
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
+_MOST_NAMES = 20  # that fit under an axis
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -96,8 +98,9 @@ def _tick(value: float) -> str:
 class _Axes:
     """A square field with axes: data in, coordinates out."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], height: int = _SIZE) -> None:
-        self.x, self.y, self.height = x, y, height
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], bottom: int = _BOTTOM) -> None:
+        """`bottom` is the room for what stands under the axis."""
+        self.x, self.y, self.bottom, self.height = x, y, bottom, _SIZE + bottom - _BOTTOM
 
     def across(self, value: float) -> float:
         low, high = self.x
@@ -105,11 +108,11 @@ class _Axes:
 
     def up(self, value: float) -> float:
         low, high = self.y
-        return self.height - _BOTTOM - (value - low) / ((high - low) or 1.0) * (self.height - _BOTTOM - _TOP)
+        return self.height - self.bottom - (value - low) / ((high - low) or 1.0) * (self.height - self.bottom - _TOP)
 
     def frame(self, x_name: str, y_name: str) -> str:
         """Grid, numbers and names of the axes."""
-        bottom, right = self.height - _BOTTOM, _SIZE - 8
+        bottom, right = self.height - self.bottom, _SIZE - 8
         parts = []
         for value in _ticks(*self.x):
             at = _n(self.across(value))
@@ -191,7 +194,9 @@ def columns(values: Sequence[tuple[str, float]], y_name: str, told: str) -> Mark
     if not values:
         return Markup("")
     numbers = [value for _, value in values]
-    axes = _Axes((-0.5, len(values) - 0.5), _padded(min(0.0, *numbers), max(0.0, *numbers)))
+    named = len(values) <= _MOST_NAMES
+    scale = _padded(min(0.0, *numbers), max(0.0, *numbers))
+    axes = _Axes((-0.5, len(values) - 0.5), scale, 86 if named else _BOTTOM)
     zero = axes.up(0.0)
     parts = [_y_frame(axes, y_name)]
     for k, (name, value) in enumerate(values):
@@ -201,6 +206,9 @@ def columns(values: Sequence[tuple[str, float]], y_name: str, told: str) -> Mark
             f'<rect class="plain" x="{_n(a)}" y="{_n(min(top, zero))}" width="{_n(max(0.6, b - a))}" '
             f'height="{_n(abs(zero - top))}" data-t="{escape(tip)}"/>'
         )
+        if named:
+            at = f"translate({_n((a + b) / 2 + 3)} {axes.height - axes.bottom + 10}) rotate(-55)"
+            parts.append(f'<text transform="{at}" text-anchor="end">{escape(cut(name, 15))}</text>')
     return axes.drawing("columns", told, "".join(parts))
 
 
@@ -229,7 +237,7 @@ def _y_frame(axes: _Axes, y_name: str) -> str:
         at = _n(axes.up(value))
         parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
         parts.append(f'<text x="{_LEFT - 5}" y="{at}" dy="3.5" text-anchor="end">{_tick(value)}</text>')
-    half = (axes.height - _BOTTOM + _TOP) // 2
+    half = (axes.height - axes.bottom + _TOP) // 2
     return "".join(parts) + (
         f'<text class="axis" transform="translate(10 {half}) rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'
     )

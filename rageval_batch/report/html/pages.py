@@ -43,7 +43,7 @@ def environment(*folders: Path) -> jinja2.Environment:
 
 
 def asset(name: str) -> str:
-    """The style sheet or the script."""
+    """The style sheet, the script or the icon."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
