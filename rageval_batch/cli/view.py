@@ -22,16 +22,15 @@ def view(store: str, port: int, closed: bool) -> None:
     Example:
       rageval view --store runs
     """
-    from rageval_batch.view.server import serve
+    from rageval_batch.view.server import ViewServer
 
-    def ready(address: str) -> None:
-        emit(address, None)
-        click.get_text_stream("stdout").flush()
-        say("Ctrl-C ends the viewer.")
-        if not closed:
-            import webbrowser
+    server = ViewServer(store, port)
+    emit(server.address, None)
+    click.get_text_stream("stdout").flush()
+    say("Ctrl-C ends the viewer.")
+    if not closed:
+        import webbrowser
 
-            webbrowser.open(address)
-
+        webbrowser.open(server.address)
     with suppress(KeyboardInterrupt):  # how it is meant to end
-        serve(store, port, ready)
+        server.run()

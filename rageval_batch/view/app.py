@@ -80,8 +80,10 @@ class Viewer:
         text, profile = given.get("q"), given.get("profile")
         with self._store.session() as session:
             content, profiles = contents.runs_content(session, text, profile, _view(request, "q", "profile"))
-        said = "Pick two runs to compare them." if len(picks) else None
-        return self._page(request, "runs.html", content, text=text or "", profile=profile or "", profiles=profiles, said=said)
+        said = "Pick two runs to compare them." if picks else None
+        return self._page(
+            request, "runs.html", content, text=text or "", profile=profile or "", profiles=profiles, said=said
+        )
 
     def set(self, request: Request) -> Response:
         """One section about a profile and eval set."""
@@ -102,9 +104,20 @@ class Viewer:
         view = _view(request, "run", "profile", "eval_set", "fail_reason", "q")
         with self._store.session(name) as session:
             content = contents.run_content(
-                session, name, given.get("profile"), given.get("eval_set"), given.get("fail_reason"), given.get("q"), view
+                session,
+                name,
+                given.get("profile"),
+                given.get("eval_set"),
+                given.get("fail_reason"),
+                given.get("q"),
+                view,
             )
-        return self._page(request, "run.html", content, given={k: given.get(k, "") for k in ("run", "profile", "eval_set", "fail_reason", "q")})
+        return self._page(
+            request,
+            "run.html",
+            content,
+            given={k: given.get(k, "") for k in ("run", "profile", "eval_set", "fail_reason", "q")},
+        )
 
     def question(self, request: Request) -> Response:
         """One question in all runs."""
@@ -186,7 +199,9 @@ class Viewer:
             return self.unknown(request)
         with self._store.query_session() as session:
             path = written_result(session, request.query_params.get("q", ""), format)
-        return FileResponse(path, media_type=_FILE_TYPES[format], filename=name, background=BackgroundTask(os.unlink, path))
+        return FileResponse(
+            path, media_type=_FILE_TYPES[format], filename=name, background=BackgroundTask(os.unlink, path)
+        )
 
     # --- others ------------------------------------------------------------------------------------------------------
 
@@ -199,7 +214,9 @@ class Viewer:
 
     def unknown(self, request: Request) -> Response:
         """An address without a page."""
-        return self._page(request, "error.html", Content("No such page", ()), status=404, error="There is no page at this address.")
+        return self._page(
+            request, "error.html", Content("No such page", ()), status=404, error="There is no page at this address."
+        )
 
 
 @lru_cache(maxsize=1)

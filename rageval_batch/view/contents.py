@@ -77,7 +77,9 @@ def runs_content(session: Session, text: str | None, profile: str | None, view: 
     if profile:
         where.append(f"profile = {quoted(profile)}")
     if text:
-        where.append(f"contains(lower(concat_ws(' ', run_id, eval_set, model_id, adapter_id, commit)), {quoted(text.lower())})")
+        where.append(
+            f"contains(lower(concat_ws(' ', run_id, eval_set, model_id, adapter_id, commit)), {quoted(text.lower())})"
+        )
     query = f"select *{f' exclude ({chr(44).join(left_out)})' if left_out else ''}\nfrom run_list"
     query += f"\nwhere {' and '.join(where)}" if where else ""
     table = paged(
@@ -120,11 +122,11 @@ def set_content(session: Session, profile: str, eval_set: str, name: str, base: 
         }
         section = made[name](session, scope, "set")
     about = {"profile": profile, "eval_set": eval_set}
-    tabs = tuple((SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS)
-    facts = {"profile": profile, "eval set": eval_set, "runs": len(scope.runs)}
-    return Content(
-        f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts, tabs
+    tabs = tuple(
+        (SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS
     )
+    facts = {"profile": profile, "eval set": eval_set, "runs": len(scope.runs)}
+    return Content(f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts, tabs)
 
 
 def gates_content(session: Session) -> Content:
@@ -159,7 +161,13 @@ def _named_run(session: Session, name: str, profile: str | None, eval_set: str |
 
 
 def run_content(
-    session: Session, name: str, profile: str | None, eval_set: str | None, reason: str | None, text: str | None, view: View
+    session: Session,
+    name: str,
+    profile: str | None,
+    eval_set: str | None,
+    reason: str | None,
+    text: str | None,
+    view: View,
 ) -> Content:
     """One run: where it comes from, its metrics, failures and groups, and its answers, worst first."""
     run = _named_run(session, name, profile, eval_set)
@@ -195,8 +203,7 @@ def question_content(session: Session, profile: str, eval_set: str, question: st
     if session.profile(profile) is None:
         raise StoreError(f"The store has no profile {profile}.")
     query = (
-        f"select {columns}\nfrom {profile}\n"
-        f"where question_id = {quoted(question)} and eval_set = {quoted(eval_set)}"
+        f"select {columns}\nfrom {profile}\nwhere question_id = {quoted(question)} and eval_set = {quoted(eval_set)}"
     )
     table = paged(
         session, "answers-table", "Answers of all runs", query, view, order="score nulls last, run_id, repeat",
@@ -204,12 +211,16 @@ def question_content(session: Session, profile: str, eval_set: str, question: st
     )  # fmt: skip
     if not table.rows:
         raise StoreError(f"No run of {profile} has a question '{question}' in {eval_set}.")
-    found = session.rows(f"select min(score) as low, max(score) as high, avg(score) as mean, count(*) as n from ({query})")[0]
+    found = session.rows(
+        f"select min(score) as low, max(score) as high, avg(score) as mean, count(*) as n from ({query})"
+    )[0]
     blocks: list[Any] = []
     if found["mean"] is not None:
         ends = (min(0.0, found["low"]), max(found["high"], _best(session, profile)))
         plot = [
-            figures.bar(row["score"] - ends[0], ends[1] - ends[0], f"{row['score']:.4g}") if row["score"] is not None else ""
+            figures.bar(row["score"] - ends[0], ends[1] - ends[0], f"{row['score']:.4g}")
+            if row["score"] is not None
+            else ""
             for row in table.rows
         ]
         table = Table(**{**vars(table), "plots": {"score": plot}})

@@ -34,7 +34,15 @@ class View:
 
 
 def paged(
-    session: Session, id: str, title: str, query: str, view: View, *, order: str, numbers: Sequence[str] = (), **more: Any
+    session: Session,
+    id: str,
+    title: str,
+    query: str,
+    view: View,
+    *,
+    order: str,
+    numbers: Sequence[str] = (),
+    **more: Any,
 ) -> Table:
     """One page of a query, in the order that was asked for; `order` breaks ties and is the order at first.
 
@@ -64,6 +72,4 @@ def paged(
     note = more.pop("note", None)
     if last > 1:
         note = f"Page {number:,} of {last:,}. {note or ''}"
-    return Table(
-        id, title, tuple(columns), rows, sql, total, note=note, sorts=sorts, pages=tuple(pages), **more
-    )
+    return Table(id, title, tuple(columns), rows, sql, total, note=note, sorts=sorts, pages=tuple(pages), **more)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
@@ -18,25 +17,41 @@ from rageval_batch.view.live import LiveStore
 _TOKEN_BYTES = 24
 
 
-def serve(store: str, port: int, ready: Callable[[str], None]) -> None:
-    """Serve the pages until Ctrl-C; `ready` gets the address with its token. Port 0 is any that is free."""
-    Store(store).require()
-    listening = _listening(port)
-    bound: int = listening.getsockname()[1]
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
-    live = LiveStore(Path(store))
-    server = uvicorn.Server(
-        uvicorn.Config(
-            Guard(Viewer(live).app(), token, bound), log_level="error", access_log=False, lifespan="off", ws="none",
-            server_header=False, proxy_headers=False, timeout_graceful_shutdown=1, limit_concurrency=100,
-        )  # fmt: skip
-    )
-    try:
-        ready(f"http://{HOSTS[0]}:{bound}/?token={token}")
-        server.run([listening])
-    finally:
-        listening.close()
-        live.close()
+class ViewServer:
+    """The pages of a store at an address that has a token in it. Port 0 is any that is free."""
+
+    def __init__(self, store: str, port: int = 0) -> None:
+        Store(store).require()
+        self._listening = _listening(port)
+        bound: int = self._listening.getsockname()[1]
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self.address = f"http://{HOSTS[0]}:{bound}/?token={token}"
+        self._live = LiveStore(Path(store))
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                Guard(Viewer(self._live).app(), token, bound),
+                log_level="error",
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=1,
+                limit_concurrency=100,
+            )  # fmt: skip
+        )
+
+    def run(self) -> None:
+        """Serve until Ctrl-C, or until another thread calls `stop`."""
+        try:
+            self._server.run([self._listening])
+        finally:
+            self._listening.close()
+            self._live.close()
+
+    def stop(self) -> None:
+        """Let `run` come to its end."""
+        self._server.should_exit = True
 
 
 def _listening(port: int) -> socket.socket:
@@ -44,6 +59,7 @@ def _listening(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOSTS[0], port))
+        listening.listen()  # before the address is known: whoever is faster than the server waits
     except OSError as error:
         listening.close()
         raise InputError(f"Cannot listen on port {port}: {error.strerror}. Choose another with --port.") from error

@@ -116,8 +116,13 @@ def test_hostile_answers_run_nothing(browser: Browser, hostile: str) -> None:
         assert page.locator("script").count() == 1 and page.locator("main img, main style").count() == 0
         expect(page.locator("#include_rate-movers").get_by_text("<script>window.attacked = 1").first).to_be_visible()
         expect(page.locator("#include_rate-movers").get_by_text("中文答案").first).to_be_visible()
-        arabic = page.locator(".answer", has_text="الإجابة").evaluate_all("all => all.map(e => getComputedStyle(e).direction)")
-        assert sorted(arabic) == ["ltr", "rtl"]  # the one that begins with Arabic, and the one that begins with Latin letters
+        arabic = page.locator(".answer", has_text="الإجابة").evaluate_all(
+            "all => all.map(e => getComputedStyle(e).direction)"
+        )
+        assert sorted(arabic) == [
+            "ltr",
+            "rtl",
+        ]  # the one that begins with Arabic, and the one that begins with Latin letters
 
 
 def test_it_prints_without_tools(browser: Browser, report: str) -> None:

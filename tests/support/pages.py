@@ -64,7 +64,5 @@ def hostile_store(folder: Path) -> Path:
     for name, objects in (("questions", questions), ("outputs", rows)):
         text = "\n".join(json.dumps(one, ensure_ascii=False) for one in objects)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    score(
-        "score", folder / "outputs.jsonl", "-p", "include_rate", "-q", folder / "questions.jsonl", "--store", store
-    )
+    score("score", folder / "outputs.jsonl", "-p", "include_rate", "-q", folder / "questions.jsonl", "--store", store)
     return store

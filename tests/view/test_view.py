@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import io
 import json
 import re
@@ -11,72 +10,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import pyarrow.parquet as pq
 import pytest
 
+from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Explanation, Section
 from rageval_batch.view.addresses import Links, address
 from rageval_batch.view.marking import marked_answer, marked_sections, readable
+from rageval_batch.view.server import ViewServer
 from support.pages import samples_store, score
 from support.places import SAMPLES_FOLDER
 from support.stores import publish, simple_run
-
-
-@dataclass
-class Client:
-    """A browser without a screen: it keeps the cookie."""
-
-    process: subprocess.Popen[str]
-    host: str
-    token: str
-    headers: dict[str, str] = field(default_factory=dict)
-
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
-        status, body, found = self.bytes(path, method, **headers)
-        return status, body.decode(), found
-
-    def bytes(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
-        connection = http.client.HTTPConnection(self.host, timeout=120)
-        given = {**self.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
-        connection.request(method, path, headers=given)
-        answer = connection.getresponse()
-        found = answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
-        connection.close()
-        return found
-
-    def get(self, path: str, **values: str) -> str:
-        status, body, _ = self.ask(address(path, **values))
-        assert status == 200, re.sub(r"<[^>]+>", "", body)[-400:]
-        return body
-
-
-@contextmanager
-def viewing(store: Path) -> Iterator[Client]:
-    """A viewer in a process of its own, with the token shown once."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rageval_batch", "view", "--store", str(store), "--no-open"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None and process.stderr is not None
-    try:
-        parts = urlsplit(process.stdout.readline().strip())
-        assert parts.hostname == "127.0.0.1"
-        client = Client(process, parts.netloc, parts.query.removeprefix("token="))
-        status, _, headers = client.ask(f"/?token={client.token}")
-        assert status == 303 and headers["location"] == "/"
-        assert {"httponly", "samesite=strict"} <= {part.strip().lower() for part in headers["set-cookie"].split(";")}
-        client.headers["Cookie"] = headers["set-cookie"].split(";")[0]
-        yield client
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
-        process.stdout.close()
-        process.stderr.close()
+from support.viewing import Client, let_in, viewing
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +98,9 @@ def test_from_a_run_to_a_question_to_an_answer(client: Client) -> None:
     others = re.search(r'href="(/question\?[^"]+)"', answer)
     assert others is not None
     question = client.get(others[1].replace("&amp;", "&"))
-    assert {"adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"} <= set(re.findall(r"adapter-\w+", question))
+    assert {"adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"} <= set(
+        re.findall(r"adapter-\w+", question)
+    )
     failed = client.get("/run", run="adapter-format", fail_reason="code_fence")
     assert len(re.findall(r'href="/answer\?', failed)) == 2
 
@@ -191,7 +141,7 @@ def test_sql_is_shown_drawn_and_downloaded(client: Client) -> None:
     long = client.get("/sql", q="select range as k from range(120)", page="3")
     assert "Rows 101 to 120." in long and "Previous" in long and ">Next<" not in long
     risky = client.ask(address("/sql/result.csv", q="select '=1+1' as a, 'b\nc' as b"))[1]
-    assert risky == "a,b\n'=1+1,\"b\nc\"\n"
+    assert risky == 'a,b\n\'=1+1,"b\nc"\n'
 
 
 @pytest.mark.parametrize(
@@ -222,22 +172,25 @@ def test_new_commits_show_up_on_reload(tmp_path: Path) -> None:
         publish(tmp_path / "runs", {"second": simple_run(a=60.0, b=70.0)})
         assert "second" in client.get("/")
         assert "second" in client.get("/sql", q="from runs")
-        client.process.send_signal(signal.SIGINT)
-        assert client.process.wait(30) == 0
-        assert client.process.stderr is not None and "Traceback" not in client.process.stderr.read()
+
+
+def test_it_prints_its_address_and_ends_with_an_interrupt(tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {"first": simple_run(a=50.0, b=70.0)})
+    command = [sys.executable, "-m", "rageval_batch", "view", "--store", str(tmp_path / "runs"), "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert "first" in let_in(process.stdout.readline().strip()).get("/")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert process.stderr.read() == "Ctrl-C ends the viewer.\n"
 
 
 def test_a_store_without_runs_and_a_taken_port_are_said(tmp_path: Path, client: Client) -> None:
-    def said(*words: str) -> str:
-        command = [sys.executable, "-m", "rageval_batch", "view", "--no-open", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 2 and "Traceback" not in done.stderr
-        return done.stderr
-
-    assert "has no runs" in said("--store", str(tmp_path))
+    with pytest.raises(StoreError, match="has no runs"):
+        ViewServer(str(tmp_path))
     publish(tmp_path / "runs", {"first": simple_run(a=50.0)})
-    port = client.host.split(":")[1]
-    assert "Choose another with --port" in said("--store", str(tmp_path / "runs"), "--port", port)
+    with pytest.raises(InputError, match="Choose another with --port"):
+        ViewServer(str(tmp_path / "runs"), int(client.host.split(":")[1]))
 
 
 def test_answers_of_several_judges_are_told_apart(tmp_path: Path) -> None:
@@ -257,7 +210,14 @@ def test_inputs_that_are_gone_are_said(tmp_path: Path) -> None:
     samples = tmp_path / "samples"
     shutil.copytree(SAMPLES_FOLDER / "include_rate", samples)
     score(
-        "score", samples / "outputs", "-p", "include_rate", "-q", samples / "questions.jsonl", "--store", tmp_path / "runs"
+        "score",
+        samples / "outputs",
+        "-p",
+        "include_rate",
+        "-q",
+        samples / "questions.jsonl",
+        "--store",
+        tmp_path / "runs",
     )
     shutil.rmtree(samples)
     with viewing(tmp_path / "runs") as client:

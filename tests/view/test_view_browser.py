@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from support.browser import needs_browser, opened_browser, opened_page, scrolls_sideways, serious_violations
 from support.pages import hostile_store, samples_store
-from test_view import Client, viewing
+from support.viewing import Client, viewing
 
 pytestmark = [pytest.mark.browser, needs_browser]
 
@@ -63,7 +63,10 @@ def test_hostile_answers_run_nothing(browser: Browser, client: Client) -> None:
         page.get_by_role("link", name="drop table runs").click()
         links = page.locator("a[href^='/answer']").evaluate_all("all => all.map(a => a.href)")
         assert len(links) >= 10
-        for link in (*links[:13], f"{home}sql?q=" + "select+'<script>window.attacked=9</script>'+as+\"<img src=x onerror=alert(1)>\""):
+        for link in (
+            *links[:13],
+            f"{home}sql?q=" + "select+'<script>window.attacked=9</script>'+as+\"<img src=x onerror=alert(1)>\"",
+        ):
             page.goto(link)
             assert page.evaluate("window.attacked") is None
             assert page.locator("main script, main img, main style").count() == 0
@@ -72,7 +75,12 @@ def test_hostile_answers_run_nothing(browser: Browser, client: Client) -> None:
 
 def test_pages_fit_a_phone_and_axe_finds_nothing_serious(browser: Browser, client: Client) -> None:
     home = f"http://{client.host}"
-    pages = ("/", "/run?run=adapter-weak", "/answer?run=adapter-weak&question=tc-03", "/sql?q=from+leaderboard&x=run_id&y=score")
+    pages = (
+        "/",
+        "/run?run=adapter-weak",
+        "/answer?run=adapter-weak&question=tc-03",
+        "/sql?q=from+leaderboard&x=run_id&y=score",
+    )
     with opened_page(browser, width=360, bypass_csp=True, color_scheme="dark") as (page, _):
         page.set_default_timeout(60_000)
         page.goto(f"{home}/?token={client.token}")

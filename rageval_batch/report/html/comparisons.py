@@ -58,7 +58,9 @@ def compared_sections(session: Session, scope: Scope, id: str, base: str | None,
     except RagevalError as error:
         return Compared(Section(section_id, "Comparison", (Words(str(error)),)), Section(movers_id, "Movers", ()))
     drawn = results[:MOST_DRAWN]
-    blocks_of = [block for k, result in enumerate(drawn) for block in drawn_comparison(session, result, f"{section_id}-{k}")]
+    blocks_of = [
+        block for k, result in enumerate(drawn) for block in drawn_comparison(session, result, f"{section_id}-{k}")
+    ]
     section = Section(section_id, "Comparison", (*notes, _lines(results, section_id), *blocks_of))
     moved = [moved_answers(session, result) for result in drawn]
     return Compared(section, Section(movers_id, "Movers", tuple(block for blocks in moved for block in blocks)))

@@ -8,7 +8,10 @@ from difflib import SequenceMatcher
 
 MOST_TOKENS = 800  # of a text that is compared word by word: the matcher is quadratic
 # A word, or one character of a script that is written without spaces, or white space, or any other character.
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|\s+|[^\W_]+?(?=[\u3040-\u30ff\u3400-\u9fff]|\W|_|$)|.", re.S)
+_TOKEN = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|\s+|[^\W_]+?(?=[\u3040-\u30ff\u3400-\u9fff]|\W|_|$)|.",
+    re.S,
+)
 
 
 @dataclass(frozen=True)

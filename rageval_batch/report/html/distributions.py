@@ -70,9 +70,7 @@ def _scale(best: float | None, rows: dict[str, dict[str, Any]]) -> tuple[float, 
     return min([0.0, *ends]), max([best if best is not None else 0.0, *ends])
 
 
-def _counts(
-    session: Session, scope: Scope, scales: dict[str, tuple[float, float]]
-) -> dict[tuple[str, str], list[int]]:
+def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float]]) -> dict[tuple[str, str], list[int]]:
     """Answers by metric, run and bin; the database counts them."""
     runs = ", ".join(map(quoted, scope.runs))
     ends = ", ".join(f"({quoted(name)}, {low!r}::double, {high!r}::double)" for name, (low, high) in scales.items())
@@ -97,9 +95,7 @@ def _counts(
     return out
 
 
-def _strip(
-    run: str, counts: Sequence[int], summary: dict[str, Any] | None, scale: tuple[float, float]
-) -> Strip:
+def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, scale: tuple[float, float]) -> Strip:
     mean, n = (summary["mean"], summary["n_scored"]) if summary else (None, 0)
     told = f"{plain_text(run)}: mean {format_value(mean)}, n = {n:,}"
     return Strip(run, figures.strip(counts, mean, scale, told), mean, n)

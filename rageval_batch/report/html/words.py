@@ -54,4 +54,6 @@ def _p_words(result: Comparison) -> str:
     p = result.p_value
     share = "fewer than 1 in 1,000" if p < _SMALL else f"about {100 * p:.2g} in 100"
     text = f"If the two runs were equally good, a difference this large would come up in {share} cases (p = {p:.3g}"
-    return text + (f"; {result.p_holm:.3g} when corrected for the number of candidates)." if result.p_holm > p else ").")
+    return text + (
+        f"; {result.p_holm:.3g} when corrected for the number of candidates)." if result.p_holm > p else ")."
+    )
