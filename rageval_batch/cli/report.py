@@ -26,7 +26,8 @@ def report(
 ) -> None:
     """Write one HTML file about runs: gates, leaderboard, distributions, comparison, failures, movers, rejects.
 
-    It opens by double click and loads nothing. At most 3 MB: long tables are cut, and the SQL beside each gives the rest.
+    It opens by double click and loads nothing. It has at most 3 MB: long tables are cut, and the SQL beside each
+    gives the rest.
 
     \b
     Example:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 
 import click
@@ -26,7 +27,7 @@ def view(store: str, port: int, closed: bool) -> None:
 
     server = ViewServer(store, port)
     emit(server.address, None)
-    click.get_text_stream("stdout").flush()
+    sys.stdout.flush()
     say("Ctrl-C ends the viewer.")
     if not closed:
         import webbrowser

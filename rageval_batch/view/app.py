@@ -187,8 +187,8 @@ class Viewer:
                     error = str(failed)
         files = [(f"Download {name}", address(f"/sql/result.{name}", q=query)) for name in _FILE_TYPES]
         return self._page(
-            request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or _FIRST_QUERY, result=result,
-            error=error, views=views, files=files, x=given.get("x"), y=given.get("y"),
+            request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or _FIRST_QUERY,
+            result=result, error=error, views=views, files=files, x=given.get("x"), y=given.get("y"),
         )  # fmt: skip
 
     def download(self, request: Request) -> Response:

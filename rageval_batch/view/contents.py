@@ -43,7 +43,7 @@ class Content:
 
     title: str
     sections: tuple[Section, ...]
-    links: Links = Links()
+    links: Links = field(default_factory=Links)
     crumbs: tuple[tuple[str, str], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     tabs: tuple[tuple[str, str, bool], ...] = ()  # name, address, whether it is this one
@@ -146,7 +146,7 @@ def rejects_content(session: Session, view: View) -> Content:
     return Content("Rejects", (Section("rejects", "Rejects", (table,)),), crumbs=(("Runs", "/"),))
 
 
-# --- one run, one question, one answer ----------------------------------------------------------------------------------
+# --- one run, one question, one answer --------------------------------------------------------------------------------
 
 
 def _key_columns(session: Session, profile: str) -> tuple[str, ...]:
@@ -154,10 +154,6 @@ def _key_columns(session: Session, profile: str) -> tuple[str, ...]:
     row = session.profile(profile)
     keys = row.view_keys if row else ()
     return tuple(name for name in keys if name not in ("run_id", "question_id", "repeat"))
-
-
-def _named_run(session: Session, name: str, profile: str | None, eval_set: str | None) -> Run:
-    return find_run(session, name, profile, eval_set)
 
 
 def run_content(
@@ -170,7 +166,7 @@ def run_content(
     view: View,
 ) -> Content:
     """One run: where it comes from, its metrics, failures and groups, and its answers, worst first."""
-    run = _named_run(session, name, profile, eval_set)
+    run = find_run(session, name, profile, eval_set)
     key = run.key
     scope = Scope(key["profile"], key["eval_set"], (key["run_id"],), False)
     keys = _key_columns(session, scope.profile)
@@ -241,16 +237,19 @@ def answer_content(
     session: Session, name: str, about: Mapping[str, str | None], question: str, repeat: int, keys: Mapping[str, str]
 ) -> tuple[Content, ExplainedAnswer]:
     """(where an answer stands, the answer taken apart)"""
-    run = _named_run(session, name, about["profile"], about["eval_set"])
+    run = find_run(session, name, about["profile"], about["eval_set"])
     found = explained_answer(session, run, question, repeat, keys)
-    of_set = {"profile": run.key["profile"], "eval_set": run.key["eval_set"]}
-    crumbs = (*_set_crumbs(**of_set), (run.key["run_id"], address("/run", run=run.key["run_id"], **of_set)))
-    others = ("The same question in all runs", address("/question", question=question, **of_set))
-    content = Content(question, (), Links(**of_set), crumbs, actions=(others,))
+    profile, eval_set = run.key["profile"], run.key["eval_set"]
+    there = address("/run", run=run.key["run_id"], profile=profile, eval_set=eval_set)
+    everywhere = address("/question", question=question, profile=profile, eval_set=eval_set)
+    content = Content(
+        question, (), Links(profile, eval_set), (*_set_crumbs(profile, eval_set), (run.key["run_id"], there)),
+        actions=(("The same question in all runs", everywhere),),
+    )  # fmt: skip
     return content, found
 
 
-# --- two runs -----------------------------------------------------------------------------------------------------------
+# --- two runs ---------------------------------------------------------------------------------------------------------
 
 
 def compare_content(

@@ -1,4 +1,4 @@
-"""An explanation laid out: which lines are good or bad, which items belong together, and where they stand in the text."""
+"""An explanation laid out: which lines are good or bad, which items are pairs, and where they stand in the text."""
 
 from __future__ import annotations
 

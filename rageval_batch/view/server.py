@@ -38,7 +38,7 @@ class ViewServer:
                 proxy_headers=False,
                 timeout_graceful_shutdown=1,
                 limit_concurrency=100,
-            )  # fmt: skip
+            )
         )
 
     def run(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 needs_browser = pytest.mark.skipif(
@@ -44,12 +44,13 @@ def opened_page(browser: Browser, width: int = 1280, **options: Any) -> Iterator
     page = context.new_page()
     page.on("console", lambda message: heard.messages.append(message.text))
     page.on("pageerror", lambda error: heard.messages.append(str(error)))
-    page.on("dialog", lambda dialog: (heard.messages.append(dialog.message), dialog.dismiss()))
 
-    def note(request: Request) -> None:
-        heard.requests.append(request.url)
+    def dismiss(dialog: Dialog) -> None:
+        heard.messages.append(dialog.message)
+        dialog.dismiss()
 
-    page.on("request", note)
+    page.on("dialog", dismiss)
+    page.on("request", lambda request: heard.requests.append(request.url))
     yield page, heard
     context.close()
 

@@ -231,7 +231,10 @@ def test_inputs_that_are_gone_are_said(tmp_path: Path) -> None:
 def test_lines_have_verdicts_and_items_have_pairs() -> None:
     explanation = Explanation(
         (
-            Section("list", ({"expected": "a", "got": "A", "matched": True}, {"expected": "b", "got": None, "matched": False})),
+            Section(
+                "list",
+                ({"expected": "a", "got": "A", "matched": True}, {"expected": "b", "got": None, "matched": False}),
+            ),
             Section("forbidden", ({"phrase": "no", "found": True}, {"phrase": "never", "found": False})),
             Section("specifics", ({"text": "42", "invented": True},)),
             Section("key_points", ({"key point": "k", "covered by": None},)),

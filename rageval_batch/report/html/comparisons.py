@@ -67,7 +67,7 @@ def compared_sections(session: Session, scope: Scope, id: str, base: str | None,
 
 
 def _in(run: Run, scope: Scope) -> bool:
-    return run.record["profile"] == scope.profile and run.record["eval_set"] == scope.eval_set
+    return (run.record["profile"], run.record["eval_set"]) == (scope.profile, scope.eval_set)
 
 
 def _comparable(base: dict[str, Any], candidate: dict[str, Any]) -> bool:
@@ -89,10 +89,10 @@ def _notes(scope: Scope, base: str, same: Sequence[str], asked: str | None) -> l
 def _lines(results: Sequence[Comparison], id: str) -> Table:
     """A line for each candidate."""
     base = results[0].compared.base.name
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "candidate": result.candidate.name, "cand": result.cand_score, "delta": result.delta, "low": result.interval.low,
-            "high": result.interval.high, "p": result.p_value, "p_holm": result.p_holm,
+            "candidate": result.candidate.name, "cand": result.cand_score, "delta": result.delta,
+            "low": result.interval.low, "high": result.interval.high, "p": result.p_value, "p_holm": result.p_holm,
             "improvements": result.improvements, "regressions": result.regressions, "ties": result.ties,
             "n": result.improvements + result.regressions + result.ties,
         }

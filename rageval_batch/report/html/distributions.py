@@ -8,7 +8,7 @@ from typing import Any
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.cells import format_value
 from rageval_batch.report.html import figures
-from rageval_batch.report.html.blocks import Card, Cards, Section, Strip, Table, Words
+from rageval_batch.report.html.blocks import Card, Cards, Section, Strip, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
 from rageval_batch.report.html.sections import queried
 from rageval_batch.report.html.texts import plain_text
@@ -99,13 +99,3 @@ def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, scal
     mean, n = (summary["mean"], summary["n_scored"]) if summary else (None, 0)
     told = f"{plain_text(run)}: mean {format_value(mean)}, n = {n:,}"
     return Strip(run, figures.strip(counts, mean, scale, told), mean, n)
-
-
-def summary_table(session: Session, scope: Scope, id: str) -> Table:
-    """The summary of every metric alone."""
-    keep_summaries(session, ("run_summary",))
-    return queried(
-        session, id, "Metrics",
-        "select metric, n_scored as n, mean, std, min, p50, p90, p95, max\n"
-        f"from run_summary\nwhere {scope.where}\norder by metric",
-    )  # fmt: skip

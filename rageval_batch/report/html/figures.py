@@ -1,4 +1,4 @@
-"""Figures as SVG: numbers in, a drawing out. Colours and fonts are those of the style sheet; nothing is inline style."""
+"""Figures as SVG: numbers in, a drawing out. Colours and fonts are those of the style sheet."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     where = picked_runs(scopes)
     runs = queried(
         session, "runs", "Runs",
-        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at, commit\n"
+        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at,\n"
+        "    commit\n"
         f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
         note="n: questions of the eval set; every one of them counts, answered or not.",
     )  # fmt: skip
