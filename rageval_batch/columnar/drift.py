@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_batch.columnar.kernels.draws import Floats, drawn_means, normal_draws
+from rageval_batch.columnar.kernels.draws import drawn_means, normal_draws
+from rageval_batch.columnar.strings import Floats
 
 RESAMPLES = 10_000
 LEVEL = 0.95

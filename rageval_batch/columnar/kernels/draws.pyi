@@ -1,0 +1,6 @@
+import numpy as np
+
+from rageval_batch.columnar.strings import Floats
+
+def drawn_means(values: Floats, weights: Floats, count: int, seed: int | np.uint64) -> Floats: ...
+def normal_draws(mean: float, deviation: float, count: int, seed: int | np.uint64) -> Floats: ...
