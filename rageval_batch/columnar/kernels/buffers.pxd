@@ -11,9 +11,7 @@ from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from *:
     """
-    #ifndef RAGEVAL_CHECKED
-    #define RAGEVAL_CHECKED 0
-    #endif
+    #define RAGEVAL_CHECKED (RAGEVAL_VARIANT == 1)
     #define RAGEVAL_LOW_BITS 0x0101010101010101ULL
     #define RAGEVAL_HIGH_BITS 0x8080808080808080ULL
     #if defined(_MSC_VER)
@@ -27,6 +25,7 @@ cdef extern from *:
     #define rageval_lowest_bit(word) __builtin_ctzll(word)
     #endif
     """
+    const int VARIANT_NUMBER "RAGEVAL_VARIANT"
     const bint CHECKED "RAGEVAL_CHECKED"
     const uint64_t LOW_BITS "RAGEVAL_LOW_BITS"
     const uint64_t HIGH_BITS "RAGEVAL_HIGH_BITS"

@@ -3,6 +3,9 @@
 import numpy as np
 
 
+VARIANT = ("plain", "checked", "sanitized")[VARIANT_NUMBER]  # how these modules were compiled, by `hatch_build.py`
+
+
 def popcounts(const uint64_t[:] words):
     """How many bits of each word are set."""
     counts = np.empty(len(words), np.int64)

@@ -11,9 +11,11 @@ cdef double UNIT = 2.0**-53
 cdef double TURN = 2.0 * 3.141592653589793
 
 
-def drawn_means(const double[:] values, const double[:] weights, Py_ssize_t count, uint64_t seed):
+def drawn_means(sample, sample_weights, Py_ssize_t count, uint64_t seed):
     """`count` weighted means of as many values as there are, drawn with replacement; NaN where the drawn weights sum to
     0. Fewer than 2^32 values, not none."""
+    cdef const double[::1] values = np.ascontiguousarray(sample)
+    cdef const double[::1] weights = np.ascontiguousarray(sample_weights)
     means = np.empty(count)
     cdef double[::1] out = means
     cdef uint64_t place, size = values.shape[0], counter = seed

@@ -132,7 +132,7 @@ cdef inline int64_t skip_space(const uint8_t[::1] data, int64_t at, int64_t end)
 
 
 def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] ends, Py_ssize_t size):
-    """The columns of a tape (`json_tape.Tape`), and whether there were more than `size` values: nothing else counts then.
+    """(the columns of a `json_tape.Tape`, whether there were more than `size` values): then the columns are not whole.
 
     One pass over all rows, no recursion: the open containers are the chain of parents.
     """
@@ -292,7 +292,7 @@ def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] end
                 count = first
             else:
                 root[r] = first
-    return (*[column[:count] for column in columns], roots, statuses, errors, bool(overflow))
+    return (*[column[:count] for column in columns], roots, statuses, errors), bool(overflow)
 
 
 def texts(

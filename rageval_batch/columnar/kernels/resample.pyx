@@ -16,8 +16,10 @@ def word(uint64_t seed, uint64_t k):
     return random_word(seed, k)
 
 
-def resampled_means(const double[:] values, const double[:] weights, uint64_t seed, Py_ssize_t count):
+def resampled_means(sample, sample_weights, uint64_t seed, Py_ssize_t count):
     """Weighted means of `count` resamples with return; NaN where a resample's weights sum to 0, none for no values."""
+    cdef const double[::1] values = np.ascontiguousarray(sample)
+    cdef const double[::1] weights = np.ascontiguousarray(sample_weights)
     cdef int64_t n = values.shape[0]
     means = np.empty(count if n else 0, np.float64)
     cdef double[::1] out = means
