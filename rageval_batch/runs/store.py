@@ -9,7 +9,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +34,7 @@ class Commit:
 
     path: Path
     manifest: dict[str, Any]
-    stamp: Stamp = (0, 0)  # of the manifest: by it an index knows whether it is still the same
+    stamp: Stamp = field(default=(0, 0), compare=False)  # of the manifest, by which an index knows that it is the same
 
     @property
     def id(self) -> str:
