@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -134,6 +135,20 @@ class Session:
             return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
+
+    @contextmanager
+    def stream(self, query: str, rows: int = 8192) -> Iterator[tuple[list[str], Iterator[pa.RecordBatch]]]:
+        """(the columns, the batches) of a user's query, which is not held whole.
+
+        InputError for one that DuckDB refuses, also on the way.
+        """
+        self._define(query)
+        try:
+            result = self._connection.sql(query)
+            reader = result.to_arrow_reader(rows) if result is not None else pa.table({}).to_reader()
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+        yield reader.schema.names, _batches(reader)
 
     def table(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
@@ -331,6 +346,18 @@ class Session:
             kind: Any = {"type": "arrow", "null_handling": "special"}
             self._connection.create_function(name, function, arguments, result, **kind)
             self._registered.append(name)
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches of a user's query; Arrow gives an error of DuckDB that comes late as one of reading."""
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+        yield batch
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

@@ -47,8 +47,10 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
 
 
 def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:
-    """Write the rejected rows of parts as one Parquet file, a part at a time: each is of one file, and parts stand in the
-    order of files and lines."""
+    """Write the rejected rows of parts as one Parquet file, a part at a time.
+
+    Each part is of one file, and parts stand in the order of files and lines: nothing else has to be sorted.
+    """
     with pq.ParquetWriter(target, schema, compression="zstd") as writer:
         for path in paths:
             rows = pa.Table.from_batches(list(read_parts([path])), schema)
@@ -67,7 +69,9 @@ def write_kept(parts: Sequence[Path], format: KeptFormat, target: Path, spill: P
     with connected(spill, KEPT_MEMORY) as connection:
         connection.register("rows", pa.RecordBatchReader.from_batches(placed, _with_places(parts, placed)))
         keys = ", ".join(map(identifier, format.given_by))
-        connection.execute(f"create temp table places as select place, {_digest(format.answer)} as digest, {keys} from rows")
+        connection.execute(
+            f"create temp table places as select place, {_digest(format.answer)} as digest, {keys} from rows"
+        )
         connection.execute("create temp table firsts as select digest, min(place) as first from places group by digest")
         order = ", ".join(map(identifier, format.order))
         rows = connection.sql(
@@ -85,7 +89,9 @@ def write_kept(parts: Sequence[Path], format: KeptFormat, target: Path, spill: P
 
 def _digest(names: Sequence[str]) -> str:
     """The hash of some texts, in which a null differs from every text."""
-    parts = (f"coalesce(strlen({name})::varchar, 'null') || ':' || coalesce({name}, '')" for name in map(identifier, names))
+    parts = (
+        f"coalesce(strlen({name})::varchar, 'null') || ':' || coalesce({name}, '')" for name in map(identifier, names)
+    )
     return f"unhex(sha256({' || '.join(parts)}))"
 
 

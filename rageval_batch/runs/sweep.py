@@ -106,7 +106,7 @@ class _Sweep:
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
-        self.ingest = self.inputs.ingest(job.outputs, job.runs)
+        self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
         self.summary_plan = summary_plan(job.profile)
         self.timing = Timing()
         self.resumed = 0
