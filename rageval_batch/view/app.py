@@ -154,9 +154,10 @@ class Viewer:
         """A run against a run."""
         given = request.query_params
         base, cand = given.get("base", ""), given.get("cand", "")
-        view = _view(request, "base", "cand", "profile", "eval_set")
+        about = {name: given.get(name) for name in ("profile", "eval_set")}
+        view = _view(request, "base", "cand", "profile", "eval_set", "answers")
         with self._store.session(base, cand) as session:
-            content = contents.compare_content(session, base, cand, given.get("profile"), given.get("eval_set"), view)
+            content = contents.compare_content(session, base, cand, about, view, bool(given.get("answers")))
         return self._page(request, "page.html", content)
 
     def gates(self, request: Request) -> Response:

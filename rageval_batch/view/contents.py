@@ -7,14 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rageval_batch.analysis.answers import ExplainedAnswer, explained_answer
-from rageval_batch.analysis.compared_runs import find_compared_runs
+from rageval_batch.analysis.compared_runs import ComparedRuns, find_compared_runs
 from rageval_batch.analysis.comparison import Rules, compare
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import StoreError
 from rageval_batch.report.html import figures, sections
 from rageval_batch.report.html.blocks import Section, Table, Words
-from rageval_batch.report.html.comparisons import compared_sections, drawn_comparison, moved_answers
+from rageval_batch.report.html.comparisons import (
+    compared_runs,
+    comparison_section,
+    drawn_comparison,
+    moved_answers,
+    movers_section,
+)
 from rageval_batch.report.html.distributions import distributions_section
 from rageval_batch.report.html.scope import Scope, scopes
 from rageval_batch.sql_text import identifier, quoted
@@ -35,6 +41,9 @@ _FACTS = (
     "profile", "eval_set", "created_at", "commit", "question_count", "answered_count", "repeats", "signature",
     "prompt_version", "index_version", "model_id", "adapter_id", "questions_sha256", "params_sha256", "version",
 )  # fmt: skip
+
+
+_QUICK_BYTES = 32_000_000  # of inputs that are read again within a second
 
 
 @dataclass(frozen=True)
@@ -109,8 +118,8 @@ def set_content(session: Session, profile: str, eval_set: str, name: str, base: 
     """One section about a profile and eval set, as in the report."""
     scope, runs = _scope(session, profile, eval_set)
     if name in ("comparison", "movers"):
-        compared = compared_sections(session, scope, "set", base, runs)
-        section = compared.section if name == "comparison" else compared.movers
+        outcome = compared_runs(session, scope, base, runs)
+        section = (comparison_section if name == "comparison" else movers_section)(session, outcome, "set")
     else:
         made = {
             "leaderboard": sections.leaderboard_section,
@@ -253,36 +262,66 @@ def answer_content(
 
 
 def compare_content(
-    session: Session, base: str, candidate: str, profile: str | None, eval_set: str | None, view: View
+    session: Session, base: str, candidate: str, about: Mapping[str, str | None], view: View, answers: bool
 ) -> Content:
-    """A run against a run: in words and figures, by metric, question by question, with both answers of what moved."""
-    compared = find_compared_runs(session, base, [candidate], profile=profile, eval_set=eval_set)
+    """A run against a run: in words and figures, question by question, by metric, with both answers of what moved.
+
+    Where the inputs are large the answers are read only if they are asked for.
+    """
+    compared = find_compared_runs(session, base, [candidate], profile=about["profile"], eval_set=about["eval_set"])
     result = compare(session, compared, Rules(), answers=False)[0]
     *drawn, _ = drawn_comparison(session, result, "compare")
-    pair = f"{quoted(base)}, {quoted(candidate)}"
+    kept = f"from compared\nwhere run_id = {quoted(candidate)}"
     questions = paged(
         session, "questions-table", "Every question, most moved first",
-        f"select question_id, base_score, cand_score, delta, status\nfrom compared\nwhere run_id = {quoted(candidate)}",
-        view, order="abs(delta) desc nulls last, question_id", numbers=("base_score", "cand_score", "delta"),
+        f"select question_id, base_score, cand_score, delta, status\n{kept}", view,
+        order="abs(delta) desc nulls last, question_id", numbers=("base_score", "cand_score", "delta"),
     )  # fmt: skip
-    sql = f"select question_id, base_score, cand_score, delta, status\nfrom regressions({pair})\n"
-    questions = Table(**{**vars(questions), "sql": f"{sql}order by abs(delta) desc nulls last, question_id"})
-    metrics = sections.queried(
-        session, "metrics-table", "Every metric",
-        "select metric, base, cand, delta, improvements, regressions, ties, improvements + regressions + ties as n\n"
-        f"from run_delta({pair})\norder by metric",
-        labels={"improvements": "better", "regressions": "worse", "ties": "same"},
-    )  # fmt: skip
+    public = questions.sql.replace(kept, f"from regressions({quoted(base)}, {quoted(candidate)})")
+    there = address("/compare", base=base, cand=candidate, **about, answers=1)
+    if answers or all(_input_bytes(session, name) <= _QUICK_BYTES for name in (base, candidate)):
+        moved = Section("movers", "Answers that moved most", tuple(moved_answers(session, result)))
+        actions: tuple[tuple[str, str], ...] = ()
+    else:
+        moved = Section(
+            "movers", "Answers that moved most", (Words("The inputs are large: to read them takes a while."),)
+        )
+        actions = (("Show the answers", there),)
     parts = (
         Section("words", "What changed", tuple(drawn)),
-        Section("questions", "Questions", (questions,)),
-        Section("movers", "Answers that moved most", tuple(moved_answers(session, result))),
-        Section("metrics", "Metrics", (metrics,)),
+        Section("questions", "Questions", (Table(**{**vars(questions), "sql": public}),)),
+        moved,
+        Section("metrics", "Metrics", (_metrics_of_both(session, base, candidate, compared),)),
     )
-    swap = ("Swap", address("/compare", base=candidate, cand=base, profile=profile, eval_set=eval_set))
+    swap = ("Swap base and candidate", address("/compare", base=candidate, cand=base, **about))
     return Content(
         f"{base} → {candidate}", parts, Links(compared.profile, compared.base.eval_set),
         _set_crumbs(compared.profile, compared.base.eval_set),
         {"base": result.base_score, "candidate": result.cand_score, "delta": result.delta, "p": result.p_value},
-        actions=(swap,),
+        actions=(swap, *actions),
     )  # fmt: skip
+
+
+def _metrics_of_both(session: Session, base: str, candidate: str, compared: ComparedRuns) -> Table:
+    """The values that both runs have of every metric."""
+    return sections.queried(
+        session, "metrics-table", "Every metric",
+        "select b.metric, b.value as base, c.value as cand, c.value - b.value as difference, least(b.n, c.n) as n\n"
+        "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
+        f"where b.profile = {quoted(compared.profile)}\n"
+        f"  and b.run_id = {quoted(base)} and b.eval_set = {quoted(compared.base.eval_set)}\n"
+        f"  and c.run_id = {quoted(candidate)} and c.eval_set = {quoted(compared.candidates[0].eval_set)}\n"
+        "order by b.metric",
+        note="run_delta(base, cand) counts the questions that rose and fell by each metric.",
+    )  # fmt: skip
+
+
+def _input_bytes(session: Session, name: str) -> int:
+    """The size of the inputs that the answers of a run would be read from; none where they are kept in the store."""
+    stored = session.stored_name(name)
+    sizes = [
+        sum(one.get("size") or 0 for one in commit.manifest["inputs"])
+        for commit in session.commits
+        if stored in commit.manifest["runs"] and not commit.files("kept_outputs")
+    ]
+    return max(sizes, default=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from markupsafe import Markup
 
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError
-from rageval_batch.report.formats import csv_text
+from rageval_batch.report.formats import pieces
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.texts import plain_text
@@ -48,13 +47,13 @@ def result_page(session: Session, query: str, view: View, x: str | None, y: str 
     found = session.result(query)
     number = max(1, view.number)
     first = (number - 1) * ROWS
-    rows = _rows(found.limit(ROWS + 1, first))
+    drawn = x in found.columns and y in found.columns and x != y and number == 1
+    whole = _rows(found.limit(MOST_POINTS if drawn else ROWS + 1, first))
+    rows = whole.slice(0, ROWS + 1)
     shown = min(rows.num_rows, ROWS)
     more = rows.num_rows > ROWS
     note = f"Rows {first + 1:,} to {first + shown:,}{', and there are more' if more else ''}." if shown else None
-    chart = None
-    if x in rows.column_names and y in rows.column_names and x != y:
-        chart = _chart(_rows(found.limit(MOST_POINTS)).select([x, y]), str(x), str(y))
+    chart = _chart(whole.select([x, y]), str(x), str(y)) if drawn else None
     return Result(
         Table("result", "Result", tuple(rows.column_names), rows.slice(0, ROWS).to_pylist(), query, note=note),
         chart,
@@ -107,12 +106,10 @@ def written_result(session: Session, query: str, format: str) -> str:
 
 
 def _write_csv(reader: pa.RecordBatchReader, path: str) -> None:
-    columns: Sequence[str] = reader.schema.names
+    rows = (row for batch in reader for row in batch.to_pylist())
     with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(csv_text([], columns) + "\n")
-        for batch in reader:
-            lines = csv_text(batch.to_pylist(), columns).split("\n", 1)[1:]  # without the heading
-            file.writelines(f"{part}\n" for part in lines)
+        file.writelines(pieces(rows, reader.schema.names, "csv"))
+        file.write("\n")
 
 
 def described_views(session: Session) -> list[tuple[str, list[tuple[str, str]]]]:

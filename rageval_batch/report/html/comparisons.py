@@ -30,40 +30,52 @@ _SAME = ("questions_sha256", "source_sha256", "params_sha256")
 
 
 @dataclass(frozen=True)
-class Compared:
-    """What a page says of a base and its candidates: figures, and the answers of what moved."""
+class Outcome:
+    """A base and its candidates, compared; or what keeps them from it."""
 
-    section: Section
-    movers: Section
+    notes: tuple[Words, ...]
+    results: tuple[Comparison, ...] = ()
+
+    @property
+    def drawn(self) -> tuple[Comparison, ...]:
+        """The candidates whose questions and answers are shown."""
+        return self.results[:MOST_DRAWN]
 
 
-def compared_sections(session: Session, scope: Scope, id: str, base: str | None, runs: Sequence[Run]) -> Compared:
-    """The comparison and the movers of a scope; without a base the best run is the base."""
-    section_id, movers_id = f"{id}-comparison", f"{id}-movers"
+def compared_runs(session: Session, scope: Scope, base: str | None, runs: Sequence[Run]) -> Outcome:
+    """The comparison of a scope; without a base the best run is the base. The session keeps the pairs."""
     chosen = base if base in scope.runs else None if base else scope.runs[0]
     if chosen is None or len(scope.runs) == 1:
         said = f"{plain_text(base or '')} has no result here." if chosen is None else "There is one run only."
-        words = (Words(f"{said} Nothing to compare."),)
-        return Compared(Section(section_id, "Comparison", words), Section(movers_id, "Movers", words))
+        return Outcome((Words(f"{said} Nothing to compare."),))
     records = {run.record["run_id"]: run.record for run in runs if _in(run, scope)}
     same = [run for run in scope.runs if run != chosen and _comparable(records[chosen], records[run])]
-    candidates = same[:MOST_CANDIDATES]
     notes = _notes(scope, chosen, same, base)
-    if not candidates:
-        blocks = (Words("No run has the same questions, source and parameters."), *notes)
-        return Compared(Section(section_id, "Comparison", blocks), Section(movers_id, "Movers", blocks[:1]))
+    if not same:
+        return Outcome((Words("No run has the same questions, source and parameters."), *notes))
     try:
-        compared = find_compared_runs(session, chosen, candidates, profile=scope.profile, eval_set=scope.eval_set)
-        results = compare(session, compared, Rules(), answers=False)
+        compared = find_compared_runs(
+            session, chosen, same[:MOST_CANDIDATES], profile=scope.profile, eval_set=scope.eval_set
+        )
+        return Outcome(notes, tuple(compare(session, compared, Rules(), answers=False)))
     except RagevalError as error:
-        return Compared(Section(section_id, "Comparison", (Words(str(error)),)), Section(movers_id, "Movers", ()))
-    drawn = results[:MOST_DRAWN]
-    blocks_of = [
-        block for k, result in enumerate(drawn) for block in drawn_comparison(session, result, f"{section_id}-{k}")
-    ]
-    section = Section(section_id, "Comparison", (*notes, _lines(results, section_id), *blocks_of))
-    moved = [moved_answers(session, result) for result in drawn]
-    return Compared(section, Section(movers_id, "Movers", tuple(block for blocks in moved for block in blocks)))
+        return Outcome((Words(str(error)),))
+
+
+def comparison_section(session: Session, outcome: Outcome, id: str) -> Section:
+    """A line for each candidate, and the first of them question by question."""
+    blocks: list[Block] = [*outcome.notes]
+    if outcome.results:
+        blocks.append(_lines(outcome.results, f"{id}-comparison"))
+    for k, result in enumerate(outcome.drawn):
+        blocks += drawn_comparison(session, result, f"{id}-comparison-{k}")
+    return Section(f"{id}-comparison", "Comparison", tuple(blocks))
+
+
+def movers_section(session: Session, outcome: Outcome, id: str) -> Section:
+    """What moved most, with both answers, read again from the inputs."""
+    blocks = [block for result in outcome.drawn for block in moved_answers(session, result)]
+    return Section(f"{id}-movers", "Movers", tuple(blocks) or outcome.notes)
 
 
 def _in(run: Run, scope: Scope) -> bool:
@@ -74,7 +86,7 @@ def _comparable(base: dict[str, Any], candidate: dict[str, Any]) -> bool:
     return all(base[name] == candidate[name] for name in _SAME)
 
 
-def _notes(scope: Scope, base: str, same: Sequence[str], asked: str | None) -> list[Words]:
+def _notes(scope: Scope, base: str, same: Sequence[str], asked: str | None) -> tuple[Words, ...]:
     """Who the base is, and who was left out."""
     notes = [f"The base is {plain_text(base)}{'' if asked else ', the best run'}."]
     if other := len(scope.runs) - 1 - len(same):
@@ -83,7 +95,7 @@ def _notes(scope: Scope, base: str, same: Sequence[str], asked: str | None) -> l
         notes.append(
             f"The best {MOST_CANDIDATES} of n = {len(same):,} candidates are here; rageval compare --all has all."
         )
-    return [Words(" ".join(notes))]
+    return (Words(" ".join(notes)),)
 
 
 def _lines(results: Sequence[Comparison], id: str) -> Table:

@@ -15,7 +15,7 @@ from rageval_batch.analysis.runs import Run, find_run
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.html import sections
 from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Section, Words
-from rageval_batch.report.html.comparisons import compared_sections
+from rageval_batch.report.html.comparisons import compared_runs, comparison_section, movers_section
 from rageval_batch.report.html.distributions import distributions_section
 from rageval_batch.report.html.pages import asset, no_link, page
 from rageval_batch.report.html.scope import Scope, keep_summaries, scopes
@@ -101,18 +101,18 @@ def scope_ids(found: Sequence[Scope]) -> list[str]:
 
 
 def _chapter(session: Session, scope: Scope, id: str, base: str | None, runs: Sequence[Run]) -> Chapter:
-    compared = compared_sections(session, scope, id, base, runs)
+    outcome = compared_runs(session, scope, base, runs)
     return Chapter(
         id, scope.profile, scope.eval_set,
         (
             sections.leaderboard_section(session, scope, id),
             distributions_section(session, scope, id),
-            compared.section,
+            comparison_section(session, outcome, id),
             sections.fail_reasons_section(session, scope, id),
             sections.confusions_section(session, scope, id),
             sections.groups_section(session, scope, id),
             sections.hardest_section(session, scope, id),
-            compared.movers,
+            movers_section(session, outcome, id),
         ),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.sql_text import quoted
 
 # Views that sections read again and again: a session of a page computes each of them once.
-SUMMARIES = ("leaderboard", "run_summary", "fail_reasons", "run_groups", "question_difficulty", "gate_results")
+SUMMARIES = ("run_summary", "fail_reasons", "run_groups", "question_difficulty", "gate_results")
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,13 @@ class Scope:
 
 def scopes(session: Session, runs: Sequence[Run]) -> list[Scope]:
     """The runs by profile and eval set, newest eval sets last, best runs first."""
-    keep_summaries(session, ("leaderboard",))
     wanted: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         wanted.setdefault((run.record["profile"], run.record["eval_set"]), set()).add(run.record["run_id"])
     ranked: dict[tuple[str, str], list[str]] = {}
-    for row in session.rows("select run_id, profile, eval_set from leaderboard order by rank, run_id"):
+    for row in session.rows(
+        "select run_id, profile, eval_set from run_values where metric = 'score' order by value desc nulls last, run_id"
+    ):
         ranked.setdefault((row["profile"], row["eval_set"]), []).append(row["run_id"])
     return [
         Scope(*key, tuple(run for run in ranked[key] if run in names), len(names) == len(ranked[key]))

@@ -25,13 +25,15 @@ _PROVENANCE = (
 )  # fmt: skip
 
 
-def queried(session: Session, id: str, title: str, sql: str, *, most: int = MOST_ROWS, **more: Any) -> Table:
-    """A table of the first rows of a query, and how many there are."""
-    found = session.table(f"{sql}\nlimit {most + 1}")
+def queried(
+    session: Session, id: str, title: str, sql: str, *, most: int = MOST_ROWS, cheaper: str | None = None, **more: Any
+) -> Table:
+    """A table of the first rows of a query, and how many there are; `cheaper` is a query that has the same first rows."""
+    found = session.table(f"{cheaper or sql}\nlimit {most + 1}")
     rows = found.to_pylist()
     total = len(rows)
     if total > most:
-        total = session.rows(f"select count(*) as n from (\n{sql}\n)")[0]["n"]
+        total = session.rows(f"select count(*) as n from (\n{cheaper or sql}\n)")[0]["n"]
     return Table(id, title, tuple(found.column_names), rows[:most], sql, total, **more)
 
 
@@ -149,10 +151,11 @@ def rejects_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Ru
 
 def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
     """Runs ranked, with intervals on one scale."""
-    keep_summaries(session, ("leaderboard",))
+    sql = f"select rank, run_id, score, low, high, n\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
+    shown = ", ".join(map(quoted, scope.runs[:MOST_ROWS]))
     table = queried(
-        session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals",
-        f"select rank, run_id, score, low, high, n\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id",
+        session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals", sql,
+        cheaper=sql.replace("from leaderboard", f"from ranked([{shown}])", 1),
         labels={"low": "95 % low", "high": "95 % high"},
         note=f"n: {_units(session, scope.profile)} that the score is over. Runs whose intervals overlap widely may "
         "differ by chance alone; the comparison below pairs them question by question.",
