@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rageval_batch.cli.options import emit_rows, output_options, parquet_target, say, store_option
+from rageval_batch.cli.options import emit_rows, output_options, say, store_option
 
 MOST_ROWS = 200  # of a table on the screen
 
@@ -31,7 +31,7 @@ def sql(query: str, store: str, format: str, target: str | None) -> None:
 
     with open_store(store) as session:
         if format == "parquet":
-            session.copy_to_parquet(query, Path(parquet_target(target)))
+            session.copy_to_parquet(query, Path(str(target)))
             return
         table = session.sql(query)
     printed = table if format != "table" or target else table.slice(0, MOST_ROWS)
