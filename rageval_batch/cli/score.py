@@ -195,27 +195,21 @@ def _run(job: Job, store: Store) -> Outcome:
 
 
 def _report(store: Store, outcomes: list[Outcome], format: str, target: str | None) -> None:
-    """What became of the rows, on stderr; a line a run, on stdout."""
-    from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, headlines, summaries
-    from rageval_batch.profiles.registry import get_profile
+    """What became of the rows, on stderr; a line a run, on stdout.
+
+    The commits are there: a summary that cannot be shown is said, and is no failure of the command.
+    """
     from rageval_batch.report.cells import json_line
 
     for outcome in outcomes:
         _say_counts(outcome)
-    found: list[dict[str, Any]] = []
-    with open_store(store.path, functions=False) as session:
-        for outcome in outcomes:
-            profile = get_profile(outcome.commit.manifest["profile"])
-            if format in ("json", "jsonl"):
-                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
-            else:
-                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-                scores = headlines(session, outcome.commit.id)
-                same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
-                own = [name for name, stat in named.items() if stat != same]  # people need no number twice
-                for line in commit_lines(session, outcome.commit.id, named):
-                    found.append({**scores[line["run_id"]], **{name: line[name] for name in (*own, *_COUNTS)}})
+    try:
+        found = _summaries(store, outcomes, format)
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
+        _say_committed(store, outcomes)
+        return
     if format == "json":
         emit(json_line(found[0] if len(found) == 1 else found), target, format)
     elif format == "jsonl":
@@ -227,6 +221,32 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
         emit_rows(shown, [*names, *_COUNTS], format, target, optional=("stat", "answered"))
         if len(shown) < len(found):
             say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
+    _say_committed(store, outcomes)
+
+
+def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
+    """All that is known of every run of the commits, or the line that a profile shows of one."""
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import commit_lines, headlines, summaries
+    from rageval_batch.profiles.registry import get_profile
+
+    found: list[dict[str, Any]] = []
+    with open_store(store.path, functions=False) as session:
+        for outcome in outcomes:
+            profile = get_profile(outcome.commit.manifest["profile"])
+            if format in ("json", "jsonl"):
+                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
+                continue
+            named = {name: profile.summary.stats[name] for name in profile.summary.headline}
+            scores = headlines(session, outcome.commit.id)
+            same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
+            own = [name for name, stat in named.items() if stat != same]  # people need no number twice
+            for line in commit_lines(session, outcome.commit.id, named):
+                found.append({**scores[line["run_id"]], **{name: line[name] for name in (*own, *_COUNTS)}})
+    return found
+
+
+def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.created:
             say(f"Committed {outcome.commit.id} to {store.path}.")

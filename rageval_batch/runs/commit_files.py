@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from rageval_batch.inputs.protocols import KeptFormat
 from rageval_batch.resources import sql_definition
+from rageval_batch.runs.database import connected
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
@@ -28,13 +29,9 @@ def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: s
         pq.write_table(schema.empty_table(), target)
         return
     reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
-    with duckdb.connect(config=_settings(target.parent, MEMORY)) as connection:
+    with connected(target.parent.parent, MEMORY) as connection:
         connection.register("rows", reader)
         _copy(connection, query, target)
-
-
-def _settings(folder: Path, memory: str) -> dict[str, Any]:
-    return {"memory_limit": memory, "temp_directory": str(folder.parent / "sort")}
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
@@ -68,7 +65,7 @@ def write_reconciled(
     """Write what the macro `reconcile` makes of all score rows of the parts; the rows of the macro `log` about them."""
     from pyarrow import dataset
 
-    with duckdb.connect(config=_settings(target.parent, RECONCILE_MEMORY)) as connection:
+    with connected(target.parent.parent, RECONCILE_MEMORY) as connection:
         connection.register("rows", dataset.dataset([str(path) for path in parts], schema=schema, format="ipc"))
         connection.register("listed", listed)
         connection.execute(sql_definition(reconcile))

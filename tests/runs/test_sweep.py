@@ -90,7 +90,7 @@ def test_a_commit_is_a_folder_of_parquet_files_and_a_manifest(folder: Path) -> N
     assert outcome.created
     assert outcome.resumed_parts == 0
     assert sorted(path.name for path in outcome.commit.path.iterdir()) == [
-        "eval_json_v2.parquet", "manifest.json", "rejects.parquet", "runs.parquet", "tallies.parquet",
+        "eval_json_v2.parquet", "manifest.json", "rejects.parquet", "runs.parquet", "summary.parquet", "tallies.parquet",
     ]  # fmt: skip
     assert [path.name for path in place.iterdir() if not path.name.startswith(".")] == [outcome.commit.id]
     assert left_aside(place) == []
