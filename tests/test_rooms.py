@@ -34,6 +34,8 @@ HOMES = {
     "zhconv": {"columnar"},
     "click": {"cli"},
     "rapidfuzz": {"profiles"},
+    "prompt_toolkit": {"cli"},
+    "xlsxwriter": {"report"},
 }
 
 

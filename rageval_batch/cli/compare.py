@@ -19,9 +19,7 @@ _SHOWN = 5
 @click.option("--all", "every", is_flag=True, help="All other runs of the base's profile and questions.")
 @click.option("--metric", default="score", show_default=True, help="Compare by this metric of the profile.",
               shell_complete=completion.metrics)  # fmt: skip
-@click.option(
-    "--min-delta", type=float, default=0.0, show_default=True, help="Pass with at least this delta."
-)
+@click.option("--min-delta", type=float, default=0.0, show_default=True, help="Pass with at least this delta.")
 @click.option("--max-regressions", type=click.IntRange(0), default=0, show_default=True,
               help="How many questions may be worse.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice(["rules", "significant"]), default="rules", show_default=True,
