@@ -137,7 +137,7 @@ class Session:
             result = self._connection.sql(query, params=parameters)
             return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
+            raise _refused(error) from error
 
     def table(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
@@ -160,7 +160,7 @@ class Session:
             result = self._connection.sql(query)
             found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
         except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
+            raise _refused(error) from error
         names = _unique(found.schema.names)
         schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
         return pa.RecordBatchReader.from_batches(schema, _renamed(found, schema))
@@ -362,6 +362,13 @@ class Session:
             self._registered.append(name)
 
 
+def _refused(error: Exception) -> InputError:
+    """What DuckDB says against a user's query; of files, how they are named."""
+    closed = "disabled by configuration" in str(error)
+    hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
+    return InputError(f"SQL: {str(error).strip()}{hint}")
+
+
 def _unique(names: list[str]) -> list[str]:
     """The names, those that were there before with a number."""
     seen: dict[str, None] = {}
@@ -380,7 +387,7 @@ def _renamed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.Re
         for batch in batches:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise InputError(f"SQL: {str(error).strip()}") from error
+        raise _refused(error) from error
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

@@ -21,7 +21,7 @@ from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
-from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
+from rageval_batch.sql_text import COMMIT_OF_FILE, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
 _MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
@@ -29,7 +29,7 @@ _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definiti
 
 
 class StoredTables:
-    """stored_runs, stored_rejects, stored_tallies, stored_summary, stored_scores, and stored_PROFILE of every profile."""
+    """stored_runs, stored_rejects, stored_tallies, stored_summary, stored_scores, and stored_PROFILE of each profile."""
 
     def __init__(
         self,
@@ -148,7 +148,10 @@ class StoredTables:
     def _create_summary(self) -> None:
         """Summaries as commits have them; those of current results that have none, or another, are computed."""
         current = {row[0] for row in self._connection.execute("select distinct commit from current_runs").fetchall()}
-        readers, computed, pairs, rows_read = [], [], set[tuple[str, str]](), 0
+        readers: list[str] = []
+        computed: list[str] = []
+        pairs: set[tuple[str, str]] = set()
+        rows_read = 0
         indexed = self._store.index.summaries if self._store.index is not None else frozenset[tuple[str, str]]()
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
             for row in self._catalog:
@@ -195,9 +198,8 @@ class StoredTables:
 
         def write_tables(runs: Path, summaries: Path) -> None:
             for table, target in (("stored_runs", runs), ("stored_summary", summaries)):
-                self._connection.execute(
-                    f"copy (from {table} order by commit, run_id) to {quoted(target)} (format parquet, compression zstd)"
-                )
+                rows = f"from {table} order by commit, run_id"
+                self._connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet, compression zstd)")
 
         store_index.write_index(
             self._store.path,
@@ -213,6 +215,6 @@ def _reader(files: Iterable[Path]) -> str:
 
 
 _NO_SCORES = (
-    "select commit, run_id, profile, question_id, null::varchar as dataset, repeat, weight, value as score, fail_reason "
-    "from given_rows where false"
+    "select commit, run_id, profile, question_id, null::varchar as dataset, repeat, weight, value as score, "
+    "fail_reason from given_rows where false"
 )

@@ -51,6 +51,13 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
 @click.option("--source", "document", help="The document that answers were drawn from: its hash goes into the record.")
 @click.option("--keep-inputs", is_flag=True, help="Keep a copy of answers, questions and contexts in the store.")
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=1),
+    default=100_000_000,
+    show_default=True,
+    help="Refuse to make more score rows than this: every run gets one for every question.",
+)
 @click.option("--archive", metavar="DIR", help="Also write every judgement to DIR, valid ones apart (judge_protocol).")
 @click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
 @output_options(*_FORMATS)
@@ -67,6 +74,7 @@ def score(
     prompt: str | None,
     document: str | None,
     keep_inputs: bool,
+    max_rows: int,
     archive: str | None,
     strict: bool,
     format: str,
@@ -108,6 +116,7 @@ def score(
             document=sources.any_file(document) if document else None,
             metadata=given,
             keep_inputs=keep_inputs,
+            max_rows=max_rows,
         )
         outcome = _run(job, place)
         if archive is not None:

@@ -1,8 +1,8 @@
 """An index beside the commits of a store: their manifests, run records and summaries in a few files.
 
-It says nothing that the commits do not say, so that it can be removed at any time: opening thousands of commits takes as
-long as opening a few, and the summary of a commit that was made without one is computed once. Each version of it is a
-folder of its own, put in place by one rename; the newest is read.
+With it, opening thousands of commits takes as long as opening a few, and the summary of a commit that was made without
+one is computed once. It says nothing that the commits do not say and can be removed at any time. Each version of it is
+a folder of its own, put in place by one rename; the newest is read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The summary of score rows: every statistic of every run and metric, of the whole run and by group.
 
-It is written with a commit and read in place of its rows. The statistics are defined by the macros of sql/jobs; here the
-metrics of a profile are put into them.
+It is written with a commit and read in place of its rows. The statistics are defined by the macros of sql/jobs; here
+the metrics of a profile are put into them.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def write_summary(
 
 @dataclass(frozen=True)
 class _MetricColumns:
-    """A metric as expressions over score rows: names are k-numbered, so that any number of metrics stand side by side."""
+    """A metric as expressions over score rows; the columns of the k-th end in k, so that many stand side by side."""
 
     name: str
     value: str  # null where there is none
@@ -181,9 +181,7 @@ class _MetricColumns:
 class _Summarizer:
     """Fills the table `summary` of a connection that has the views score_rows and run_records."""
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, plan: SummaryPlan, schema: pa.Schema, count: int
-    ) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, plan: SummaryPlan, schema: pa.Schema, count: int) -> None:
         self._connection = connection
         self._plan = plan
         self._schema = schema
@@ -229,10 +227,8 @@ class _Summarizer:
             self._connection.execute(f"insert into {table} by name {self._statement(metrics, part, group)}")
 
     def _statement(self, metrics: Sequence[_MetricColumns], part: str, group: str | None) -> str:
-        """The statistics of some metrics over the questions, or other parts, of each run, and of each value of a group."""
-        spreads = (
-            f"metric_spread(q.value_{k}, q.weight, t.totals_{k}) as spread_{k}" for k, _ in enumerate(metrics)
-        )
+        """The statistics of some metrics over the questions, or other parts, of each run and value of a group."""
+        spreads = (f"metric_spread(q.value_{k}, q.weight, t.totals_{k}) as spread_{k}" for k, _ in enumerate(metrics))
         totals = (column for k, metric in enumerate(metrics) for column in metric.totals(k))
         rows = (metric.row(k, self._plan.run_stat) for k, metric in enumerate(metrics))
         keys = ("commit", "run_id", "group_value")
@@ -302,7 +298,7 @@ class _Summarizer:
 
     def _column(self, name: str | None) -> str:
         """A column of the rows; null where they do not have it, because it came later or depends on parameters."""
-        return f"s.{identifier(name)}" if name in self._schema.names else "null"
+        return f"s.{identifier(name)}" if name is not None and name in self._schema.names else "null"
 
 
 _SQL_TYPES = {LARGE_STRING: "varchar", pa.int64(): "bigint", pa.float64(): "double"}

@@ -106,7 +106,7 @@ class _Sweep:
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
-        self.ingest = self.inputs.ingest(job.outputs, job.runs)
+        self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
         self.summary_plan = summary_plan(job.profile)
         self.timing = Timing()
         self.resumed = 0
@@ -209,9 +209,7 @@ class _Sweep:
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
             ready / "tallies.parquet",
         )  # fmt: skip
-        commit_files.write_parquet(
-            self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
-        )
+        commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
         records = self._run_records(runs)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
         return runs, {
@@ -237,7 +235,9 @@ class _Sweep:
 
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer once, and the question and context files."""
-        commit_files.write_kept(self._rows("answers"), self.kind.kept, ready / "kept_outputs.parquet")
+        commit_files.write_kept(
+            self._part_files("answers"), self.kind.kept, ready / "kept_outputs.parquet", self.staging.path
+        )
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
             kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
