@@ -99,6 +99,7 @@ class Session:
         self._catalog = _with_stored(tuple(catalog), self.commits)
         self._spill = spill_folder(store.staging_folder)
         self._connection = duckdb.connect(config=connection_settings(self._spill))
+        self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
         self._registered: list[str] = []
         self._locked = False
         self._create_base()

@@ -17,11 +17,8 @@ MEMORY = "512MB"
 
 
 def connection_settings(spill: Path, memory: str = MEMORY) -> dict[str, Any]:
-    """The settings of a connection that spills to a folder, which DuckDB makes when it needs it.
-
-    Its own progress bar would be drawn into what is printed.
-    """
-    return {"memory_limit": memory, "temp_directory": str(spill), "enable_progress_bar": "false"}
+    """The settings of a connection that spills to a folder, which DuckDB makes when it needs it."""
+    return {"memory_limit": memory, "temp_directory": str(spill)}
 
 
 def spill_folder(preferred: Path | None) -> Path:
