@@ -12,8 +12,8 @@ from typing import NoReturn
 import click
 
 from rageval_batch.cli.options import quiet_option, say_error
-from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, RagevalError
-from rageval_batch.report.safe_text import terminal_lines
+from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, InputError, RagevalError
+from rageval_batch.report.safe_text import terminal_lines, valid_text
 from rageval_batch.version import __version__
 
 # Each command and the module it lives in; a module is imported when its command is used.
@@ -73,8 +73,10 @@ cli.params.append(quiet_option())
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = cli.main(arguments, prog_name="rageval", standalone_mode=False)
+        _check_words(words)
+        result = cli.main(words, prog_name="rageval", standalone_mode=False)
         sys.stdout.flush()
         code = result if isinstance(result, int) else EXIT_OK
     except click.exceptions.Exit as stop:
@@ -99,6 +101,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         )
         code = EXIT_UNEXPECTED
     sys.exit(code)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """InputError for a word that is not valid text: neither the store nor SQL could hold it."""
+    for word in words:
+        if valid_text(word) != word:
+            raise InputError(f"'{word}' is not valid UTF-8 text. Rename the file or run.")
 
 
 def _show_usage_error(error: click.ClickException) -> None:

@@ -73,6 +73,13 @@ def test_hostile_words_of_a_command_line(call: Call, monkeypatch: pytest.MonkeyP
         assert harmless(out) and harmless(err), words
 
 
+@pytest.mark.parametrize("word", ["x\udcff.jsonl", "\ud800"])
+def test_words_that_are_no_text_are_refused(call: Call, word: str) -> None:
+    for words in (("score", word), ("show", word), ("sql", word), (word,), ("runs", "--store", word)):
+        code, out, err = call(*words)
+        assert (code, out) == (2, "") and "is not valid UTF-8 text" in err and harmless(err)
+
+
 def test_a_hostile_command(call: Call) -> None:
     code, out, err = call(HOSTILE_WORD)
     assert code == 2 and harmless(out) and harmless(err)
