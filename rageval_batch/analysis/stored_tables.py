@@ -29,7 +29,7 @@ _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definiti
 
 
 class StoredTables:
-    """stored_runs, stored_rejects, stored_tallies, stored_summary, stored_scores, and stored_PROFILE of each profile."""
+    """stored_runs, stored_rejects, stored_tallies, stored_summary, stored_scores, stored_PROFILE of each profile."""
 
     def __init__(
         self,
