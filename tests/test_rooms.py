@@ -36,6 +36,8 @@ HOMES = {
     "starlette": {"view"},
     "uvicorn": {"view"},
     "rapidfuzz": {"profiles"},
+    "prompt_toolkit": {"cli"},
+    "xlsxwriter": {"report"},
 }
 
 

@@ -6,18 +6,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from rageval_batch.analysis import read_only
 from rageval_batch.analysis.catalog_rows import (
     METRIC_COLUMNS,
     UNKNOWN_PROFILE,
@@ -49,6 +48,8 @@ _NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|
 _LISTING = frozenset(
     ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
 )
+
+BATCH_ROWS = 10_000  # of a result that is read batch by batch
 
 # What an exported file of score rows says of their runs: a JSON object in the metadata of the Parquet file.
 EXPORTED = (
@@ -98,8 +99,10 @@ class Session:
         self._catalog = _with_stored(tuple(catalog), self.commits)
         self._spill = spill_folder(store.staging_folder)
         self._connection = duckdb.connect(config=connection_settings(self._spill))
+        self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
         self._registered: list[str] = []
         self._kept: set[str] = set()
+        self._locked = False
         self._create_base()
         self._stored = StoredTables(self._connection, store, self.commits, self._catalog)
         self._metric_branches = [
@@ -130,54 +133,18 @@ class Session:
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
+        query = self._checked(query)
         self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
             return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
-
-    @contextmanager
-    def stream(self, query: str, rows: int = 8192) -> Iterator[tuple[list[str], Iterator[pa.RecordBatch]]]:
-        """(the columns, the batches) of a user's query, which is not held whole.
-
-        InputError for one that DuckDB refuses, also on the way.
-        """
-        self._define(query)
-        try:
-            result = self._connection.sql(query)
-            reader = result.to_arrow_reader(rows) if result is not None else pa.table({}).to_reader()
-        except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
-        yield reader.schema.names, _batches(reader)
+            raise _refused(error) from error
 
     def table(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
         self._define(query)
         return self._connection.sql(query, params=parameters).to_arrow_table()
-
-    def lock(self) -> None:
-        """From now on the session reads the files of the store and no others, and nobody can change its settings."""
-        folder = str(self.store.path.absolute()) + "/"
-        paths = sorted({str(path) for commit in self.commits for path in commit.path.glob("*.parquet")})
-        self._connection.execute(f"set allowed_directories = [{quoted(folder)}]")
-        self._connection.execute(f"set allowed_paths = [{', '.join(map(quoted, paths))}]")
-        self._connection.execute("set enable_external_access = false")
-        self._connection.execute("set lock_configuration = true")
-
-    def result(self, query: str) -> duckdb.DuckDBPyRelation:
-        """The result of a user's one statement that only reads, not computed yet; InputError for any other."""
-        self._define(query)
-        try:
-            statements = self._connection.extract_statements(query)
-            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                raise InputError("One query that reads, please: select, from, with, describe, show or summarize.")
-            found = self._connection.sql(query)
-        except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
-        if found is None:
-            raise InputError("The query has no result.")
-        return found
 
     def interrupt(self) -> None:
         """Stop the query that runs now, from another thread."""
@@ -188,21 +155,43 @@ class Session:
         rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist()
         return rows
 
-    def copy_to_parquet(self, query: str, target: Path) -> None:
-        """Write the result of a query to a Parquet file without holding it.
+    def reader(self, query: str) -> pa.RecordBatchReader:
+        """The result of a user's query, batch by batch, each computed when it is read.
 
-        Score rows carry what is known of their runs as metadata of the file, so that it can be compared like them.
+        Of columns with the same name the later ones get a number. InputError for what DuckDB refuses, then or there.
         """
+        query = self._checked(query)
         self._define(query)
-        query = query.rstrip().rstrip(";")
         try:
-            about = json.dumps(self._exported(query), ensure_ascii=False)
-            self._connection.execute(
-                f"copy (\n{query}\n) to {quoted(target)} "
-                f"(format parquet, kv_metadata {{{EXPORT_KEY}: {quoted(about)}}})"
-            )
+            result = self._connection.sql(query)
+            found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
         except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
+            raise _refused(error) from error
+        names = _unique(found.schema.names)
+        schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
+        return pa.RecordBatchReader.from_batches(schema, _renamed(found, schema))
+
+    def exported_reader(self, query: str) -> pa.RecordBatchReader:
+        """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
+        the file can be compared like them."""
+        checked = self._checked(query)
+        self._define(checked)
+        about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
+        found = self.reader(checked)
+        return pa.RecordBatchReader.from_batches(found.schema.with_metadata({EXPORT_KEY: about}), found)
+
+    def lock(self, files: Mapping[str, str] | None = None, every_file: bool = False) -> None:
+        """From here on queries only read: the store and these files, each a view of its name, or every file."""
+        for name in files or {}:
+            if name.lower() in self._waiting | {"commits"} or not name.isidentifier():
+                raise InputError(f"--file {name}=…: choose a plain name that no view of the store has.")
+        self._create("stored_summary")  # of older commits it is computed by way of a file elsewhere
+        read_only.lock(self._connection, (self.store.path, self._spill), files or {}, every_file)
+        self._locked = True
+
+    def _checked(self, query: str) -> str:
+        """A user's query; of a locked session, one query that only reads."""
+        return read_only.single_query(query) if self._locked else query.rstrip().rstrip(";")
 
     def _exported(self, query: str) -> dict[str, str | None]:
         """What is the same for all runs whose score rows a query gives: profile, eval set, hashes, run statistic.
@@ -211,7 +200,10 @@ class Session:
         """
         words = set(_WORD.findall(_TEXT.sub("", query.lower())))
         named = [row.profile for row in self._catalog if row.profile in words]
-        columns = {row[0] for row in self._connection.execute(f"describe (\n{query}\n)").fetchall()}
+        try:
+            columns = {row[0] for row in self._connection.execute(f"describe (\n{query}\n)").fetchall()}
+        except duckdb.Error:  # one that cannot stand in brackets, such as explain
+            return {}
         if "run_id" not in columns or not ("profile" in columns or len(named) == 1):
             return {}
         keys = [name for name in ("run_id", "profile", "eval_set") if name in columns]
@@ -381,16 +373,32 @@ class Session:
             self._registered.append(name)
 
 
-def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """The batches of a user's query; Arrow gives an error of DuckDB that comes late as one of reading."""
-    while True:
-        try:
-            batch = reader.read_next_batch()
-        except StopIteration:
-            return
-        except (duckdb.Error, OSError, pa.ArrowException) as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
-        yield batch
+def _refused(error: Exception) -> InputError:
+    """What DuckDB says against a user's query; of files, how they are named."""
+    closed = "disabled by configuration" in str(error)
+    hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
+    return InputError(f"SQL: {str(error).strip()}{hint}")
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The names, those that were there before with a number."""
+    seen: dict[str, None] = {}
+    for name in names:
+        number, unique = 0, name
+        while unique in seen:
+            number += 1
+            unique = f"{name}_{number}"
+        seen[unique] = None
+    return list(seen)
+
+
+def _renamed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches with the names of a schema; what DuckDB finds wrong on the way is an InputError."""
+    try:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise _refused(error) from error
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

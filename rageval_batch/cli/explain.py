@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from rageval_batch.cli import completion
 from rageval_batch.cli.options import emit, output_options, pairs, picking_options, store_option
 from rageval_batch.errors import InputError
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=completion.runs)
 @click.argument("question")
 @click.option("--repeat", type=int, default=0, show_default=True, help="Which repeat of the question.")
 @click.option("--key", "keys", multiple=True, metavar="K=V", help="Which row of the question, e.g. judge_model=NAME.")
@@ -38,6 +39,7 @@ def explain(
     from rageval_batch.analysis.runs import find_run
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
+    from rageval_batch.report.screen import standard_screen
     from rageval_batch.report.show import explain_text
 
     with open_store(store, functions=False, named=[run]) as session:
@@ -49,6 +51,6 @@ def explain(
     row, explanation = answer.row, answer.explanation
     if format == "json":
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None
-        emit(json_line({**row, "explanation": sections, "output": answer.output, "note": answer.note}), target)
+        emit(json_line({**row, "explanation": sections, "output": answer.output, "note": answer.note}), target, format)
         return
-    emit(explain_text(row, answer.output, explanation, answer.note, format), target)
+    emit(explain_text(row, answer.output, explanation, answer.note, format, standard_screen(target)), target, format)

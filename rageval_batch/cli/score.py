@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval_batch.cli import completion
 from rageval_batch.cli.options import (
     emit,
     emit_rows,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rageval_batch.runs.sweep import Outcome
 
 FEW = 12  # runs that are all shown; of more, the best and the worst
-_FORMATS = ("table", "json", "jsonl", "csv", "md")
+_FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 
 
 def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def score(
 
 
 @click.command()
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=completion.runs)
 @click.option("--all", "every", is_flag=True, help="All current runs of the profile.")
 @click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter to change.")
 @click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
@@ -212,42 +213,45 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
     for outcome in outcomes:
         _say_counts(outcome)
     try:
-        found = _summaries(store, outcomes, whole=format in ("json", "jsonl"))
+        found = _summaries(store, outcomes, format)
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
         _say_committed(store, outcomes)
         return
     if format == "json":
-        emit(json_line(found[0] if len(found) == 1 else found), target)
+        emit(json_line(found[0] if len(found) == 1 else found), target, format)
     elif format == "jsonl":
-        emit("\n".join(map(json_line, found)), target)
+        emit("\n".join(map(json_line, found)), target, format)
     else:
-        shown = found if format == "csv" or len(found) <= FEW else [*found[: FEW // 2], *found[-FEW // 2 :]]
-        names = dict.fromkeys(name for line in shown for name in line)
-        emit_rows(
-            shown, ["run_id", *(name for name in names if name not in _EDGES), "answered", "questions"], format, target
-        )
+        for_people = target is None and format in ("table", "md")
+        shown = [*found[: FEW // 2], *found[-FEW // 2 :]] if for_people and len(found) > FEW else found
+        names = dict.fromkeys(name for line in shown for name in line if name not in ("profile", *_COUNTS))
+        emit_rows(shown, [*names, *_COUNTS], format, target, optional=("stat", "answered"))
         if len(shown) < len(found):
-            say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")
+            say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
     _say_committed(store, outcomes)
 
 
-def _summaries(store: Store, outcomes: list[Outcome], whole: bool) -> list[dict[str, Any]]:
+def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
     """All that is known of every run of the commits, or the line that a profile shows of one."""
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, summaries
+    from rageval_batch.analysis.runs import commit_lines, headlines, summaries
     from rageval_batch.profiles.registry import get_profile
 
     found: list[dict[str, Any]] = []
     with open_store(store.path, functions=False) as session:
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
-            if whole:
+            if format in ("json", "jsonl"):
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
-            else:
-                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-                found += commit_lines(session, outcome.commit.id, named)
+                continue
+            named = {name: profile.summary.stats[name] for name in profile.summary.headline}
+            scores = headlines(session, outcome.commit.id)
+            same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
+            own = [name for name, stat in named.items() if stat != same]  # people need no number twice
+            for line in commit_lines(session, outcome.commit.id, named):
+                found.append({**scores[line["run_id"]], **{name: line[name] for name in (*own, *_COUNTS)}})
     return found
 
 
@@ -257,7 +261,7 @@ def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
             say(f"Committed {outcome.commit.id} to {store.path}.")
 
 
-_EDGES = ("run_id", "answered", "questions")
+_COUNTS = ("answered", "questions")
 
 
 def _say_counts(outcome: Outcome) -> None:

@@ -6,7 +6,11 @@ import textwrap
 from typing import Any
 
 from rageval_batch.model import Param, Profile
-from rageval_batch.report.formats import render, screen_width, titled
+from rageval_batch.report.formats import render, titled
+from rageval_batch.report.safe_text import terminal_text
+from rageval_batch.report.screen import PLAIN, Screen
+
+_WIDTH = 80  # of paragraphs where there is no screen
 
 
 def _allowed(param: Param) -> str:
@@ -74,31 +78,33 @@ def _scale(scale: float | None) -> str:
     return "count" if scale is None else f"of {scale:g}"
 
 
-def _wrapped(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, screen_width()))
+def _wrapped(text: str, screen: Screen) -> str:
+    return "\n".join(textwrap.wrap(text, screen.columns or _WIDTH))
 
 
-def _definition_list(rows: list[dict[str, Any]]) -> str:
+def _definition_list(rows: list[dict[str, Any]], screen: Screen) -> str:
     """Nothing cut: the name with its values on a line, what it is below."""
     lines = []
     for row in rows:
         name, *values = [value for key, value in row.items() if key != "what"]
         lines.append(f"{name:<32}" + "  ".join(_brief(value) for value in values if value is not None))
         if row.get("what"):
-            lines += textwrap.wrap(row["what"], screen_width() - 4, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join(line.rstrip() for line in lines)
+            lines += textwrap.wrap(
+                row["what"], (screen.columns or _WIDTH) - 4, initial_indent="    ", subsequent_indent="    "
+            )
+    return "\n".join(terminal_text(line.rstrip()) for line in lines)
 
 
-def describe(profile: Profile, format: str) -> str:
+def describe(profile: Profile, format: str, screen: Screen = PLAIN) -> str:
     """The declarations as tables."""
     whole = as_dict(profile)
     head = f"## {profile.name}" if format == "md" else profile.name
-    parts = [f"{head}: {profile.title}", _wrapped(profile.doc)]
+    parts = [f"{head}: {profile.title}", _wrapped(profile.doc, screen)]
     for name in ("params", "columns", "metrics", "gates"):
         rows = [{k: v if v != "" else None for k, v in row.items()} for row in whole[name]]
         if rows:
-            body = render(rows, list(rows[0]), format) if format == "md" else _definition_list(rows)
+            body = render(rows, list(rows[0]), format) if format == "md" else _definition_list(rows, screen)
             parts += [titled(name, format), body]
     if profile.summary.provenance:
-        parts.append(_wrapped("A run's record must name: " + ", ".join(profile.summary.provenance) + "."))
+        parts.append(_wrapped("A run's record must name: " + ", ".join(profile.summary.provenance) + ".", screen))
     return "\n\n".join(parts)

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from rageval_batch.analysis.session import Session
 from rageval_batch.errors import RagevalError
 from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
@@ -24,7 +25,7 @@ from rageval_batch.view.contents import Content
 from rageval_batch.view.live import LiveStore
 from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections, readable
 from rageval_batch.view.paging import View
-from rageval_batch.view.queries import described_views, result_page, written_result
+from rageval_batch.view.queries import Views, described_views, result_page, written_result
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LIMITS = Limits(cell=600)
@@ -179,13 +180,14 @@ class Viewer:
         given = request.query_params
         query = given.get("q", "").strip()
         result = error = None
-        with self._store.query_session() as session:
-            views = _views_of(session)
-            if query:
-                try:
+        views: Views = []
+        try:
+            with self._store.query_session() as session:
+                views = _views_of(session)
+                if query:
                     result = result_page(session, query, _view(request, "q", "x", "y"), given.get("x"), given.get("y"))
-                except RagevalError as failed:
-                    error = str(failed)
+        except RagevalError as failed:
+            error = str(failed)
         files = [(f"Download {name}", address(f"/sql/result.{name}", q=query)) for name in _FILE_TYPES]
         return self._page(
             request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or _FIRST_QUERY,
@@ -221,7 +223,7 @@ class Viewer:
 
 
 @lru_cache(maxsize=1)
-def _views_of(session: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+def _views_of(session: Session) -> Views:
     """The views of a session: they do not change while it is open."""
     return described_views(session)
 

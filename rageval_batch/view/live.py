@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
-from rageval_batch.errors import StoreError
+from rageval_batch.errors import InputError, StoreError
 
 LONGEST = 30.0  # seconds that a query of a user may take
 
@@ -38,10 +38,22 @@ class LiveStore:
     def query_session(self) -> Iterator[Session]:
         """A session that can reach nothing but the store; what runs too long in it is stopped."""
         with self._queries.session() as session:
-            timer = threading.Timer(LONGEST, session.interrupt)
+            late = threading.Event()
+
+            def stop() -> None:
+                late.set()
+                session.interrupt()
+
+            timer = threading.Timer(LONGEST, stop)
             timer.start()
             try:
                 yield session
+            except InputError as error:
+                if late.is_set():
+                    raise InputError(
+                        f"The query was stopped after {LONGEST:g} seconds. Ask for less, or use rageval sql."
+                    ) from error
+                raise
             finally:
                 timer.cancel()
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from markupsafe import Markup
 
 from rageval_batch.analysis.session import Session
-from rageval_batch.errors import InputError
-from rageval_batch.report.formats import pieces
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.texts import plain_text
+from rageval_batch.report.writers import write_file
 from rageval_batch.resources import sql_names
 from rageval_batch.view.paging import ROWS, View
+
+Views = list[tuple[str, list[tuple[str, str]]]]  # name of a view, its columns with their types
 
 VIEWS = (
     "runs", "leaderboard", "run_summary", "run_groups", "scores", "metrics", "gate_results", "fail_reasons",
@@ -28,7 +28,6 @@ VIEWS = (
 )  # fmt: skip
 MOST_BARS = 60
 MOST_POINTS = 500
-_BATCH = 10_000
 _NUMBERS = (int, float)
 
 
@@ -43,32 +42,35 @@ class Result:
 
 
 def result_page(session: Session, query: str, view: View, x: str | None, y: str | None) -> Result:
-    """One page of a query's result, and a chart of its first rows where columns were chosen for one."""
-    found = session.result(query)
+    """One page of a query's result, and with the first page a chart where columns were chosen for one."""
     number = max(1, view.number)
     first = (number - 1) * ROWS
-    drawn = x in found.columns and y in found.columns and x != y and number == 1
-    whole = _rows(found.limit(MOST_POINTS if drawn else ROWS + 1, first))
-    rows = whole.slice(0, ROWS + 1)
-    shown = min(rows.num_rows, ROWS)
-    more = rows.num_rows > ROWS
+    reader = session.reader(query)
+    names = reader.schema.names
+    drawn = x in names and y in names and x != y and number == 1
+    whole = _slice(reader, first, MOST_POINTS if drawn else ROWS + 1)
+    shown = min(whole.num_rows, ROWS)
+    more = whole.num_rows > ROWS
     note = f"Rows {first + 1:,} to {first + shown:,}{', and there are more' if more else ''}." if shown else None
-    chart = _chart(whole.select([x, y]), str(x), str(y)) if drawn else None
     return Result(
-        Table("result", "Result", tuple(rows.column_names), rows.slice(0, ROWS).to_pylist(), query, note=note),
-        chart,
+        Table("result", "Result", tuple(names), whole.slice(0, ROWS).to_pylist(), query, note=note),
+        _chart(whole.select([x, y]), str(x), str(y)) if drawn else None,
         view.at(page=number - 1) if number > 1 else None,
         view.at(page=number + 1) if more else None,
     )
 
 
-def _rows(found: duckdb.DuckDBPyRelation) -> pa.Table:
-    try:
-        return found.to_arrow_table()
-    except duckdb.InterruptException as error:
-        raise InputError("The query took too long and was stopped. Ask for less, or use rageval sql.") from error
-    except duckdb.Error as error:
-        raise InputError(f"SQL: {str(error).strip()}") from error
+def _slice(reader: pa.RecordBatchReader, first: int, count: int) -> pa.Table:
+    """So many rows from the first on; what comes behind them is not computed, what comes before is not held."""
+    kept = []
+    for batch in reader:
+        mine = batch.slice(first, count)
+        first, count = max(0, first - batch.num_rows), count - mine.num_rows
+        if mine.num_rows:
+            kept.append(mine)
+        if not count:
+            break
+    return pa.Table.from_batches(kept, reader.schema)
 
 
 def _chart(rows: pa.Table, x: str, y: str) -> Markup | None:
@@ -87,32 +89,19 @@ def _finite(value: Any) -> bool:
 
 
 def written_result(session: Session, query: str, format: str) -> str:
-    """The whole result in a temporary file, CSV or Parquet; batch by batch, so that it need not fit into memory."""
-    found = session.result(query)
+    """The whole result in a temporary file, CSV or Parquet, batch by batch; the caller removes it."""
     handle, path = tempfile.mkstemp(prefix="rageval-", suffix=f".{format}")
     os.close(handle)
     try:
-        reader = found.to_arrow_reader(_BATCH)
-        if format == "parquet":
-            with pq.ParquetWriter(path, reader.schema) as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-        else:
-            _write_csv(reader, path)
-    except duckdb.Error as error:
+        reader = session.exported_reader(query) if format == "parquet" else session.reader(query)
+        write_file(reader, format, path)
+    except BaseException:
         os.unlink(path)
-        raise InputError(f"SQL: {str(error).strip()}") from error
+        raise
     return path
 
 
-def _write_csv(reader: pa.RecordBatchReader, path: str) -> None:
-    rows = (row for batch in reader for row in batch.to_pylist())
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        file.writelines(pieces(rows, reader.schema.names, "csv"))
-        file.write("\n")
-
-
-def described_views(session: Session) -> list[tuple[str, list[tuple[str, str]]]]:
+def described_views(session: Session) -> Views:
     """The views that a query may rely on, with their columns and types: those of all stores, then those of profiles."""
     stored = sorted({commit.manifest["profile"] for commit in session.commits})
     own = [name for name, folder in sql_names().items() if folder in stored]

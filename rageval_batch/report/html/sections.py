@@ -28,7 +28,7 @@ _PROVENANCE = (
 def queried(
     session: Session, id: str, title: str, sql: str, *, most: int = MOST_ROWS, cheaper: str | None = None, **more: Any
 ) -> Table:
-    """A table of the first rows of a query, and how many there are; `cheaper` is a query that has the same first rows."""
+    """A table of the first rows of a query, and how many there are; `cheaper` is one that has the same first rows."""
     found = session.table(f"{cheaper or sql}\nlimit {most + 1}")
     rows = found.to_pylist()
     total = len(rows)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from markupsafe import Markup, escape
 
-# Controls but tab and newline, characters that turn the direction of what follows, separators that break lines
-# unseen, and halves of surrogate pairs, which no UTF-8 file can hold.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+from rageval_batch.report.safe_text import is_safe
 
-
-def _code(found: re.Match[str]) -> str:
-    return f"U+{ord(found[0]):04X}"
+_KEPT = frozenset("\n\t")
 
 
 def cut(text: str, most: int) -> str:
@@ -20,11 +14,18 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: max(1, most - 1)] + "…"
 
 
+def _with_codes(text: str, form: str) -> str:
+    """The text with the code of every character that cannot be shown as it is."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in _KEPT or is_safe(c) else form.format(ord(c)) for c in text)
+
+
 def plain_text(text: str, most: int = 200) -> str:
     """A text for an attribute or a tooltip: cut, unseen characters by their code."""
-    return _UNSEEN.sub(lambda found: f"[{_code(found)}]", cut(text, most))
+    return _with_codes(cut(text, most), "[U+{:04X}]")
 
 
 def shown_text(text: str) -> Markup:
     """A text as markup: escaped, unseen characters as small signs with their code."""
-    return Markup(_UNSEEN.sub(lambda found: f'<span class="code">{_code(found)}</span>', str(escape(text))))
+    return Markup(_with_codes(str(escape(text)), '<span class="code">U+{:04X}</span>'))
