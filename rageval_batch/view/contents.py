@@ -280,7 +280,7 @@ def compare_content(
     public = questions.sql.replace(kept, f"from regressions({quoted(base)}, {quoted(candidate)})")
     there = address("/compare", base=base, cand=candidate, **about, answers=1)
     if answers or all(_input_bytes(session, name) <= _QUICK_BYTES for name in (base, candidate)):
-        moved = Section("movers", "Answers that moved most", tuple(moved_answers(session, result)))
+        moved = Section("movers", "Answers that moved most", tuple(moved_answers(session, [result])))
         actions: tuple[tuple[str, str], ...] = ()
     else:
         moved = Section(

@@ -74,7 +74,7 @@ def comparison_section(session: Session, outcome: Outcome, id: str) -> Section:
 
 def movers_section(session: Session, outcome: Outcome, id: str) -> Section:
     """What moved most, with both answers, read again from the inputs."""
-    blocks = [block for result in outcome.drawn for block in moved_answers(session, result)]
+    blocks = moved_answers(session, outcome.drawn)
     return Section(f"{id}-movers", "Movers", tuple(blocks) or outcome.notes)
 
 
@@ -193,14 +193,18 @@ def _delta_bins(session: Session, pairs: str, most: float) -> list[dict[str, Any
     )
 
 
-def moved_answers(session: Session, result: Comparison) -> list[Block]:
-    """The questions that moved most, with both answers."""
-    if not result.movers:
-        return [Words(f"No question of {plain_text(result.candidate.name)} moved.")]
-    whole = with_answers(session, result)
-    moved = tuple(_moved(whole, mover) for mover in whole.movers)
-    notes = [Words(note) for note in whole.notes if note not in result.notes]
-    return [*notes, Answers(f"{plain_text(result.compared.base.name)} → {plain_text(result.candidate.name)}", moved)]
+def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block]:
+    """The questions that moved most, with both answers, candidate by candidate."""
+    blocks: list[Block] = []
+    for result, whole in zip(results, with_answers(session, results), strict=True):
+        name = plain_text(result.candidate.name)
+        if not whole.movers:
+            blocks.append(Words(f"No question of {name} moved."))
+            continue
+        blocks += [Words(note) for note in whole.notes if note not in result.notes]
+        title = f"{plain_text(result.compared.base.name)} → {name}"
+        blocks.append(Answers(title, tuple(_moved(whole, mover) for mover in whole.movers)))
+    return blocks
 
 
 def _moved(result: Comparison, mover: Mover) -> Moved:
