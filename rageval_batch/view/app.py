@@ -19,11 +19,12 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.errors import RagevalError
 from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
+from rageval_batch.report.html.texts import readable
 from rageval_batch.view import contents
 from rageval_batch.view.addresses import KEY, address, sql_address
 from rageval_batch.view.contents import Content
 from rageval_batch.view.live import LiveStore
-from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections, readable
+from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections
 from rageval_batch.view.paging import View
 from rageval_batch.view.queries import Views, described_views, result_page, written_result
 

@@ -134,7 +134,7 @@ def set_content(session: Session, profile: str, eval_set: str, name: str, base: 
     tabs = tuple(
         (SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS
     )
-    facts = {"profile": profile, "eval set": eval_set, "runs": len(scope.runs)}
+    facts = {"runs": len(scope.runs)}
     return Content(f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts, tabs)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -73,16 +72,6 @@ def _verdict(section: Section, values: Mapping[str, Any]) -> str | None:
         if name in ("covered by", "found in"):
             return "bad" if value is None else "good"
     return None
-
-
-def readable(output: str) -> str:
-    """A JSON object with its parts on lines of their own; any other answer as it is."""
-    if not output.lstrip().startswith(("{", "[")):
-        return output
-    try:
-        return json.dumps(json.loads(output), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return output
 
 
 def marked_answer(output: str, sections: Sequence[MarkedSection]) -> list[Span]:

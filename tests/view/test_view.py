@@ -18,8 +18,9 @@ import pytest
 
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Explanation, Section
+from rageval_batch.report.html.texts import readable
 from rageval_batch.view.addresses import Links, address
-from rageval_batch.view.marking import marked_answer, marked_sections, readable
+from rageval_batch.view.marking import marked_answer, marked_sections
 from rageval_batch.view.server import ViewServer
 from support.pages import samples_store, score
 from support.places import SAMPLES_FOLDER

@@ -11,12 +11,11 @@ from rageval_batch.analysis.comparison import Comparison, Mover, Rules, compare,
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import RagevalError
-from rageval_batch.report.cells import format_value
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
-from rageval_batch.report.html.differences import marked_differences
+from rageval_batch.report.html.differences import Piece, marked_differences
 from rageval_batch.report.html.scope import Scope
-from rageval_batch.report.html.texts import plain_text
+from rageval_batch.report.html.texts import plain_text, readable
 from rageval_batch.report.html.words import comparison_words
 from rageval_batch.sql_text import quoted
 
@@ -115,7 +114,7 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         "    improvements + regressions + ties as n\nfrom run_delta({1}, {0})\nwhere metric = 'score'"
     )
     ends = [row[name] for row in rows for name in ("delta", "low", "high") if row[name] is not None] + [0.0]
-    plot = [figures.interval(row["delta"], row["low"], row["high"], (min(ends), max(ends))) for row in rows]
+    plot = [figures.interval(row["delta"], row["low"], row["high"], (min(ends), max(ends)), 0.0) for row in rows]
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows,
         "\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), len(rows),
@@ -123,7 +122,7 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         "Both are computed by rageval compare, not in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
                 "regressions": "worse", "ties": "same", "cand": "score"},
-        plots={f"delta, {format_value(min(ends))} to {format_value(max(ends))}": plot},
+        plots={"delta and its interval": plot},
     )  # fmt: skip
 
 
@@ -208,8 +207,12 @@ def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block
 
 
 def _moved(result: Comparison, mover: Mover) -> Moved:
-    before, after = mover.base_answer, mover.cand_answer
-    left, right = marked_differences(*((text or "")[:MOST_ANSWER] for text in (before, after)))
+    before, after = (None if text is None else readable(text) for text in (mover.base_answer, mover.cand_answer))
+    shown = [(text or "")[:MOST_ANSWER] for text in (before, after)]
+    if before is None or after is None:  # nothing to compare with
+        left, right = (tuple(Piece(text, False) for text in (one,) if text) for one in shown)
+    else:
+        left, right = marked_differences(*shown)
     return Moved(
         mover.question_id, result.compared.base.name, result.candidate.name, mover.base_score, mover.cand_score,
         mover.delta, left if before is not None else None, right if after is not None else None,

@@ -32,16 +32,18 @@ def _small(kind: str, told: str, body: str) -> Markup:
     )
 
 
-def interval(value: float | None, low: float | None, high: float | None, scale: tuple[float, float]) -> Markup:
-    """A value with its interval on a common scale; nothing where there is no value."""
+def interval(
+    value: float | None, low: float | None, high: float | None, scale: tuple[float, float], line: float | None = None
+) -> Markup:
+    """A value with its interval on a common scale, and a line to hold it against; nothing where there is no value."""
     if value is None:
         return Markup("")
     told = format_value(value)
-    body = ""
+    body = "" if line is None else f'<path class="diagonal" d="M{_n(_place(line, *scale))} -4V24"/>'
     if low is not None and high is not None:
         told += f", 95 % interval {format_value(low)} to {format_value(high)}"
         a, b = (_place(end, *scale) for end in (low, high))
-        body = f'<path class="whisker" d="M{_n(a)} 10H{_n(b)}M{_n(a)} 5V15M{_n(b)} 5V15"/>'
+        body += f'<path class="whisker" d="M{_n(a)} 10H{_n(b)}M{_n(a)} 5V15M{_n(b)} 5V15"/>'
     at = _place(value, *scale)
     return _small("interval", told, f'{body}<path class="dot" d="M{_n(at)} 10h.01"/>')
 

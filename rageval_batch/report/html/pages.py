@@ -12,9 +12,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from rageval_batch.report.cells import format_value, json_line
+from rageval_batch.report.cells import json_line
 from rageval_batch.report.html.blocks import Answers, Block, Cards, Figure, Table, Words
-from rageval_batch.report.html.texts import cut, plain_text, shown_text
+from rageval_batch.report.html.texts import cut, number_text, plain_text, shown_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _HASH = 12  # characters of a hash that are shown
@@ -34,7 +34,7 @@ def environment(*folders: Path) -> jinja2.Environment:
     )
     env.filters["text"] = shown_text
     env.filters["plain"] = plain_text
-    env.filters["value"] = format_value
+    env.filters["value"] = number_text
     env.globals.update(
         kind_of=kind_of, is_number=is_number, exact=exact, heat=heat_step, shown=shown, grouped=grouped,
         statuses=STATUSES, len=len,
@@ -78,7 +78,7 @@ def shown(column: str, value: Any, most: int) -> str:
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     if isinstance(value, float):
-        return format_value(value).replace("-", "−")
+        return number_text(value)
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
     if isinstance(value, dict | list | tuple):

@@ -80,11 +80,12 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
     where = f"{picked_runs(scopes)}\n  and {_level_condition(session, runs)}"
     verdicts = queried(
         session, "gates-verdicts", "Verdict of each run",
-        "select run_id, profile, eval_set,\n"
+        "select run_id,\n"
         "    case when bool_or(status = 'failed') then 'failed' else 'passed' end as verdict,\n"
         "    count(*) as n, count(*) filter (status = 'failed') as failed,\n"
         "    count(*) filter (status = 'skipped') as skipped,\n"
-        "    string_agg(gate, ', ' order by gate) filter (status = 'failed') as failed_gates\n"
+        "    string_agg(gate, ', ' order by gate) filter (status = 'failed') as failed_gates,\n"
+        "    profile, eval_set\n"
         f"from gate_results\nwhere {where}\ngroup by run_id, profile, eval_set\n"
         "order by failed desc, profile, run_id",
         note="n: gates of the run.",

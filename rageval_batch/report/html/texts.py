@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 from markupsafe import Markup, escape
 
+from rageval_batch.report.cells import format_value
 from rageval_batch.report.safe_text import is_safe
 
 _KEPT = frozenset("\n\t")
+
+
+def number_text(value: float | None) -> str:
+    """A number for people, with a minus sign in place of a hyphen."""
+    return format_value(value).replace("-", "−")
 
 
 def cut(text: str, most: int) -> str:
@@ -29,3 +37,13 @@ def plain_text(text: str, most: int = 200) -> str:
 def shown_text(text: str) -> Markup:
     """A text as markup: escaped, unseen characters as small signs with their code."""
     return Markup(_with_codes(str(escape(text)), '<span class="code">U+{:04X}</span>'))
+
+
+def readable(output: str) -> str:
+    """A JSON object with its parts on lines of their own; any other answer as it is."""
+    if not output.lstrip().startswith(("{", "[")):
+        return output
+    try:
+        return json.dumps(json.loads(output), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return output
