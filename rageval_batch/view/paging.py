@@ -48,7 +48,7 @@ def paged(
 
     `numbers` are the columns that start with the largest when their heading is followed.
     """
-    columns = [row["column_name"] for row in session.rows(f"describe {query}")]
+    columns = session.table(f"{query}\nlimit 0").column_names
     sort = view.sort if view.sort in columns else None
     direction = "desc" if view.down else "asc"
     by = f"{identifier(sort)} {direction} nulls last, {order}" if sort else order

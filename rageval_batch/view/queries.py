@@ -108,8 +108,8 @@ def described_views(session: Session) -> Views:
     found = []
     for name in (*VIEWS, *stored, *own):
         try:
-            rows = session.rows(f"describe {name}")
+            schema = session.table(f"from {name} limit 0").schema
         except duckdb.Error:  # a macro, or a profile whose columns no view can have
             continue
-        found.append((name, [(row["column_name"], row["column_type"].lower()) for row in rows]))
+        found.append((name, [(field.name, str(field.type)) for field in schema]))
     return found

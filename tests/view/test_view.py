@@ -175,6 +175,21 @@ def test_new_commits_show_up_on_reload(tmp_path: Path) -> None:
         assert "second" in client.get("/sql", q="from runs")
 
 
+def test_lists_have_pages(tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {f"run-{k:03}": simple_run(a=float(k % 7)) for k in range(120)})
+    with viewing(tmp_path / "runs") as client:
+        first = client.get("/", sort="run_id")
+        assert re.findall(r">(run-\d+)</bdi>", first) == [f"run-{k:03}" for k in range(50)]
+        last = re.search(r'href="([^"]+)">Last<', first)
+        assert last is not None and "120 rows" in first
+        page = client.get(last[1].replace("&amp;", "&"))
+        assert re.findall(r">(run-\d+)</bdi>", page) == [f"run-{k:03}" for k in range(100, 120)]
+        assert "Page 3 of 3" in page and ">Next<" not in page
+        assert re.findall(r">(run-\d+)</bdi>", client.get("/", sort="run_id", page="99")) == re.findall(
+            r">(run-\d+)</bdi>", page
+        )
+
+
 def test_it_prints_its_address_and_ends_with_an_interrupt(tmp_path: Path) -> None:
     publish(tmp_path / "runs", {"first": simple_run(a=50.0, b=70.0)})
     command = [sys.executable, "-m", "rageval_batch", "view", "--store", str(tmp_path / "runs"), "--no-open"]
