@@ -30,7 +30,9 @@ from rageval_batch.analysis.catalog_rows import (
     stored_profile,
     wide_sql,
 )
+from rageval_batch.analysis.comments import INTERNAL, PUBLIC, comment_on, public_views, with_comments
 from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
+from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
@@ -46,8 +48,20 @@ _USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table th
 _TEXT = re.compile(r"'[^']*'")
 _NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*)$")
 _LISTING = frozenset(
-    ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
+    (
+        "show",
+        "describe",
+        "pragma",
+        "information_schema",
+        "sqlite_master",
+        "duckdb_views",
+        "duckdb_functions",
+        "duckdb_tables",
+        "duckdb_columns",
+    )
 )
+
+_ABOUT_QUESTIONS = frozenset(("questions", "run_groups_by", "stored_questions"))
 
 BATCH_ROWS = 10_000  # of a result that is read batch by batch
 
@@ -102,6 +116,8 @@ class Session:
         self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
         self._registered: list[str] = []
         self._locked = False
+        self._connection.execute(f"create schema {INTERNAL}")
+        self._connection.execute(f"set search_path = '{INTERNAL},{PUBLIC}'")  # what is made goes to the first
         self._create_base()
         self._stored = StoredTables(self._connection, store, self.commits, self._catalog)
         self._metric_branches = [
@@ -111,7 +127,10 @@ class Session:
         ]  # fmt: skip
         self._wide = {row.profile: row for row in self._catalog}
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
-        self._waiting |= {*self._wide, *self._stored.names, "metric_rows"}
+        self._waiting |= {*self._wide, *self._stored.names, "metric_rows", "stored_questions"}
+        self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
+        self._commented = self._questions_read = False
+        self.notes: list[str] = []  # what queries could not have
         if functions:
             self._create_functions(SCORER_FUNCTIONS)
 
@@ -132,7 +151,7 @@ class Session:
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
-        query = self._checked(query)
+        query = with_comments(self._checked(query))
         self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
@@ -155,7 +174,7 @@ class Session:
 
         Of columns with the same name the later ones get a number. InputError for what DuckDB refuses, then or there.
         """
-        query = self._checked(query)
+        query = with_comments(self._checked(query))
         self._define(query)
         try:
             result = self._connection.sql(query)
@@ -169,7 +188,7 @@ class Session:
     def exported_reader(self, query: str) -> pa.RecordBatchReader:
         """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
         the file can be compared like them."""
-        checked = self._checked(query)
+        checked = with_comments(self._checked(query))
         self._define(checked)
         about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
         found = self.reader(checked)
@@ -291,8 +310,16 @@ class Session:
         One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        for name in sorted(self._waiting if not words.isdisjoint(_LISTING) else words):
-            self._create(name)
+        if words.isdisjoint(_LISTING):
+            for name in sorted(words):
+                self._create(name)
+        elif not self._commented:
+            for name in sorted(self._waiting):
+                self._create(name)
+            self._comment()
+            self._commented = True
+        if not self._questions_read and not words.isdisjoint(_ABOUT_QUESTIONS):
+            self._read_questions()
 
     def _create(self, name: str) -> None:
         """Create a view or macro of sql/, and before it what it builds on, once."""
@@ -306,10 +333,32 @@ class Session:
                 self._create(used)
             self._stored.create(name)
             return
+        if name == "stored_questions":
+            self._register(name, QUESTIONS.empty_table())
+            return
         statement = self._statement(name)
         for used in sorted(_uses(statement)):
             self._create(used)
+        if name in self._public:
+            statement = statement.replace(f"create view {name} as", f"create view {PUBLIC}.{name} as", 1)
         self._connection.execute(statement)
+
+    def _read_questions(self) -> None:
+        """Read the question files of the store: only where a query is about questions, once."""
+        self._questions_read = True
+        questions, notes = read_questions(self.commits, {row.profile: row.question_groups for row in self._catalog})
+        self._insert("stored_questions", questions)
+        self.notes += notes
+
+    def _comment(self) -> None:
+        """Say of every public view and column what it is."""
+        query = f"""
+            select table_name, list(column_name) from duckdb_columns()
+            where schema_name = '{PUBLIC}' and not internal group by all
+        """
+        for name, columns in self._connection.execute(query).fetchall():
+            if name in self._public or name == "commits":
+                comment_on(self._connection, name, self._wide.get(name), columns)
 
     def _statement(self, name: str) -> str:
         """What creates a view or macro: a file of sql/, or what follows from the catalog."""
@@ -340,7 +389,7 @@ class Session:
     def _create_base(self) -> None:
         pinned = pa.schema([("run_id", LARGE_STRING), ("stored_id", LARGE_STRING), ("commit", LARGE_STRING)])
         self._register("pinned", pa.Table.from_pylist(self._pinned, schema=pinned))
-        self._register("commits", _commit_table(self.commits))
+        self._register(f"{PUBLIC}.commits", _commit_table(self.commits))
         self._register("metric_catalog", metric_table([metric for row in self._catalog for metric in row.metrics]))
         self._register("profile_catalog", profile_table(self._catalog))
         self._register("given_rows", _GIVEN_ROWS.empty_table())
