@@ -32,6 +32,7 @@ from rageval_batch.analysis.catalog_rows import (
 )
 from rageval_batch.analysis.comments import INTERNAL, PUBLIC, comment_on, public_views, with_comments
 from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
+from rageval_batch.analysis.stored_answers import ANSWERS, read_answers
 from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
 from rageval_batch.columnar.strings import LARGE_STRING
@@ -61,7 +62,10 @@ _LISTING = frozenset(
     )
 )
 
+# Tables of what inputs hold, which is read when a query names them.
+_READ_WHEN_ASKED = {"stored_questions": QUESTIONS, "stored_answers": ANSWERS}
 _ABOUT_QUESTIONS = frozenset(("questions", "run_groups_by", "stored_questions"))
+_ABOUT_ANSWERS = frozenset(("answers", "stored_answers"))
 
 BATCH_ROWS = 10_000  # of a result that is read batch by batch
 
@@ -127,9 +131,9 @@ class Session:
         ]  # fmt: skip
         self._wide = {row.profile: row for row in self._catalog}
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
-        self._waiting |= {*self._wide, *self._stored.names, "metric_rows", "stored_questions"}
+        self._waiting |= {*self._wide, *self._stored.names, "metric_rows", *_READ_WHEN_ASKED}
         self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
-        self._commented = self._questions_read = False
+        self._commented = self._questions_read = self._answers_read = False
         self.notes: list[str] = []  # what queries could not have
         if functions:
             self._create_functions(SCORER_FUNCTIONS)
@@ -320,6 +324,8 @@ class Session:
             self._commented = True
         if not self._questions_read and not words.isdisjoint(_ABOUT_QUESTIONS):
             self._read_questions()
+        if not self._answers_read and not words.isdisjoint(_ABOUT_ANSWERS):
+            self._read_answers()
 
     def _create(self, name: str) -> None:
         """Create a view or macro of sql/, and before it what it builds on, once."""
@@ -333,8 +339,8 @@ class Session:
                 self._create(used)
             self._stored.create(name)
             return
-        if name == "stored_questions":
-            self._register(name, QUESTIONS.empty_table())
+        if name in _READ_WHEN_ASKED:
+            self._register(name, _READ_WHEN_ASKED[name].empty_table())
             return
         statement = self._statement(name)
         for used in sorted(_uses(statement)):
@@ -349,6 +355,17 @@ class Session:
         questions, notes = read_questions(self.commits, {row.profile: row.question_groups for row in self._catalog})
         self._insert("stored_questions", questions)
         self.notes += notes
+
+    def _read_answers(self) -> None:
+        """Read the answers of all current runs: only where a query is about answers, once."""
+        self._answers_read = True
+        self._create("current_runs")
+        query = "select commit, list(stored_id) from current_runs where stored_id is not null group by commit"
+        runs = {commit: frozenset(names) for commit, names in self._connection.execute(query).fetchall()}
+        batches = read_answers(self.commits, runs, self.notes)
+        self._connection.register("given", pa.RecordBatchReader.from_batches(ANSWERS, batches))
+        self._connection.execute("insert into stored_answers from given")
+        self._connection.unregister("given")
 
     def _comment(self) -> None:
         """Say of every public view and column what it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -177,6 +177,17 @@ def failing_claims(
             line = {"task_id": key["question_id"], **{name: claim[name] for name in ("claim_id", "text", "reason")}}
             found.setdefault(key["run_id"], []).append((places.get(key["question_id"], 0), key["repeat"], line))
     return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
+
+
+# --- answers of whole runs ------------------------------------------------------------------------------------------
+
+
+def answers(commit: Commit, profile: Profile, runs: frozenset[str], folder: Path) -> Iterator[pa.RecordBatch]:
+    """The answers of runs of a commit with their keys, block by block; InputError if an input cannot be had."""
+    params = profile.read_params(commit.manifest["params"])
+    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder)
+    for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
+        yield inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
 
 
 # --- single answers -------------------------------------------------------------------------------------------------

@@ -76,3 +76,30 @@ def test_questions_and_runs_by_any_field_of_them(store: Path, capsys: pytest.Cap
         main(["sql", "select count(*) as n from questions", "--store", str(store), "--format", "csv"])
     out, err = capsys.readouterr()
     assert left.value.code == 0 and out == "n\n0\n" and "are not shown" in err
+
+
+@pytest.mark.parametrize("keep", [(), ("--keep-inputs",)])
+def test_answers_are_those_of_the_files(
+    tmp_path: Path, keep: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every answer of the current runs with its keys; which run regressed on which topic is one query with them."""
+    shutil.copytree(SAMPLES_FOLDER / "include_rate", tmp_path / "in")
+    words = [tmp_path / "in" / "outputs", "-p", "include_rate", "-q", tmp_path / "in" / "questions.jsonl"]
+    store = ["--store", str(tmp_path / "runs")]
+    with pytest.raises(SystemExit):
+        main(["score", *map(str, words), *store, "--quiet", *keep])
+    capsys.readouterr()
+    given = {
+        (path.stem, row.get("question_id") or row.get("id"), row["output"])
+        for path in (tmp_path / "in" / "outputs").glob("*.jsonl")
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    }
+    if keep:
+        shutil.rmtree(tmp_path / "in")
+    with open_store(tmp_path / "runs", functions=False) as session:
+        session.lock()
+        rows = session.sql("select run_id, question_id, output from answers").to_pylist()
+        assert {(row["run_id"], row["question_id"], row["output"]) for row in rows} == given
+        assert len(rows) == len(given) and session.notes == []
+        joined = "select count(*) as n from scores join answers using (run_id, profile, eval_set, question_id, repeat)"
+        assert session.sql(joined).to_pylist() == [{"n": len(given)}]
