@@ -219,7 +219,16 @@ NO_GROUP = (
 
 
 def group_sql(row: ProfileRow, name: str) -> str:
-    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once."""
+    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once.
+
+    A column of maps is many columns: each key is one, and its value the entry.
+    """
+    if pa.types.is_map(row.schema.field(name).type):
+        return (
+            f"select commit, run_id, '{row.profile}' as profile, question_id, entry.key as grouping, "
+            "entry.value as value, score, null::double as passed "
+            f"from (select *, unnest(map_entries({name})) as entry from stored_{row.profile})"
+        )
     value = f"unnest(list_distinct({name}))" if pa.types.is_list(row.schema.field(name).type) else name
     passed = "passed::double" if "passed" in row.schema.names else "null::double"
     return (

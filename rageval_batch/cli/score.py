@@ -39,7 +39,7 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
-@profile_option("How to score; see rageval profiles. FILE.py:NAME is a profile of your own.", required=True)
+@profile_option("How to score; see rageval profiles. FILE.toml or FILE.py:NAME is a profile of your own.", required=True)
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
 @store_option
@@ -148,8 +148,8 @@ def rescore(
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run, matching_runs
     from rageval_batch.model import params_sha256
-    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.commit_profile import profile_to_rescore
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import existing_outcome
 
@@ -171,9 +171,10 @@ def rescore(
     outcomes = []
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
-        profile = get_profile(commit.manifest["profile"])
-        params = profile.read_params({**commit.manifest["params"], **changed})
-        same_version = commit.manifest.get("profile_version", 1) == profile.version
+        profile = profile_to_rescore(commit)
+        kept = {name: value for name, value in commit.manifest["params"].items() if not profile.digest or profile.has_param(name)}
+        params = profile.read_params({**kept, **changed})
+        same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
             continue

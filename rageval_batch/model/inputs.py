@@ -47,6 +47,7 @@ class ByQuestion:
 
     questions: QuestionFormat = QuestionFormat()
     output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
+    fields_first: bool = False  # they are the answer where a row has them, whatever its `output` is
     weights: Callable[[EvalSet], tuple[float, ...]] = stated_weights
 
     questions_required: ClassVar[bool] = True

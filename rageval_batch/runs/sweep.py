@@ -29,6 +29,7 @@ from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.version import __version__
 
+PROFILE_FILE = "profile.toml"
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
 
@@ -215,8 +216,16 @@ class _Sweep:
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
+            **self._profile_file(ready),
             **(self._kept(ready) if self.job.keep_inputs else {}),
         }
+
+    def _profile_file(self, ready: Path) -> dict[str, list[str]]:
+        """A copy of the profile file, so that the store can be read where that is not."""
+        if self.job.profile.content is None:
+            return {}
+        (ready / PROFILE_FILE).write_text(self.job.profile.content, encoding="utf-8", newline="")
+        return {"profile": [PROFILE_FILE]}
 
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer once, and the question and context files."""
@@ -263,7 +272,7 @@ class _Sweep:
         return {
             "job": identity.job,
             "profile": job.profile.name,
-            "profile_version": job.profile.version,
+            "profile_version": job.profile.revision,
             "declaration": _declaration(job.profile),
             "version": __version__,
             "params": job.params,

@@ -78,10 +78,13 @@ class Block(Protocol):
         """A field of each row as JSON text, null where a row lacks it; None where no row can have it."""
 
 
-def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
-    """The answer of each row: its `output`, else a JSON object of those of the fields that it has."""
+def read_output(block: Block, fields: tuple[OutputField, ...], fields_first: bool = False) -> Field:
+    """The answer of each row: its `output`, else a JSON object of those of the fields that it has.
+
+    `fields_first`: the object is the answer wherever a row has any of the fields.
+    """
     output = block.field(OUTPUT)
-    lacks = output.kind <= NOTHING
+    lacks = (output.kind <= NOTHING) | fields_first
     if not fields or not lacks.any():
         return output
     named = [(field.name, value) for field in fields if (value := block.value(field)) is not None]

@@ -1,0 +1,58 @@
+"""Names that a profile file may give: they become columns, metrics and a view, beside those that are there already."""
+
+from __future__ import annotations
+
+from rageval_batch.errors import InputError
+from rageval_batch.model.schemas import KEYS
+from rageval_batch.resources import sql_names
+
+# Words that DuckDB does not take as the name of a column or view without quotes.
+SQL_WORDS = frozenset(
+    """
+    all analyse analyze and anti any array as asc asof asymmetric at authorization between bigint binary bit boolean
+    both by case cast char character check coalesce collate collation column columns concurrently constraint create
+    cross dec decimal default deferrable desc describe distinct do else end except exists extract false fetch float for
+    foreign freeze from full generated glob grant group grouping grouping_id having ilike in initially inner inout int
+    integer intersect interval into is isnull join lambda lateral leading left like limit map national natural nchar none not
+    notnull null nullif numeric offset on only or order out outer overlaps overlay pivot pivot_longer pivot_wider
+    placing position positional precision primary qualify real references returning right row select semi setof show
+    similar smallint some struct substring summarize symmetric table tablesample then time timestamp to trailing treat
+    trim true try_cast tuple union unique unpack unpivot using values varchar variadic verbose when where window with
+    """.split()
+)
+# Columns that every score row or every view has.
+KEY_COLUMNS = frozenset((*KEYS.names, "commit", "eval_set", "profile", "stored_id", "unit", "by_question", "metric", "value"))
+RESULT_COLUMNS = frozenset(("score", "fail_reason", "fail_detail", "question_fields"))
+_SESSION_TABLES = frozenset(
+    ("commits", "pinned", "metric_catalog", "profile_catalog", "gate_catalog", "given_rows", "given_runs", "given",
+     "group_rows", "metric_rows", "gate_values")
+)  # fmt: skip
+
+
+def check_profile_name(name: str, where: str) -> None:
+    """InputError for a name that cannot be that of a profile, and so of a view."""
+    if not name.isidentifier() or not name.isascii() or name != name.lower():
+        raise InputError(f"{where}, name: '{name}' is no name of a profile. Write lower-case letters, digits and _.")
+    if name in sql_names() or name in SQL_WORDS or name in _SESSION_TABLES or name.startswith(("stored_", "later_")):
+        raise InputError(f"{where}, name: '{name}' is a view or a word of SQL. Give the profile another name.")
+
+
+def check_column_name(name: str, where: str) -> None:
+    """InputError for a name that cannot be that of a column of score rows."""
+    if not name.isidentifier() or not name.isascii():
+        raise InputError(f"{where}: '{name}' is no name of a column. Write letters, digits and _.")
+    _check_free(name, where)
+
+
+def check_field_name(name: str, where: str) -> None:
+    """InputError for a name that cannot be that of a field; letters of every script are allowed."""
+    if not name.isidentifier():
+        raise InputError(f"{where}: '{name}' is no name of a field. Write letters, digits and _.")
+    _check_free(name, where)
+
+
+def _check_free(name: str, where: str) -> None:
+    if name.lower() in KEY_COLUMNS or name.lower() in RESULT_COLUMNS:
+        raise InputError(f"{where}: '{name}' is a key column of every score row. Give it another name.")
+    if name.lower() in SQL_WORDS:
+        raise InputError(f"{where}: '{name}' is a word of SQL. Give it another name.")
