@@ -55,7 +55,9 @@ def compile_kernels(checked: bool = False) -> None:
         os.environ["CC"] = f"{sys.executable} -m ziglang cc"
         os.environ["LDSHARED"] = f"{sys.executable} -m ziglang cc -shared"
     os.chdir(ROOT)
-    arguments = ["/O2", "/fp:precise"] if os.name == "nt" else ["-O2", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
+    arguments = (
+        ["/O2", "/fp:precise"] if os.name == "nt" else ["-O2", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
+    )
 
     def extension(name: str, source: Path) -> Any:
         return Extension(

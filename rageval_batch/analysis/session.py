@@ -1,4 +1,4 @@
-"""One DuckDB session over a store: the views of sql/, the scorer's functions, queries. It knows no profile:
+"""One DuckDB session over a store: the views of sql/, the library of functions, queries. It knows no profile:
 which tables and metrics there are reaches it as rows of a catalog."""
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from rageval_batch.analysis.catalog_rows import (
     stored_profile,
     wide_sql,
 )
-from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
+from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS, Function
+from rageval_batch.columnar.functions import register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
@@ -116,7 +117,7 @@ class Session:
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
         self._waiting |= set(self._wide)
         if functions:
-            self._create_functions(SCORER_FUNCTIONS)
+            self._registered += register_functions(self._connection)
 
     def __enter__(self) -> Session:
         return self

@@ -84,10 +84,10 @@ def _ru_tables() -> tuple[Ints, Bytes, Ints, Offsets, Bytes]:
 
 def ru_numeric(column: Strings) -> Strings:
     """Lower case, ё as е, comparison words as signs, numbers without inner spaces and with a decimal point."""
-    return kernels.unify_numbers(_tabled(column), *_ru_tables())
+    return kernels.unify_numbers(lower_untabled(column), *_ru_tables())
 
 
-def _tabled(column: Strings) -> Strings:
+def lower_untabled(column: Strings) -> Strings:
     """The column with those strings lowered by Python that have a character whose lower case no table can give."""
     content = column.data[column.offsets[0] : column.offsets[-1]]
     if not any((content == character.encode()[0]).any() for character in characters.UNTABLED):

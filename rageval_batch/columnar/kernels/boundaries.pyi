@@ -1,0 +1,6 @@
+from rageval_batch.columnar.strings import Bytes, Flags, Offsets
+
+def whole_parts(
+    hay: Bytes, hay_offsets: Offsets, which: Offsets, parts: Bytes, part_offsets: Offsets, spaced: Bytes
+) -> Flags: ...
+def main_script(data: Bytes, offsets: Offsets, scripts: Bytes, count: int, han: int, kana: int) -> Bytes: ...
