@@ -203,6 +203,9 @@ class _Builder:
     def _steps(self) -> tuple[Step, ...]:
         tables = self.tables
         steps = []
+        for name, text in tables.let.items():
+            check_field_name(name, f"{self.where}, let.{name}")
+            steps.append(Step(name, text, f"let.{name}", is_value=True))
         for name, given in tables.metrics.items():
             check_column_name(name, f"{self.where}, metrics.{name}")
             text = given.expr if isinstance(given, MetricTable) else given
@@ -227,7 +230,7 @@ class _Builder:
             seen |= {one.name.lower(): f"a parameter of {tables.extends}" for one in self.base.params}
         for table, names in (
             ("fields", tables.fields), ("outputs", tables.outputs), ("params", tables.params),
-            ("metrics", tables.metrics),
+            ("let", tables.let), ("metrics", tables.metrics),
         ):  # fmt: skip
             for name in names:
                 if name.lower() in seen and not (table == "metrics" and name in self.base_columns):
@@ -316,11 +319,19 @@ class _Builder:
     def _inputs(self, fields: Sequence[Field], outputs: Sequence[Field]) -> ByQuestion:
         if self.base is None:
             declared = tuple(OutputField(one.name) for one in outputs)
-            return ByQuestion(questions=question_format(fields), output_fields=declared, fields_first=bool(outputs))
+            questions = question_format(fields, self._any_of(fields))
+            return ByQuestion(questions=questions, output_fields=declared, fields_first=bool(outputs))
         assert isinstance(self.base.inputs, ByQuestion)
         if outputs:
             raise InputError(f"{self.where}, outputs: outputs are those of {self.base.name}. Leave the table out.")
-        return replace(self.base.inputs, questions=question_format(fields, self.base.inputs.questions))
+        return replace(self.base.inputs, questions=question_format(fields, self._any_of(fields), self.base.inputs.questions))
+
+    def _any_of(self, fields: Sequence[Field]) -> list[str]:
+        known = [one.name for one in fields]
+        for name in self.tables.any_of:
+            if name not in known:
+                raise InputError(f"{self.where}, any_of: {did_you_mean('field', name, known)}")
+        return self.tables.any_of
 
     def _summary(self, own: Sequence[Metric], groups: Sequence[Field] | None) -> Summary:
         named = (QUESTION_FIELDS,) if groups is None else tuple(one.name for one in groups)

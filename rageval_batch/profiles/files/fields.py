@@ -25,6 +25,7 @@ TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "list": LIST_OF_TEXTS,
     "text|list": LIST_OF_TEXTS,
+    "graded": pa.list_(pa.struct([("id", LARGE_STRING), ("grade", pa.float64())])),
     "json": LARGE_STRING,
 }
 _ITEM: dict[str, Any] = {"type": ["string", "number", "boolean"]}
@@ -34,6 +35,14 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "boolean": {"type": "boolean"},
     "list": {"type": "array", "items": _ITEM},
     "text|list": {"type": ["string", "array"], "items": _ITEM, "minItems": 1, "description": "a text or a list of texts"},
+    "graded": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["id"],
+            "properties": {"id": {"type": ["string", "number"]}, "grade": {"type": "number"}},
+        },
+    },
     "json": {},
 }
 _LONGEST_GROUP = 100  # code points; a longer text is no name of a group
@@ -55,8 +64,13 @@ class Field:
         return (self.name, *(name for name in same if name != self.name))
 
 
-def question_format(fields: Sequence[Field], base: QuestionFormat | None = None) -> QuestionFormat:
-    """What a question with these fields looks like, beside what it is for a profile that is extended."""
+def question_format(
+    fields: Sequence[Field], any_of: Sequence[str] = (), base: QuestionFormat | None = None
+) -> QuestionFormat:
+    """What a question with these fields looks like, beside what it is for a profile that is extended.
+
+    `any_of`: fields of which it needs at least one; a list among them must not be empty.
+    """
     single = [field for field in fields if len(field.names) == 1]
     several = [field for field in fields if len(field.names) > 1]
     schema: dict[str, Any] = {
@@ -72,12 +86,15 @@ def question_format(fields: Sequence[Field], base: QuestionFormat | None = None)
     for field in several:
         if field.optional:
             schema["properties"] |= {name: _SCHEMAS[field.type] for name in field.names}
+    if any_of:
+        filled = [{"required": [name], "properties": {name: {"minItems": 1}}} for name in any_of]
+        parts.append({"anyOf": filled, "description": f"something to test, not empty: {' or '.join(any_of)}"})
     if base is not None:
         return QuestionFormat(
             schema={"allOf": [dict(base.schema), schema, *parts]}, header=base.header, problems=base.problems,
             key=base.key, strata=base.strata,
         )  # fmt: skip
-    marks = tuple(field.name for field in fields if not field.optional)
+    marks = tuple(dict.fromkeys((*(field.name for field in fields if not field.optional), *any_of)))
     return QuestionFormat(schema={**schema, "allOf": parts} if parts else schema, marks=marks)
 
 
@@ -91,6 +108,8 @@ def _value(type_: str, value: Any) -> Any:
         return value
     if type_ == "json":
         return json.dumps(value, ensure_ascii=False)
+    if type_ == "graded":
+        return [{"id": as_text(item["id"]), "grade": float(item.get("grade", 1))} for item in value]
     return [None if item is None else as_text(item) for item in (value if isinstance(value, list) else [value])]
 
 

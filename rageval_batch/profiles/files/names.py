@@ -9,15 +9,13 @@ from rageval_batch.resources import sql_names
 # Words that DuckDB does not take as the name of a column or view without quotes.
 SQL_WORDS = frozenset(
     """
-    all analyse analyze and anti any array as asc asof asymmetric at authorization between bigint binary bit boolean
-    both by case cast char character check coalesce collate collation column columns concurrently constraint create
-    cross dec decimal default deferrable desc describe distinct do else end except exists extract false fetch float for
-    foreign freeze from full generated glob grant group grouping grouping_id having ilike in initially inner inout int
-    integer intersect interval into is isnull join lambda lateral leading left like limit map national natural nchar none not
-    notnull null nullif numeric offset on only or order out outer overlaps overlay pivot pivot_longer pivot_wider
-    placing position positional precision primary qualify real references returning right row select semi setof show
-    similar smallint some struct substring summarize symmetric table tablesample then time timestamp to trailing treat
-    trim true try_cast tuple union unique unpack unpivot using values varchar variadic verbose when where window with
+    all analyse analyze and anti any array as asc asof asymmetric at authorization binary both by case cast check collate
+    collation column concurrently constraint create cross default deferrable desc describe distinct do else end except
+    false fetch for foreign freeze from full glob group having ilike in initially inner intersect into is isnull join
+    lambda lateral leading left like limit natural not notnull null offset on only or order outer overlaps pivot
+    pivot_longer pivot_wider placing positional primary qualify references returning right select semi show similar some
+    summarize symmetric table tablesample then to trailing true union unique unpack unpivot using variadic verbose when
+    where window with
     """.split()
 )
 # Columns that every score row or every view has.

@@ -34,6 +34,7 @@ class Step:
     name: str
     how: str | RowMetric
     place: str
+    is_value: bool = False  # of any type; else a number, or of the reason a text
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Program:
     fields: tuple[Field, ...]  # of questions
     outputs: tuple[Field, ...]  # of output rows
     params: tuple[str, ...]
-    steps: tuple[Step, ...]  # metrics, then the score, then the reason
+    steps: tuple[Step, ...]  # values, metrics, then the score, then the reason
     base: tuple[tuple[str, Any], ...] = ()  # columns (name, type) of the profile that is extended, which come first
 
     def inputs(self) -> dict[str, pa.DataType]:
@@ -121,7 +122,7 @@ def check_types(program: Program, params: Params) -> None:
             except duckdb.Error as error:
                 raise InputError(f"{program.where}, {step.place}: {engine.first_line(error)}") from error
             wanted, words = (("VARCHAR", '"NULL"'), "a text") if step.name == FAIL_REASON else (NUMBERS, "a number or true/false")
-            if not found.startswith(wanted):
+            if not step.is_value and not found.startswith(wanted):
                 raise InputError(f"{program.where}, {step.place}: the expression is of type {found}. Expected {words}.")
             table = _with(table, step.name, column)
 

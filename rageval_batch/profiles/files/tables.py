@@ -11,7 +11,6 @@ from rageval_batch.config import DecodeError, decode
 from rageval_batch.errors import InputError
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
-FieldType = Literal["text", "number", "boolean", "list", "text|list", "json"]
 
 
 class MetricTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -70,8 +69,10 @@ class ProfileTables(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     groups: list[str] | Literal["*"] = []
     run_stat: Literal["mean", "weighted_mean"] = "mean"
     fields: dict[str, _Text] = {}
+    any_of: list[str] = []  # fields of which a question needs at least one
     outputs: dict[str, _Text] = {}  # fields of an output row that are read in place of an answer
     params: dict[str, float | int | str | list[str] | ParamTable] = {}
+    let: dict[str, _Text] = {}  # values of any type that expressions behind them use
     metrics: dict[str, Annotated[str, msgspec.Meta(min_length=1)] | MetricTable] = {}
     score: Annotated[str, msgspec.Meta(min_length=1)] | ScoreTable | None = None
     fail_reason: Annotated[str, msgspec.Meta(min_length=1)] | ReasonTable | None = None
