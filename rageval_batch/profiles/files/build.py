@@ -347,8 +347,19 @@ class _Builder:
         if self.tables.run_stat == "weighted_mean":
             stats = {"weighted_score": (SCORE, "weighted_mean"), **stats}
         return Summary(
-            stats=stats, headline=tuple(stats)[:4], run_stat=self.tables.run_stat, score_top=self._top(), groups=named
-        )
+            stats=stats, headline=self._headline(stats), run_stat=self.tables.run_stat, score_top=self._top(),
+            groups=named,
+        )  # fmt: skip
+
+    def _headline(self, stats: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
+        """The score, and the means of the metrics that the file names, else of its first three."""
+        first = tuple(stats)[0]
+        if self.tables.headline is None:
+            return tuple(stats)[:4]
+        for name in self.tables.headline:
+            if name not in self.tables.metrics:
+                raise InputError(f"{self.where}, headline: {did_you_mean('metric', name, list(self.tables.metrics))}")
+        return (first, *(f"{name}_avg" for name in dict.fromkeys(self.tables.headline)))
 
 
 def _replaced(base: Sequence[Any], own: Sequence[Any]) -> list[Any]:

@@ -67,7 +67,7 @@ DUCKDB_FUNCTIONS = frozenset(
 )
 # The usual aggregates, for a sentence that says so; others are unknown functions.
 _AGGREGATES = frozenset(
-    "sum avg mean count min max median mode first last any_value string_agg list array_agg stddev variance".split()
+    "sum avg mean count count_star min max median mode first last any_value string_agg list array_agg stddev variance".split()
 )
 _SPOKEN = re.compile(r"[a-z_]\w*$")
 
@@ -96,6 +96,8 @@ def read_expression(text: str, where: str, known: Sequence[str], unknown: Callab
 
     `unknown`: the sentence about a name that is not known.
     """
+    if not text.strip():
+        raise InputError(f"{where}: there is no expression.")
     try:
         tree = syntax_tree(f"select ({text}\n)")
     except RecursionError:
@@ -175,7 +177,7 @@ class _Walk:
             raise InputError(f"{self.where}: {name} is named with a schema. Name the function alone.")
         if name not in FUNCTIONS and name not in DUCKDB_FUNCTIONS:
             if name in _AGGREGATES:
-                raise InputError(f"{self.where}: {name} is an aggregate. An expression is over one row; see list_{name}.")
+                raise InputError(f"{self.where}: {name} is an aggregate. An expression is over one row; lists have list_sum, …")
             known = [*FUNCTIONS, *sorted(one for one in DUCKDB_FUNCTIONS if _SPOKEN.match(one))]
             raise InputError(f"{self.where}: {did_you_mean('function', name, known)}")
 

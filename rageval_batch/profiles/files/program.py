@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,8 +24,8 @@ from rageval_batch.sql_text import quoted
 
 SCORE, FAIL_REASON, FAIL_DETAIL = "score", "fail_reason", "fail_detail"
 OUTPUT, CHUNKS = "output", "chunks"
-NUMBERS = ("BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "DECIMAL", "INTEGER", "BIGINT", "SMALLINT", "TINYINT", "UBIGINT",
-           "UINTEGER", "USMALLINT", "UTINYINT", "UHUGEINT")  # fmt: skip
+_NUMBER = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)")
+_TEXT = re.compile(r'VARCHAR|"NULL"')
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ def check_types(program: Program, params: Params) -> None:
                 column = engine.evaluate({step.name: step.how}, rows)[step.name].column
             except duckdb.Error as error:
                 raise InputError(f"{program.where}, {step.place}: {engine.first_line(error)}") from error
-            wanted, words = (("VARCHAR", '"NULL"'), "a text") if step.name == FAIL_REASON else (NUMBERS, "a number or true/false")
-            if not step.is_value and not found.startswith(wanted):
+            wanted, words = (_TEXT, "a text") if step.name == FAIL_REASON else (_NUMBER, "a number or true/false")
+            if not step.is_value and not wanted.fullmatch(found):
                 raise InputError(f"{program.where}, {step.place}: the expression is of type {found}. Expected {words}.")
             table = _with(table, step.name, column)
 

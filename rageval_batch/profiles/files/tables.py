@@ -16,7 +16,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 class MetricTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A metric that says more of itself than its expression."""
 
-    expr: _Text
+    expr: str
     doc: str = ""
     higher_is_better: bool = True
     scale: float | None = 1.0  # from the worst value to the best; 0: a count, which has neither
@@ -36,7 +36,7 @@ class ParamTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class ScoreTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The table [score]."""
 
-    expr: _Text
+    expr: str
     top: float = 1.0
     doc: str = ""
 
@@ -44,7 +44,7 @@ class ScoreTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class ReasonTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The table [fail_reason]."""
 
-    expr: _Text
+    expr: str
 
 
 class GateTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -67,15 +67,16 @@ class ProfileTables(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     doc: str = ""
     extends: str | None = None
     groups: list[str] | Literal["*"] = []
+    headline: list[str] | None = None  # metrics that the line of a run shows beside its score; else the first three
     run_stat: Literal["mean", "weighted_mean"] = "mean"
     fields: dict[str, _Text] = {}
     any_of: list[str] = []  # fields of which a question needs at least one
     outputs: dict[str, _Text] = {}  # fields of an output row that are read in place of an answer
     params: dict[str, float | int | str | list[str] | ParamTable] = {}
-    let: dict[str, _Text] = {}  # values of any type that expressions behind them use
-    metrics: dict[str, Annotated[str, msgspec.Meta(min_length=1)] | MetricTable] = {}
-    score: Annotated[str, msgspec.Meta(min_length=1)] | ScoreTable | None = None
-    fail_reason: Annotated[str, msgspec.Meta(min_length=1)] | ReasonTable | None = None
+    let: dict[str, str] = {}  # values of any type that expressions behind them use
+    metrics: dict[str, str | MetricTable] = {}
+    score: str | ScoreTable | None = None
+    fail_reason: str | ReasonTable | None = None
     gates: list[GateTable] = []
 
 
