@@ -31,6 +31,7 @@ COMMANDS = {
     "benchmark": "benchmark",
     "subset": "subset",
     "check": "check",
+    "import-scores": "import_scores",
     "bench": "bench",
 }
 
@@ -43,7 +44,7 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"rageval_batch.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
 

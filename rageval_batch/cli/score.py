@@ -184,6 +184,11 @@ def rescore(
     return EXIT_OK
 
 
+def commit_job(job: Job, store: Store, format: str, target: str | None) -> None:
+    """Score a job into the store and report it."""
+    _report(store, [_run(job, store)], format, target)
+
+
 def _run(job: Job, store: Store) -> Outcome:
     from rageval_batch.runs import sweep
 

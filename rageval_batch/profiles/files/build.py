@@ -318,11 +318,14 @@ class _Builder:
 
     def _inputs(self, fields: Sequence[Field], outputs: Sequence[Field]) -> ByQuestion:
         if self.base is None:
-            declared = tuple(OutputField(one.name) for one in outputs)
-            questions = question_format(fields, self._any_of(fields))
-            return ByQuestion(questions=questions, output_fields=declared, fields_first=bool(outputs))
+            names = (*(one.name for one in outputs), *self.tables.output_members)
+            return ByQuestion(
+                questions=question_format(fields, self._any_of(fields)),
+                output_fields=tuple(OutputField(name) for name in dict.fromkeys(names)),
+                fields_first=bool(names),
+            )
         assert isinstance(self.base.inputs, ByQuestion)
-        if outputs:
+        if outputs or self.tables.output_members:
             raise InputError(f"{self.where}, outputs: outputs are those of {self.base.name}. Leave the table out.")
         return replace(self.base.inputs, questions=question_format(fields, self._any_of(fields), self.base.inputs.questions))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,10 @@ class RowMetric:
     doc: str
     higher_is_better: bool = True
     scale: float | None = 1.0
+
+    def __reduce__(self) -> Any:
+        """It is found again by the name of its function, as functions are."""
+        return _named, (self.function.__module__, self.function.__qualname__)
 
     def __call__(self, *values: Any) -> Any:
         """The function itself."""
@@ -58,6 +64,10 @@ class RowMetric:
             return "" if value is None or math.isfinite(float(value)) else f"{value} is no finite number"
         except Exception as error:  # as above
             return f"{type(error).__name__}: {error}"
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module) or import_module(module), name)
 
 
 def row_metric(

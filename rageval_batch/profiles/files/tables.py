@@ -72,6 +72,7 @@ class ProfileTables(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     fields: dict[str, _Text] = {}
     any_of: list[str] = []  # fields of which a question needs at least one
     outputs: dict[str, _Text] = {}  # fields of an output row that are read in place of an answer
+    output_members: list[str] = []  # more of them, which stand in the JSON object `output` alone
     params: dict[str, float | int | str | list[str] | ParamTable] = {}
     let: dict[str, str] = {}  # values of any type that expressions behind them use
     metrics: dict[str, str | MetricTable] = {}
