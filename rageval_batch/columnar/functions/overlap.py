@@ -200,6 +200,9 @@ def chrf(s: pa.Array, refs: Lists) -> Floats:
         )
         factor = CHRF_BETA**2
         weighted = factor * precision + recall
-        return np.divide((1 + factor) * precision * recall, weighted, out=np.zeros(len(used)), where=weighted > 0)
+        scores: Floats = np.divide(
+            (1 + factor) * precision * recall, weighted, out=np.zeros(len(used)), where=weighted > 0
+        )
+        return scores
 
     return _best_of_slices(s, refs, score)
