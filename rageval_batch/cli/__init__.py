@@ -28,6 +28,7 @@ COMMANDS = {
     "leaderboard": "compare",
     "sql": "sql",
     "profiles": "profiles",
+    "functions": "functions",
     "benchmark": "benchmark",
     "subset": "subset",
     "check": "check",

@@ -16,6 +16,7 @@ from rageval_batch.columnar.strings import Bytes, Flags, Ints
 SPACE, DIGIT, WORD = 1, 2, 4  # kinds of a character, as bits
 _CLASSES = ((SPACE, r"\s+"), (DIGIT, r"\d+"), (WORD, r"\w+"))
 _COUNT = 0x110000
+_USED = 0x40000  # above stand only marks that select variants, tags and private use: no kind, no script
 
 Marks = npt.NDArray[np.uint32]
 MOST_LETTERS = 32  # bits of a mark
@@ -29,8 +30,8 @@ def _text(points: npt.NDArray[np.uint32]) -> str:
 
 
 def _every() -> str:
-    """All code points as one string."""
-    return _text(np.arange(_COUNT, dtype=np.uint32))
+    """The code points that any table says something of, as one string."""
+    return _text(np.arange(_USED, dtype=np.uint32))
 
 
 @lru_cache(maxsize=1)
@@ -90,8 +91,10 @@ def members(characters: str) -> Flags:
 
 @lru_cache(maxsize=1)
 def categories() -> npt.NDArray[np.bytes_]:
-    """The first letter of Unicode's general category of every code point."""
-    return np.frombuffer("".join(map(unicodedata.category, _every())).encode("ascii"), "S1")[::2]
+    """The first letter of Unicode's general category of every code point below _USED, C above."""
+    out = np.full(_COUNT, b"C", "S1")
+    out[:_USED] = np.frombuffer("".join(map(unicodedata.category, _every())).encode("ascii"), "S1")[::2]
+    return out
 
 
 @lru_cache(maxsize=1)
@@ -104,7 +107,7 @@ def punctuation() -> Flags:
 
 # Scripts whose name is more than one word; the others are the first word of the names of their letters.
 _LONG_NAMES = (
-    "Bassa Vah", "Caucasian Albanian", "Cypro Minoan", "Dives Akuru", "Gunjala Gondi", "Hanifi Rohingya",
+    "Bassa Vah", "Caucasian Albanian", "Dives Akuru", "Gunjala Gondi", "Hanifi Rohingya",
     "Imperial Aramaic", "Inscriptional Pahlavi", "Inscriptional Parthian", "Kayah Li", "Khitan Small", "Linear A",
     "Linear B", "Masaram Gondi", "Meetei Mayek", "Mende Kikakui", "Meroitic Cursive", "Meroitic Hieroglyphic",
     "New Tai Lue", "Nyiakeng Puachue Hmong", "Ol Chiki", "Old Hungarian", "Old Italic", "Old North Arabian",
@@ -115,23 +118,27 @@ _LONG_NAMES = (
 # Letters that no script has to itself, by the first word of their names.
 _NO_SCRIPT = frozenset(
     ("MATHEMATICAL", "MODIFIER", "DOUBLE", "SCRIPT", "BLACK", "TURNED", "MICRO", "ALEF", "BET", "GIMEL", "DALET",
-     "INFORMATION", "EULER", "PLANCK", "VEDIC", "SQUARE", "VERTICAL", "MASU")
+     "INFORMATION", "EULER", "PLANCK", "VEDIC", "SQUARE", "VERTICAL", "MASU", "CARON", "IDEOGRAPHIC")
 )  # fmt: skip
 _SAME_SCRIPT = {
     "Feminine": "Latin", "Masculine": "Latin", "Superscript": "Latin", "Kelvin": "Latin", "Angstrom": "Latin",
-    "Ohm": "Greek", "Phags": "Phags-pa", "Signwriting": "SignWriting",
+    "Roman": "Latin", "Ohm": "Greek", "Phags": "Phags-pa", "Cypro": "Cypro-Minoan", "Old": "Han",
 }  # fmt: skip
-_WIDTH = re.compile("FULLWIDTH |HALFWIDTH |PRESENTATION FORM FOR VERTICAL ")
+_LONG_FIRST = {name.split()[0].upper() for name in _LONG_NAMES}
+_FIRST_WORD = re.compile("(?:FULLWIDTH |HALFWIDTH )?(([A-Z]+).*)")
 
 
 def _script_of(name: str) -> str | None:
     """The script of a letter by its name."""
-    name = _WIDTH.sub("", name)
-    first = re.split("[ -]", name, maxsplit=1)[0]
-    if not first or first in _NO_SCRIPT:
+    found = _FIRST_WORD.match(name)
+    if found is None or found[2] in _NO_SCRIPT:
         return None
-    long = next((script for script in _LONG_NAMES if name.startswith(script.upper())), None)
-    return long or _SAME_SCRIPT.get(first.title(), first.title())
+    if found[2] in _LONG_FIRST:
+        for script in _LONG_NAMES:
+            if found[1].startswith(script.upper()):
+                return script
+    first = found[2].capitalize()
+    return _SAME_SCRIPT.get(first, first)
 
 
 @lru_cache(maxsize=1)

@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.functions.columns import Type, flat_array, read_column
 
-NULL_RULE = "Null where an argument is null."
-
 
 @dataclass(frozen=True)
 class Argument:
@@ -45,13 +43,15 @@ class Function:
     doc: str
     example: Example
     module: str  # of this package
-    nulls: str = ""  # what null and empty give beyond NULL_RULE
+    nulls: str = ""  # what null and empty give, beyond an argument that is null
     sql_type: str = ""  # of the result, where Arrow has no type of its own for it
 
     @property
     def null_rule(self) -> str:
         """What null and empty give."""
-        return f"{NULL_RULE} {self.nulls}".rstrip()
+        optional = [argument.name for argument in self.arguments if argument.optional]
+        other = f" other than {', '.join(optional)}" if optional else ""
+        return f"Null where an argument{other} is null. {self.nulls}".rstrip()
 
     @property
     def signature(self) -> str:

@@ -81,7 +81,7 @@ _SIMILARITY = (
     ),
     Function(
         "squash", (_S,), LARGE_STRING, "The text without characters of Unicode's White_Space property.",
-        Example("squash(' a　b ')", "ab"), "similarity",
+        Example("squash(' 門禁 管理 ')", "門禁管理"), "similarity",
     ),
     Function(
         "keywords", (_S,), TEXTS,
@@ -198,7 +198,7 @@ _RETRIEVAL = (
         "Discounted gain of the first k ids over that of the best order; the gain is the grade, the discount "
         "log2(rank + 1).",
         Example("ndcg_at(['x', 'a'], ['a'], [3], 10)", 0.6309297535714575), "retrieval",
-        f"{_RANKED} k below 1 gives null. Gold with no grade above 0 gives null; a missing grade is 1.",
+        f"{_RANKED} k below 1 gives null. Gold with no grade above 0 gives null; a null or missing grade is 1.",
     ),
 )  # fmt: skip
 

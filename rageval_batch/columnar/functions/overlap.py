@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 CHRF_ORDER, CHRF_BETA = 6, 2
-SLICE = 16_384  # rows that are worked on together: their words stay in the processor's caches
+SLICE = 4_096  # rows that are worked on together: their words stay in the processor's caches
 
 
 @lru_cache(maxsize=1)
@@ -52,15 +52,15 @@ class Words:
 
 def _numbered(texts: pa.Array) -> Words:
     column = text.lower_untabled(from_arrow(texts))
-    codes, bounds, starts, _, _ = word_codes(column.data, column.offsets, _word_table())
-    return Words(codes, bounds, len(starts))
+    codes, bounds, starts, _ = word_codes(column.data, column.offsets, _word_table())
+    return Words(codes, bounds, len(starts) - 1)
 
 
 def words(s: pa.Array) -> pa.Array:
     """The words of each text."""
     column = text.lower_untabled(from_arrow(s))
-    codes, bounds, starts, lengths, points = word_codes(column.data, column.offsets, _word_table())
-    distinct = Strings(*encoded(points, starts, lengths)).to_arrow()
+    codes, bounds, starts, points = word_codes(column.data, column.offsets, _word_table())
+    distinct = Strings(*encoded(points, starts)).to_arrow()
     return pa.LargeListArray.from_arrays(pa.array(bounds), distinct.take(pa.array(codes)))
 
 
@@ -200,6 +200,9 @@ def chrf(s: pa.Array, refs: Lists) -> Floats:
         )
         factor = CHRF_BETA**2
         weighted = factor * precision + recall
-        return np.divide((1 + factor) * precision * recall, weighted, out=np.zeros(len(used)), where=weighted > 0)
+        scores: Floats = np.divide(
+            (1 + factor) * precision * recall, weighted, out=np.zeros(len(used)), where=weighted > 0
+        )
+        return scores
 
     return _best_of_slices(s, refs, score)

@@ -56,7 +56,8 @@ def contains(s: pa.Array, part: pa.Array) -> Flags:
 def contains_all(s: pa.Array, parts: Lists) -> Flags:
     """Whether every part does."""
     found = _found(s, parts.values, parts.owners())
-    return np.bincount(parts.owners()[found], minlength=len(s)) == parts.counts()
+    every: Flags = np.bincount(parts.owners()[found], minlength=len(s)) == parts.counts()
+    return every
 
 
 def contains_any(s: pa.Array, parts: Lists) -> Flags:

@@ -32,7 +32,8 @@ class Found:
 
     def total(self, values: Floats) -> Floats:
         """The sum of a value of the gold ids found, by row."""
-        return np.bincount(self.rows(), weights=values, minlength=len(self.wanted))
+        sums: Floats = np.bincount(self.rows(), weights=values, minlength=len(self.wanted)).astype(np.float64)
+        return sums
 
     def hits(self, k: Counts) -> Floats:
         """How many stand at the first k ranks of each row."""

@@ -68,7 +68,7 @@ cdef int reserve(Table* table, int64_t count) noexcept nogil:
     """Slots for `count` keys at half load, all empty; -1 where there is no memory."""
     cdef int64_t size
     table.stamp += 1
-    if table.mask + 1 >= 2 * count and table.stamp != 0:
+    if table.mask >= 0 and table.mask + 1 >= 2 * count and table.stamp != 0:
         return 0
     size = max(table.mask + 1, 64)
     while size < 2 * count:

@@ -3,25 +3,31 @@
 import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from rageval_batch.columnar.kernels.utf8 cimport decode
 
 # Kinds of a character, in the bits of a table above those of its lower case.
 SPACE_BIT, DROPPED_BIT, WORD_BIT, ALONE_BIT = 1 << 24, 1 << 25, 1 << 26, 1 << 27
-cdef uint32_t SPACE = 1 << 24    # words are cut here
-cdef uint32_t DROPPED = 1 << 25  # punctuation
-cdef uint32_t WORD = 1 << 26     # of `\w`: an article is a whole run of these
-cdef uint32_t ALONE = 1 << 27    # a word by itself
-cdef uint32_t POINT = (1 << 21) - 1
+cdef enum:
+    POINT = (1 << 21) - 1
+    DROPPED = 1 << 25  # punctuation
+    SPACE_KIND = 1     # words are cut here
+    WORD_KIND = 4      # of `\w`: an article is a whole run of these
+    ALONE_KIND = 8     # a word by itself
+
+
+cdef struct Word:
+    uint64_t hash
+    int64_t start        # in the characters of all words
+    int32_t length
+    int32_t number       # from 1; 0 where the slot is empty
 
 
 cdef struct Vocabulary:
-    uint32_t* points     # of all words, where they were first met
-    int64_t* starts      # of each word, by its number
-    int32_t* lengths
-    uint64_t* hashes
-    int32_t* slots       # number + 1 of the word in each slot, 0 where there is none
+    uint32_t* points     # the characters of all words, each once
+    int64_t used         # of those
+    Word* slots
     int64_t mask
     int32_t count
 
@@ -29,48 +35,47 @@ cdef struct Vocabulary:
 cdef int grow(Vocabulary* known) noexcept nogil:
     """Twice as many slots; -1 where there is no memory."""
     cdef int64_t size = (known.mask + 1) * 2
-    cdef int32_t* slots = <int32_t*>calloc(size, sizeof(int32_t))
-    cdef int64_t slot
-    cdef int32_t word
+    cdef Word* slots = <Word*>calloc(size, sizeof(Word))
+    cdef int64_t slot, old
     if slots == NULL:
         return -1
-    for word in range(known.count):
-        slot = <int64_t>(known.hashes[word] & <uint64_t>(size - 1))
-        while slots[slot]:
-            slot = (slot + 1) & (size - 1)
-        slots[slot] = word + 1
+    for old in range(known.mask + 1):
+        if known.slots[old].number:
+            slot = <int64_t>(known.slots[old].hash & <uint64_t>(size - 1))
+            while slots[slot].number:
+                slot = (slot + 1) & (size - 1)
+            slots[slot] = known.slots[old]
     free(known.slots)
     known.slots = slots
     known.mask = size - 1
     return 0
 
 
-cdef int32_t number_of(Vocabulary* known, int64_t start, int64_t end) noexcept nogil:
-    """The number of the word in `points[start:end]`, a new one where it was not met before; -1 without memory."""
-    cdef uint64_t hash = <uint64_t>1469598103934665603
+cdef int32_t number_of(Vocabulary* known, const uint32_t* points, int64_t length) noexcept nogil:
+    """The number of a word, a new one where it was not met before; -1 without memory."""
+    cdef uint64_t hash = <uint64_t>length
     cdef int64_t k, slot
-    cdef int32_t word
-    for k in range(start, end):
-        hash = (hash ^ known.points[k]) * <uint64_t>1099511628211
-    hash ^= hash >> 29
+    cdef Word* word
+    for k in range(length):
+        hash = (hash ^ points[k]) * <uint64_t>0x9E3779B97F4A7C15
+        hash ^= hash >> 32
     slot = <int64_t>(hash & <uint64_t>known.mask)
-    while known.slots[slot]:
-        word = known.slots[slot] - 1
+    while known.slots[slot].number:
+        word = &known.slots[slot]
         if (
-            known.hashes[word] == hash and known.lengths[word] == end - start
-            and memcmp(known.points + known.starts[word], known.points + start, (end - start) * sizeof(uint32_t)) == 0
+            word.hash == hash and word.length == length
+            and memcmp(known.points + word.start, points, length * sizeof(uint32_t)) == 0
         ):
-            return word
+            return word.number - 1
         slot = (slot + 1) & known.mask
-    word = known.count
-    known.slots[slot] = word + 1
-    known.starts[word] = start
-    known.lengths[word] = <int32_t>(end - start)
-    known.hashes[word] = hash
     known.count += 1
+    word = &known.slots[slot]
+    word.hash, word.start, word.length, word.number = hash, known.used, <int32_t>length, known.count
+    memcpy(known.points + known.used, points, length * sizeof(uint32_t))
+    known.used += length
     if known.count * 2 > known.mask and grow(known) < 0:
         return -1
-    return word
+    return known.count - 1
 
 
 cdef inline bint is_article(const uint32_t* points, int64_t start, int64_t end) noexcept nogil:
@@ -83,102 +88,94 @@ cdef inline bint is_article(const uint32_t* points, int64_t start, int64_t end) 
 
 
 def word_codes(const uint8_t[::1] data, const int64_t[::1] offsets, const uint32_t[::1] table):
-    """(number of every word, bounds of each text's, starts, lengths, points) of texts; an empty text has no words.
+    """(number of every word, bounds of each text's, starts, points) of texts; an empty text has no words.
 
-    `table` has the lower case and the kind of every character. Word w is `points[starts[w]:starts[w] + lengths[w]]`.
+    `table` has the lower case and the kind of every character. Word w is `points[starts[w]:starts[w + 1]]`.
     """
     cdef Py_ssize_t count = offsets.shape[0] - 1
     cdef int64_t most = offsets[count] - offsets[0]
+    cdef int64_t longest = int(np.diff(offsets).max(initial=0))
+    # Room for the worst case: what is not used is never touched.
     all_codes = np.empty(most, np.int32)
-    all_points = np.empty(most, np.uint32)
-    all_starts = np.empty(most, np.int64)
-    all_lengths = np.empty(most, np.int32)
-    all_hashes = np.empty(most, np.uint64)
-    kinds = np.empty(most, np.uint8)
+    all_points = np.empty(most + 1, np.uint32)
     bounds = np.zeros(count + 1, np.int64)
-    if most == 0:
-        return all_codes, bounds, all_starts, all_lengths, all_points
     cdef int32_t[::1] codes = all_codes
-    cdef uint32_t[::1] points = all_points
-    cdef int64_t[::1] starts = all_starts
-    cdef int32_t[::1] lengths = all_lengths
-    cdef uint64_t[::1] hashes = all_hashes
-    cdef uint8_t[::1] kind = kinds
+    cdef uint32_t[::1] arena = all_points
     cdef int64_t[::1] out = bounds
+    cdef uint32_t[::1] points = np.empty(longest + 1, np.uint32)  # of one text
+    cdef uint8_t[::1] kind = np.empty(longest + 1, np.uint8)
     cdef Vocabulary known
     cdef Py_ssize_t row
-    cdef int64_t at, end, k, first, run, begin, used = 0, found = 0
+    cdef int64_t at, end, k, run, begin, used, slot, found = 0
     cdef uint32_t point, entry
-    cdef bint failed = False
-    known.points, known.starts, known.lengths, known.hashes = &points[0], &starts[0], &lengths[0], &hashes[0]
-    known.count = 0
+    cdef uint8_t of_run
+    cdef int32_t code = 0
+    known.points, known.used, known.count = &arena[0], 0, 0
     known.mask = (1 << 12) - 1
-    known.slots = <int32_t*>calloc(1 << 12, sizeof(int32_t))
+    known.slots = <Word*>calloc(1 << 12, sizeof(Word))
     if known.slots == NULL:
         raise MemoryError
     with nogil:
         for row in range(count):
-            at, end, first = offsets[row], offsets[row + 1], used
+            at, end, used = offsets[row], offsets[row + 1], 0
             while at < end:
                 at = decode(data, at, &point)
                 entry = table[point]
-                if not entry & DROPPED:
-                    points[used] = entry & POINT
-                    kind[used] = <uint8_t>(entry >> 24)
-                    used += 1
-            k, begin = first, -1
-            while k < used and not failed:
-                if kind[k] & 1:  # white space ends a word
-                    if begin >= 0:
-                        codes[found] = number_of(&known, begin, k)
-                        failed = codes[found] < 0
-                        found += 1
-                        begin = -1
-                    k += 1
-                    continue
+                points[used] = entry & POINT
+                kind[used] = <uint8_t>(entry >> 24)
+                used += not entry & DROPPED
+            kind[used] = SPACE_KIND  # ends the last word
+            k, begin = 0, -1
+            while k <= used and code >= 0:
                 run = k + 1
-                if kind[k] & 4:
-                    while run < used and kind[run] & 4:
+                of_run = kind[k]
+                if of_run & WORD_KIND:
+                    while kind[run] & WORD_KIND:
                         run += 1
                     if is_article(&points[0], k, run):
-                        if begin >= 0:
-                            codes[found] = number_of(&known, begin, k)
-                            failed = codes[found] < 0
-                            found += 1
-                            begin = -1
-                        k = run
-                        continue
-                while k < run and not failed:
-                    if kind[k] & 8:
-                        if begin >= 0:
-                            codes[found] = number_of(&known, begin, k)
-                            failed = codes[found] < 0
-                            found += 1
-                            begin = -1
-                        codes[found] = number_of(&known, k, k + 1)
-                        failed = failed or codes[found] < 0
+                        of_run = SPACE_KIND
+                if of_run & SPACE_KIND:
+                    if begin >= 0:
+                        code = number_of(&known, &points[begin], k - begin)
+                        codes[found] = code
                         found += 1
+                        begin = -1
+                    k = run
+                    continue
+                while k < run and code >= 0:
+                    if kind[k] & ALONE_KIND:
+                        if begin >= 0:
+                            code = number_of(&known, &points[begin], k - begin)
+                            codes[found] = code
+                            found += 1
+                            begin = -1
+                        if code >= 0:
+                            code = number_of(&known, &points[k], 1)
+                            codes[found] = code
+                            found += 1
                     elif begin < 0:
                         begin = k
                     k += 1
-            if begin >= 0 and not failed:
-                codes[found] = number_of(&known, begin, used)
-                failed = codes[found] < 0
-                found += 1
             out[row + 1] = found
-            if failed:
+            if code < 0:
                 break
-        free(known.slots)
-    if failed:
+    starts = np.empty(known.count + 1, np.int64)
+    cdef int64_t[::1] start = starts
+    start[known.count] = known.used
+    for slot in range(known.mask + 1):
+        if known.slots[slot].number:
+            start[known.slots[slot].number - 1] = known.slots[slot].start
+    free(known.slots)
+    if code < 0:
         raise MemoryError
-    return all_codes[:found], bounds, all_starts[:known.count], all_lengths[:known.count], all_points[:used]
+    return all_codes[:found], bounds, starts, all_points[:known.used]
 
 
-def encoded(const uint32_t[::1] points, const int64_t[::1] starts, const int32_t[::1] lengths):
+def encoded(const uint32_t[::1] points, const int64_t[::1] starts):
     """(bytes, offsets) of words in UTF-8."""
-    cdef Py_ssize_t count = starts.shape[0]
+    cdef Py_ssize_t count = starts.shape[0] - 1
     offsets = np.zeros(count + 1, np.int64)
-    content = np.empty(4 * int(np.sum(lengths)), np.uint8)
+    content = np.empty(4 * len(points), np.uint8)
     cdef int64_t[::1] ends = offsets
     cdef uint8_t[::1] data = content
     cdef Py_ssize_t word
@@ -186,7 +183,7 @@ def encoded(const uint32_t[::1] points, const int64_t[::1] starts, const int32_t
     cdef uint32_t point
     with nogil:
         for word in range(count):
-            for k in range(starts[word], starts[word] + lengths[word]):
+            for k in range(starts[word], starts[word + 1]):
                 point = points[k]
                 if point < 0x80:
                     data[at] = <uint8_t>point
