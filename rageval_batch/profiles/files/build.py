@@ -41,7 +41,7 @@ from rageval_batch.profiles.files.program import (
     plan_of,
 )
 from rageval_batch.profiles.files.row_metrics import RowMetric
-from rageval_batch.profiles.files.scoring import QUESTION_FIELDS, FileScorer
+from rageval_batch.profiles.files.scoring import QUESTION_FIELDS, FileScorer, replaced
 from rageval_batch.profiles.files.tables import (
     GateTable,
     MetricTable,
@@ -121,7 +121,7 @@ class _Builder:
             base = find(self.tables.extends)
         except InputError as error:
             raise InputError(f"{self.where}, extends: {error}") from error
-        if not isinstance(base.inputs, ByQuestion) or base.scoring.columns is not None:
+        if not isinstance(base.inputs, ByQuestion):
             raise InputError(f"{self.where}, extends: rows of {base.name} answer no questions, so it has no extension.")
         if self.tables.name == base.name:
             raise InputError(f"{self.where}, name: an extension of {base.name} needs a name of its own.")
@@ -140,8 +140,9 @@ class _Builder:
             tuple((name, column.type) for name, column in self.base_columns.items() if name != FAIL_REASON),
         )  # fmt: skip
         self._check_names(program)
-        scorer = FileScorer(program, tuple((m.name, m.higher_is_better) for m in metrics), groups, base)
         own = [one for one in metrics if one.name != SCORE]
+        columns = self._columns(own, groups)
+        scorer = FileScorer(program, tuple((m.name, m.higher_is_better) for m in metrics), groups, base, tuple(columns))
         score = self._score_metric()
         digest = _sha256(f"{base.name}/{base.revision}\n{text}" if base and text else text or "")
         try:
@@ -151,8 +152,8 @@ class _Builder:
                 title=tables.title or tables.name,
                 doc=tables.doc or (base.doc if base else tables.title),
                 params=(*(base.params if base else ()), *params),
-                columns=self._columns(own, groups),
-                metrics=(score, *_replaced(base.metrics if base else (), own)),
+                columns=tuple(replaced(tuple(self.base_columns.values()), columns)),
+                metrics=(score, *replaced([one for one in base.metrics if one.name != SCORE] if base else (), own)),
                 gates=self._gates({one.name for one in (*(base.metrics if base else ()), *own, score)}),
                 inputs=self._inputs(fields, outputs),
                 scoring=Scoring(
@@ -161,6 +162,7 @@ class _Builder:
                     explain=scorer.explain,
                     missing=scorer.missing,
                     failing_claims=scorer.failing_claims if base and base.scoring.failing_claims else None,
+                    columns=scorer.columns if base and base.scoring.columns else None,
                 ),
                 summary=self._summary(own, groups),
                 content=text,
@@ -275,7 +277,8 @@ class _Builder:
             check_column_name(name, f"{self.where}, groups")
         return tuple(known[name] for name in dict.fromkeys(self.tables.groups))
 
-    def _columns(self, own: Sequence[Metric], groups: Sequence[Field] | None) -> tuple[Column, ...]:
+    def _columns(self, own: Sequence[Metric], groups: Sequence[Field] | None) -> list[Column]:
+        """The columns of the file itself."""
         score = Column(SCORE, pa.float64(), self._expression(SCORE) or "as the profile that is extended has it")
         columns = [score, *(Column(one.name, pa.float64(), self._expression(one.name)) for one in own)]
         if groups is None:
@@ -287,7 +290,7 @@ class _Builder:
             Column(FAIL_REASON, LARGE_STRING, "missing_output, empty_output, expression_failed, or what the file says")
         )
         columns.append(Column(FAIL_DETAIL, LARGE_STRING, "the expressions that failed on this row"))
-        return tuple(_replaced(tuple(self.base_columns.values()), columns))
+        return columns
 
     def _expression(self, name: str) -> str:
         if name == SCORE:
@@ -363,12 +366,3 @@ class _Builder:
             if name not in self.tables.metrics:
                 raise InputError(f"{self.where}, headline: {did_you_mean('metric', name, list(self.tables.metrics))}")
         return (first, *(f"{name}_avg" for name in dict.fromkeys(self.tables.headline)))
-
-
-def _replaced(base: Sequence[Any], own: Sequence[Any]) -> list[Any]:
-    """Things with names: those of the base, each in its place, replaced by one of the same name; then the others."""
-    names = {one.name: one for one in own}
-    first = [names.pop(one.name, one) for one in base if one.name != SCORE or isinstance(one, Column)]
-    return [*first, *names.values()]
-
-

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, text
 from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
-from rageval_batch.model import EvalSet, Explanation, Params, Profile, Scored, Section
+from rageval_batch.model import Column, EvalSet, Explanation, Params, Profile, Scored, Section
 from rageval_batch.profiles.files.fields import (
     Field,
     all_groups,
@@ -52,6 +52,7 @@ class FileScorer:
     metrics: tuple[tuple[str, bool], ...]  # its own, and whether higher is better
     groups: tuple[Field, ...] | None = ()  # None: every scalar field of the question
     base: Profile | None = None  # the profile that it extends
+    own_columns: tuple[Column, ...] = ()
 
     def prepare(self, eval_set: EvalSet, params: Params) -> Prepared:
         """The fields, groups and chunks of all questions as columns."""
@@ -127,6 +128,11 @@ class FileScorer:
         ]
         return Explanation((*before, Section("metrics", tuple(lines)), Section("inputs", tuple(used))))
 
+    def columns(self, params: Params) -> tuple[Column, ...]:
+        """The columns where parameters change those of the profile that is extended."""
+        assert self.base is not None and self.base.scoring.columns is not None
+        return tuple(replaced(self.base.scoring.columns(params), self.own_columns))
+
     def failing_claims(self, prepared: Prepared, batch: pa.RecordBatch) -> list[dict[str, Any]]:
         """Those of the profile that is extended."""
         assert self.base is not None and self.base.scoring.failing_claims is not None
@@ -144,7 +150,10 @@ class FileScorer:
             CHUNKS: _own_chunks(batch.column(CHUNKS), prepared.chunks.take(question)),
             **by_question(prepared.fields, question),
             **{one.name: output_lists(output, one.name) for one in self.program.outputs},
-            **{name: scored.columns[name] for name, _ in self.program.base},
+            **{
+                name: scored.columns[name] if name in scored.columns else pa.nulls(len(output), type_)
+                for name, type_ in self.program.base  # parameters may give a column another name
+            },
         }
         return pa.table(columns)
 
@@ -173,6 +182,13 @@ class Prepared:
     groups: dict[str, pa.Array]
     chunks: pa.Array
     base: Any = None
+
+
+def replaced(base: Sequence[Any], own: Sequence[Any]) -> list[Any]:
+    """Things with names: those of the base, each in its place, replaced by one of the same name; then the others."""
+    names = {one.name: one for one in own}
+    first = [names.pop(one.name, one) for one in base]
+    return [*first, *names.values()]
 
 
 def _own_chunks(own: pa.Array, of_question: pa.Array) -> pa.Array:
