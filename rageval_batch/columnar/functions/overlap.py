@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import local
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +51,23 @@ class Words:
         return np.diff(self.bounds)
 
 
+class _Newest(local):
+    """The texts whose words were numbered last in this thread: several measures of one batch ask for the same."""
+
+    texts: pa.Array | None = None
+    words: Words | None = None
+
+
+_newest = _Newest()
+
+
 def _numbered(texts: pa.Array) -> Words:
+    if _newest.words is None or not texts.equals(_newest.texts):
+        _newest.texts, _newest.words = texts, _number(texts)
+    return _newest.words
+
+
+def _number(texts: pa.Array) -> Words:
     column = text.lower_untabled(from_arrow(texts))
     codes, bounds, starts, _ = word_codes(column.data, column.offsets, _word_table())
     return Words(codes, bounds, len(starts) - 1)

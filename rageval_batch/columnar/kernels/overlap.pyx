@@ -5,7 +5,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from rageval_batch.columnar.kernels.utf8 cimport decode
+from rageval_batch.columnar.kernels.utf8 cimport code_point
 
 
 def same_sequence(
@@ -254,15 +254,15 @@ def unspaced_points(const uint8_t[::1] data, const int64_t[::1] offsets, const u
     cdef uint32_t[::1] out = points
     cdef int64_t[::1] ends = bounds
     cdef Py_ssize_t row
-    cdef int64_t at, used = 0
-    cdef uint32_t point
+    cdef int64_t at, point, width, used = 0
     with nogil:
         for row in range(count):
             at = offsets[row]
             while at < offsets[row + 1]:
-                at = decode(data, at, &point)
+                point, width = code_point(data, at)
+                at += width
                 if not kinds[point] & space:
-                    out[used] = point
+                    out[used] = <uint32_t>point
                     used += 1
             ends[row + 1] = used
     return points[:used], bounds
