@@ -198,6 +198,17 @@ def rouge_l(s: pa.Array, refs: Lists) -> Floats:
 # --- characters -------------------------------------------------------------------------------------------------
 
 
+def bigram_jaccard(s: pa.Array, refs: Lists) -> Floats:
+    """Pairs of characters, white space included, that both have over those that either has."""
+
+    def score(batch: pa.Array, pairs: Pairs) -> Floats:
+        column = from_arrow(batch)
+        points, bounds = kernel.unspaced_points(column.data, column.offsets, characters.kind_table(), 0)
+        return kernel.pair_jaccard(points, bounds, pairs.left, pairs.right)
+
+    return _best_of_slices(s, refs, score)
+
+
 def chrf(s: pa.Array, refs: Lists) -> Floats:
     """chrF: mean precision and recall over the orders that both sides have, then F with the weight on recall."""
     orders = np.arange(CHRF_ORDER)
