@@ -249,12 +249,6 @@ def keyword_hits(expected: pa.Array, got: pa.Array, cap: int = 30) -> pa.Array:
     return _where_both(expected, got, pa.array(hits.counts))
 
 
-def bigram_jaccard(a: pa.Array, b: pa.Array) -> pa.Array:
-    """Jaccard similarity of the code-point bigrams of the strings as they are; null where either is null."""
-    points = [kernels.plain_points(from_arrow(column)) for column in (a, b)]
-    return _where_both(a, b, pa.array(kernels.bigram_jaccard(*points)))
-
-
 def soft_match(a: pa.Array, b: pa.Array, threshold: float = SOFT_THRESHOLD) -> pa.Array:
     """The soft match of each pair of strings; null where either is null."""
     rows = np.arange(len(a), dtype=np.int32)

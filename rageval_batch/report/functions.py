@@ -24,8 +24,8 @@ An argument of type `refs` is a text or a list of texts, of which the best count
 text; `groups` is a list of lists of texts, or of texts. Texts are code points, never bytes. Characters are lower-cased
 and classified as the Unicode tables of the running Python have them (`unicodedata.unidata_version`).
 
-`contains` is DuckDB's name too. In our sessions it means the function below; DuckDB's own for lists is
-`list_contains`, for maps `map_contains`.
+`contains` is DuckDB's name too. In our sessions it means the function below for texts, DuckDB's for lists; for maps
+write `map_contains`.
 
 This page is made by `rageval functions --format md`.
 """

@@ -71,7 +71,7 @@ _SIMILARITY = (
         "bigram_jaccard", (_S, _REFS), _SHARE,
         "Jaccard similarity of the sets of adjacent code-point pairs of the texts as they are; the best of all "
         "references.",
-        Example("bigram_jaccard('餐飲服務部', '餐飲服務處')", 0.6), "similarity", f"No pairs gives 0. {_NO_REFS}",
+        Example("bigram_jaccard('餐飲服務部', '餐飲服務處')", 0.6), "overlap", f"No pairs gives 0. {_NO_REFS}",
     ),
     Function(
         "soft_match", (_S, _REFS), _FLAG,

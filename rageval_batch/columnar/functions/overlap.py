@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import local
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +51,23 @@ class Words:
         return np.diff(self.bounds)
 
 
+class _Newest(local):
+    """The texts whose words were numbered last in this thread: several measures of one batch ask for the same."""
+
+    texts: pa.Array | None = None
+    words: Words | None = None
+
+
+_newest = _Newest()
+
+
 def _numbered(texts: pa.Array) -> Words:
+    if _newest.words is None or not texts.equals(_newest.texts):
+        _newest.texts, _newest.words = texts, _number(texts)
+    return _newest.words
+
+
+def _number(texts: pa.Array) -> Words:
     column = text.lower_untabled(from_arrow(texts))
     codes, bounds, starts, _ = word_codes(column.data, column.offsets, _word_table())
     return Words(codes, bounds, len(starts) - 1)
@@ -179,6 +196,17 @@ def rouge_l(s: pa.Array, refs: Lists) -> Floats:
 
 
 # --- characters -------------------------------------------------------------------------------------------------
+
+
+def bigram_jaccard(s: pa.Array, refs: Lists) -> Floats:
+    """Pairs of characters, white space included, that both have over those that either has."""
+
+    def score(batch: pa.Array, pairs: Pairs) -> Floats:
+        column = from_arrow(batch)
+        points, bounds = kernel.unspaced_points(column.data, column.offsets, characters.kind_table(), 0)
+        return kernel.pair_jaccard(points, bounds, pairs.left, pairs.right)
+
+    return _best_of_slices(s, refs, score)
 
 
 def chrf(s: pa.Array, refs: Lists) -> Floats:

@@ -15,21 +15,10 @@ from rageval_batch.columnar.functions.overlap import best
 Floats = npt.NDArray[np.float64]
 
 
-def bigram_jaccard(s: pa.Array, refs: Lists) -> Floats:
-    """The greatest Jaccard similarity of bigrams with a reference."""
-    pairs = text.bigram_jaccard(_against(s, refs), refs.values)
-    return best(pairs.to_numpy(zero_copy_only=False), refs)
-
-
 def soft_match(s: pa.Array, refs: Lists) -> pa.Array:
     """Whether a reference matches softly."""
-    pairs = text.soft_match(_against(s, refs), refs.values)
+    pairs = text.soft_match(s.take(pa.array(refs.owners())), refs.values)
     return pa.array(best(pairs.to_numpy(zero_copy_only=False).astype(np.float64), refs) > 0)
-
-
-def _against(s: pa.Array, refs: Lists) -> pa.Array:
-    """The text that each reference is compared with."""
-    return s.take(pa.array(refs.owners()))
 
 
 def squash(s: pa.Array) -> pa.Array:

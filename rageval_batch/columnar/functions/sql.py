@@ -1,7 +1,8 @@
 """The functions as DuckDB has them: Arrow columns in, one Arrow column out, null handled by the function itself.
 
 A function that takes a text or a list of texts is two overloads of a macro over one registered function: DuckDB
-registers a name once. `contains` is a macro too, because the name is taken by a function of DuckDB.
+registers a name once. `contains` is a macro too, because the name is taken by a function of DuckDB; of lists it keeps
+DuckDB's meaning.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _SQL_RESULT = {
     pa.large_list(pa.float64()): "DOUBLE[]",
 }
 _JSON = pa.json_(pa.large_string())
-_BUILT_IN = frozenset({"contains"})  # names of DuckDB's that mean ours in a session
+# Names of DuckDB's that mean ours for texts, and what they still mean for anything else.
+_BUILT_IN = {"contains": "(items, item) as list_contains(items, item)"}
 
 
 def sql_result(function: Function) -> str:
@@ -60,7 +62,10 @@ def _register(connection: Any, function: Function) -> str:
         name, _udf(function), types, sql_result(function), type="arrow", null_handling="special"
     )  # fmt: skip
     if hidden:
-        connection.execute(f"create or replace macro {function.name}{', '.join(_overloads(name, function))}")
+        overloads = _overloads(name, function)
+        if function.name in _BUILT_IN:
+            overloads.append(_BUILT_IN[function.name])
+        connection.execute(f"create or replace macro {function.name}{', '.join(overloads)}")
     return name
 
 

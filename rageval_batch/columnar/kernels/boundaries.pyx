@@ -1,17 +1,15 @@
 """Substrings that stand as whole words, and the letters of a text by their script."""
 
 import numpy as np
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr, memcmp
 
-from rageval_batch.columnar.kernels.utf8 cimport decode
+from rageval_batch.columnar.kernels.utf8 cimport code_point
 
 
 cdef inline bint in_word(const uint8_t[::1] data, int64_t at, const uint8_t[::1] spaced) noexcept nogil:
     """Whether the character at a byte is a letter or digit of a script that writes spaces."""
-    cdef uint32_t point
-    decode(data, at, &point)
-    return spaced[point]
+    return spaced[code_point(data, at)[0]]
 
 
 cdef inline int64_t character_before(const uint8_t[::1] data, int64_t at) noexcept nogil:
@@ -75,15 +73,15 @@ def main_script(
     cdef int64_t[::1] counts = np.zeros(count, np.int64)
     cdef int64_t[::1] seen = np.zeros(count, np.int64)  # when each script was first met
     cdef Py_ssize_t row, script
-    cdef int64_t at, order, best
-    cdef uint32_t point
+    cdef int64_t at, order, best, point, width
     with nogil:
         for row in range(offsets.shape[0] - 1):
             for script in range(count):
                 counts[script] = 0
             at, order = offsets[row], 0
             while at < offsets[row + 1]:
-                at = decode(data, at, &point)
+                point, width = code_point(data, at)
+                at += width
                 script = scripts[point]
                 if script:
                     if counts[script] == 0:

@@ -5,7 +5,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from rageval_batch.columnar.kernels.utf8 cimport decode
+from rageval_batch.columnar.kernels.utf8 cimport code_point
 
 
 def same_sequence(
@@ -55,13 +55,23 @@ def shared_codes(
     return shared
 
 
+cdef struct Slot:
+    uint64_t key
+    uint32_t stamp       # of the round in which the slot was filled
+    int32_t left         # how often the left sequence has the key
+    int32_t right        # and how often it was met in the right one
+
+
 cdef struct Table:
-    uint64_t* keys
-    uint32_t* stamps     # of the round in which a slot was filled
-    int32_t* left        # how often the left sequence has the key
-    int32_t* right       # and how often it was met in the right one
+    Slot* slots
     int64_t mask
     uint32_t stamp
+
+
+cdef inline Table no_table() noexcept nogil:
+    cdef Table table
+    table.slots, table.mask, table.stamp = NULL, -1, 0
+    return table
 
 
 cdef int reserve(Table* table, int64_t count) noexcept nogil:
@@ -73,43 +83,27 @@ cdef int reserve(Table* table, int64_t count) noexcept nogil:
     size = max(table.mask + 1, 64)
     while size < 2 * count:
         size *= 2
-    release(table)
+    free(table.slots)
+    table.slots = <Slot*>calloc(size, sizeof(Slot))
     table.mask = size - 1
-    table.keys = <uint64_t*>calloc(size, sizeof(uint64_t))
-    table.stamps = <uint32_t*>calloc(size, sizeof(uint32_t))
-    table.left = <int32_t*>calloc(size, sizeof(int32_t))
-    table.right = <int32_t*>calloc(size, sizeof(int32_t))
     table.stamp = 1
-    return 0 if table.keys and table.stamps and table.left and table.right else -1
+    return 0 if table.slots else -1
 
 
-cdef void release(Table* table) noexcept nogil:
-    free(table.keys)
-    free(table.stamps)
-    free(table.left)
-    free(table.right)
-    table.keys, table.stamps, table.left, table.right = NULL, NULL, NULL, NULL
-    table.mask = -1
-
-
-cdef inline int64_t slot_of(Table* table, uint64_t key) noexcept nogil:
+cdef inline Slot* slot_of(Table* table, uint64_t key) noexcept nogil:
     """The slot that has the key, or the empty one where it belongs."""
     cdef uint64_t hash = key * <uint64_t>0x9E3779B97F4A7C15
-    cdef int64_t slot = <int64_t>((hash ^ hash >> 32) & <uint64_t>table.mask)
-    while table.stamps[slot] == table.stamp and table.keys[slot] != key:
-        slot = (slot + 1) & table.mask
-    return slot
+    cdef int64_t at = <int64_t>((hash ^ hash >> 32) & <uint64_t>table.mask)
+    while table.slots[at].stamp == table.stamp and table.slots[at].key != key:
+        at = (at + 1) & table.mask
+    return &table.slots[at]
 
 
-cdef inline int64_t added(Table* table, uint64_t key) noexcept nogil:
-    """The slot of a key of the left sequence, counted."""
-    cdef int64_t slot = slot_of(table, key)
-    if table.stamps[slot] != table.stamp:
-        table.stamps[slot] = table.stamp
-        table.keys[slot] = key
-        table.left[slot] = 0
-        table.right[slot] = 0
-    table.left[slot] += 1
+cdef inline Slot* filled(Table* table, uint64_t key) noexcept nogil:
+    """The slot of a key, which is there from now on."""
+    cdef Slot* slot = slot_of(table, key)
+    if slot.stamp != table.stamp:
+        slot.stamp, slot.key, slot.left, slot.right = table.stamp, key, 0, 0
     return slot
 
 
@@ -118,29 +112,60 @@ def shared_pairs(const int32_t[::1] codes, const int64_t[::1] bounds, const int6
     shared = np.zeros(len(left), np.int64)
     cdef int64_t[::1] out = shared
     cdef Py_ssize_t p
-    cdef int64_t k, slot, found
-    cdef Table table
+    cdef int64_t k
+    cdef Slot* slot
+    cdef Table table = no_table()
     cdef bint failed = False
-    table.keys, table.stamps, table.left, table.right = NULL, NULL, NULL, NULL
-    table.mask, table.stamp = -1, 0
     with nogil:
         for p in range(left.shape[0]):
             if reserve(&table, bounds[left[p] + 1] - bounds[left[p]]) < 0:
                 failed = True
                 break
             for k in range(bounds[left[p]], bounds[left[p] + 1] - 1):
-                added(&table, <uint64_t>codes[k] << 32 | <uint64_t>codes[k + 1])
-            found = 0
+                filled(&table, <uint64_t>codes[k] << 32 | <uint64_t>codes[k + 1]).left += 1
             for k in range(bounds[right + p], bounds[right + p + 1] - 1):
                 slot = slot_of(&table, <uint64_t>codes[k] << 32 | <uint64_t>codes[k + 1])
-                if table.stamps[slot] == table.stamp and table.right[slot] < table.left[slot]:
-                    table.right[slot] += 1
-                    found += 1
-            out[p] = found
-        release(&table)
+                if slot.stamp == table.stamp and slot.right < slot.left:
+                    slot.right += 1
+                    out[p] += 1
+        free(table.slots)
     if failed:
         raise MemoryError
     return shared
+
+
+def pair_jaccard(const uint32_t[::1] points, const int64_t[::1] bounds, const int64_t[::1] left, int64_t right):
+    """Adjacent pairs of characters that both sequences have over those that either has, as sets; 0 without any."""
+    similarity = np.zeros(len(left), np.float64)
+    cdef double[::1] out = similarity
+    cdef Py_ssize_t p
+    cdef int64_t k, both, either
+    cdef Slot* slot
+    cdef Table table = no_table()
+    cdef bint failed = False
+    with nogil:
+        for p in range(left.shape[0]):
+            k = bounds[left[p] + 1] - bounds[left[p]] + bounds[right + p + 1] - bounds[right + p]
+            if reserve(&table, k) < 0:
+                failed = True
+                break
+            both, either = 0, 0
+            for k in range(bounds[left[p]], bounds[left[p] + 1] - 1):
+                slot = filled(&table, <uint64_t>points[k] << 32 | points[k + 1])
+                either += slot.left == 0
+                slot.left = 1
+            for k in range(bounds[right + p], bounds[right + p + 1] - 1):
+                slot = filled(&table, <uint64_t>points[k] << 32 | points[k + 1])
+                if slot.right == 0:
+                    slot.right = 1
+                    both += slot.left
+                    either += slot.left == 0
+            if either:
+                out[p] = <double>both / <double>either
+        free(table.slots)
+    if failed:
+        raise MemoryError
+    return similarity
 
 
 def common_subsequence(
@@ -202,11 +227,10 @@ def shared_grams(
     cdef int64_t[::1] of_left = np.zeros(longest + 1, np.int64)
     cdef int64_t[::1] of_right = np.zeros(longest + 1, np.int64)
     cdef Py_ssize_t p, order
-    cdef int64_t k, slot, found, first, begin, sizes, size
-    cdef Table table
+    cdef int64_t k, found, first, begin, sizes, size
+    cdef Slot* slot
+    cdef Table table = no_table()
     cdef bint failed = False
-    table.keys, table.stamps, table.left, table.right = NULL, NULL, NULL, NULL
-    table.mask, table.stamp = -1, 0
     with nogil:
         for p in range(left.shape[0]):
             first, begin = bounds[left[p]], bounds[right + p]
@@ -222,25 +246,27 @@ def shared_grams(
                 found = 0
                 for k in range(sizes - order):
                     if of_left[k] >= 0:
-                        of_left[k] = added(&table, <uint64_t>of_left[k] << 21 | points[first + k + order])
+                        slot = filled(&table, <uint64_t>of_left[k] << 21 | points[first + k + order])
+                        slot.left += 1
+                        of_left[k] = slot - table.slots
                 for k in range(size - order):
                     if of_right[k] >= 0:
                         slot = slot_of(&table, <uint64_t>of_right[k] << 21 | points[begin + k + order])
-                        if table.stamps[slot] != table.stamp:
+                        if slot.stamp != table.stamp:
                             of_right[k] = -1
                             continue
-                        of_right[k] = slot
-                        found += table.right[slot] < table.left[slot]
-                        table.right[slot] += 1
+                        of_right[k] = slot - table.slots
+                        found += slot.right < slot.left
+                        slot.right += 1
                 out[p, order] = found
                 if found == 0:
                     break
                 for k in range(sizes - order):
-                    if of_left[k] >= 0 and table.right[of_left[k]] == 0:
+                    if of_left[k] >= 0 and table.slots[of_left[k]].right == 0:
                         of_left[k] = -1
             if failed:
                 break
-        release(&table)
+        free(table.slots)
     if failed:
         raise MemoryError
     return shared
@@ -254,15 +280,15 @@ def unspaced_points(const uint8_t[::1] data, const int64_t[::1] offsets, const u
     cdef uint32_t[::1] out = points
     cdef int64_t[::1] ends = bounds
     cdef Py_ssize_t row
-    cdef int64_t at, used = 0
-    cdef uint32_t point
+    cdef int64_t at, point, width, used = 0
     with nogil:
         for row in range(count):
             at = offsets[row]
             while at < offsets[row + 1]:
-                at = decode(data, at, &point)
+                point, width = code_point(data, at)
+                at += width
                 if not kinds[point] & space:
-                    out[used] = point
+                    out[used] = <uint32_t>point
                     used += 1
             ends[row + 1] = used
     return points[:used], bounds

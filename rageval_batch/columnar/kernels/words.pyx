@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from rageval_batch.columnar.kernels.utf8 cimport decode
+from rageval_batch.columnar.kernels.utf8 cimport code_point, put_point
 
 # Kinds of a character, in the bits of a table above those of its lower case.
 SPACE_BIT, DROPPED_BIT, WORD_BIT, ALONE_BIT = 1 << 24, 1 << 25, 1 << 26, 1 << 27
@@ -106,8 +106,8 @@ def word_codes(const uint8_t[::1] data, const int64_t[::1] offsets, const uint32
     cdef uint8_t[::1] kind = np.empty(longest + 1, np.uint8)
     cdef Vocabulary known
     cdef Py_ssize_t row
-    cdef int64_t at, end, k, run, begin, used, slot, found = 0
-    cdef uint32_t point, entry
+    cdef int64_t at, end, k, run, begin, used, slot, point, width, found = 0
+    cdef uint32_t entry
     cdef uint8_t of_run
     cdef int32_t code = 0
     known.points, known.used, known.count = &arena[0], 0, 0
@@ -119,7 +119,8 @@ def word_codes(const uint8_t[::1] data, const int64_t[::1] offsets, const uint32
         for row in range(count):
             at, end, used = offsets[row], offsets[row + 1], 0
             while at < end:
-                at = decode(data, at, &point)
+                point, width = code_point(data, at)
+                at += width
                 entry = table[point]
                 points[used] = entry & POINT
                 kind[used] = <uint8_t>(entry >> 24)
@@ -180,28 +181,9 @@ def encoded(const uint32_t[::1] points, const int64_t[::1] starts):
     cdef uint8_t[::1] data = content
     cdef Py_ssize_t word
     cdef int64_t at = 0, k
-    cdef uint32_t point
     with nogil:
         for word in range(count):
             for k in range(starts[word], starts[word + 1]):
-                point = points[k]
-                if point < 0x80:
-                    data[at] = <uint8_t>point
-                    at += 1
-                elif point < 0x800:
-                    data[at] = <uint8_t>(0xC0 | point >> 6)
-                    data[at + 1] = <uint8_t>(0x80 | point & 0x3F)
-                    at += 2
-                elif point < 0x10000:
-                    data[at] = <uint8_t>(0xE0 | point >> 12)
-                    data[at + 1] = <uint8_t>(0x80 | point >> 6 & 0x3F)
-                    data[at + 2] = <uint8_t>(0x80 | point & 0x3F)
-                    at += 3
-                else:
-                    data[at] = <uint8_t>(0xF0 | point >> 18)
-                    data[at + 1] = <uint8_t>(0x80 | point >> 12 & 0x3F)
-                    data[at + 2] = <uint8_t>(0x80 | point >> 6 & 0x3F)
-                    data[at + 3] = <uint8_t>(0x80 | point & 0x3F)
-                    at += 4
+                at = put_point(data, at, points[k])
             ends[word + 1] = at
     return content[:at].copy(), offsets
