@@ -46,7 +46,8 @@ def sql_definition(name: str) -> str:
 
 def packaged_profiles() -> dict[str, str]:
     """The texts of the profile files of the package, by name."""
-    return {path.stem: path.read_text(encoding="utf-8") for path in sorted((_PACKAGE / "data" / "profiles").glob("*.toml"))}
+    files = sorted((_PACKAGE / "data" / "profiles").glob("*.toml"))
+    return {path.stem: path.read_text(encoding="utf-8") for path in files}
 
 
 @lru_cache(maxsize=8)

@@ -27,8 +27,8 @@ def profile_option(text: str, required: bool = False) -> Callable[[Command], Com
 
     def add(command: Command) -> Command:
         return click.option(
-            "-p", "--profile", "profile_name", required=required, callback=_profile_name, metavar="NAME|FILE.toml|FILE.py:NAME",
-            help=text,
+            "-p", "--profile", "profile_name", required=required, callback=_profile_name,
+            metavar="NAME|FILE.toml|FILE.py:NAME", help=text,
         )(command)  # fmt: skip
 
     return add

@@ -39,7 +39,9 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
-@profile_option("How to score; see rageval profiles. FILE.toml or FILE.py:NAME is a profile of your own.", required=True)
+@profile_option(
+    "How to score; see rageval profiles. FILE.toml or FILE.py:NAME is a profile of your own.", required=True
+)
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
 @store_option
@@ -172,7 +174,11 @@ def rescore(
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
         profile = profile_to_rescore(commit)
-        kept = {name: value for name, value in commit.manifest["params"].items() if not profile.digest or profile.has_param(name)}
+        kept = {
+            name: value
+            for name, value in commit.manifest["params"].items()
+            if not profile.digest or profile.has_param(name)
+        }
         params = profile.read_params({**kept, **changed})
         same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:

@@ -136,9 +136,7 @@ def question_rows(ids: Sequence[str], declared: ByQuestion) -> QuestionRows:
 class LoadedQuestions:
     """The questions of a job with their contexts, and the contexts of single runs."""
 
-    def __init__(
-        self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion
-    ) -> None:
+    def __init__(self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion) -> None:
         self.eval_set = eval_set
         self._run_contexts = run_contexts
         self._declared = declared

@@ -137,7 +137,7 @@ def _file_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}. Give a profile as FILE.toml or FILE.py:NAME.") from error
+        raise InputError(f"Cannot read {path}: {error.strerror}. Give a profile file as FILE.toml.") from error
     except ValueError as error:
         raise InputError(f"{path} is not UTF-8: {error}.") from error
 

@@ -89,8 +89,8 @@ def _read(files: Iterable[Source]) -> _Seen:
 
 def _note(found: _Numbers, texts: pa.Array) -> None:
     values = pl.Series(pl.from_arrow(texts)).cast(pl.String)
-    values = values.filter(values.str.strip_chars() != "").replace({"true": "1", "false": "0", "True": "1", "False": "0"})
-    numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
+    values = values.str.strip_chars().str.to_lowercase()
+    numbers = values.filter(values != "").replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
     found.all_numbers &= not numbers.is_null().any()
     finite = numbers.filter(numbers.is_finite().fill_null(False))
     if len(finite):

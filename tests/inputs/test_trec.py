@@ -61,10 +61,8 @@ def test_measures_are_those_of_trec_eval(tmp_path: Path) -> None:
     }
     for judged in qrels.values():
         judged["d0"] = 1
-    run = {
-        name: {f"d{k}": float(random.choice((1, 2, 2.5, 3, 7))) for k in random.sample(range(60), random.randint(1, 30))}
-        for name in qrels
-    }
+    found = {name: random.sample(range(60), random.randint(1, 30)) for name in qrels}
+    run = {name: {f"d{k}": float(random.choice((1, 2, 2.5, 3, 7))) for k in ids} for name, ids in found.items()}
     put(tmp_path / "x.qrels", "".join(f"{q} 0 {d} {g}\n" for q, judged in qrels.items() for d, g in judged.items()))
     put(tmp_path / "x.run", "".join(f"{q} Q0 {d} 0 {s} t\n" for q, found in run.items() for d, s in found.items()))
     measures = {"recall", "P", "success", "recip_rank", "map", "ndcg_cut"}

@@ -75,13 +75,16 @@ def test_samples_of_reference() -> None:
 
 def test_samples_of_retrieval_are_the_same_as_trec_files() -> None:
     folder = SAMPLES_FOLDER / "retrieval"
-    rows = rageval_batch.score(folder / "outputs" / "dense.jsonl", folder / "questions.jsonl", profile="retrieval").scores
-    trec = rageval_batch.score(folder / "trec" / "dense.run", folder / "trec" / "gold.qrels", profile="retrieval").scores
+    rows, trec = (
+        rageval_batch.score(folder / outputs, folder / questions, profile="retrieval").scores
+        for outputs, questions in (("outputs/dense.jsonl", "questions.jsonl"), ("trec/dense.run", "trec/gold.qrels"))
+    )
     apart = ("eval_set", "question_fields")
     assert rows.drop(apart).equals(trec.drop(apart))
 
 
 @pytest.mark.parametrize("question", [{"id": "q"}, {"id": "q", "gold_ids": []}, {"id": "q", "gold": [{"grade": 1}]}])
 def test_a_question_without_gold_tests_nothing(question: dict[str, Any]) -> None:
+    row = {"run_id": "r", "question_id": "q", "retrieved_ids": ["a"]}
     with pytest.raises(InputError):
-        rageval_batch.score([{"run_id": "r", "question_id": "q", "retrieved_ids": ["a"]}], [question], profile="retrieval")
+        rageval_batch.score([row], [question], profile="retrieval")

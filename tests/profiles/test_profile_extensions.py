@@ -100,7 +100,9 @@ def _eval_set(case: Case, profile: Any) -> tuple[Any, Any]:
 
 
 def test_an_extension_of_a_packaged_file(tmp_path: Path) -> None:
-    text = 'name = "brief"\nextends = "reference"\n[metrics]\nbrief = "len(output) < 10"\n[score]\nexpr = "token_f1 * brief::int"\n'
+    text = (
+        'name = "brief"\nextends = "reference"\nscore = "token_f1 * brief::int"\nmetrics.brief = "len(output) < 10"\n'
+    )
     put(tmp_path / "brief.toml", text)
     questions = [{"id": "a", "reference": "Rome", "category": "x"}, {"id": "b", "reference": "it is seven"}]
     found = rageval_batch.score(ROWS[:2], questions, profile=str(tmp_path / "brief.toml")).scores.to_dicts()
@@ -164,7 +166,8 @@ def test_a_function_of_one_row_is_a_metric_like_any_other() -> None:
     assert metrics["vowels"].doc == "Share of vowels, null for an empty answer."
     assert (metrics["same"].higher_is_better, metrics["same"].scale) == (False, None)
     case = answers[2]
-    lines = PYTHON.scoring.explain(PYTHON.scoring.prepare(*_eval_set(case, PYTHON)), batch_of(PYTHON, [case])).sections[0].lines
+    ready = PYTHON.scoring.prepare(*_eval_set(case, PYTHON))
+    lines = PYTHON.scoring.explain(ready, batch_of(PYTHON, [case])).sections[0].lines
     (line,) = [line for line in lines if line["name"] == "vowels"]
     assert (line["expression"], line["failed"]) == ("Python function vowels", "ValueError: no vowels here")
 
@@ -230,5 +233,3 @@ PROFILE = declare_profile(name="shouting", metrics={"shouted": shouted}, score="
         [{"run_id": "r", "question_id": "a", "output": "LOUD"}], [{"id": "a"}], profile=f"{tmp_path}/mine.py:PROFILE"
     )
     assert found.scores["score"].to_list() == [1.0]
-
-

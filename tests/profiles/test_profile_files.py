@@ -433,7 +433,8 @@ def test_an_expression_that_fails_on_a_row_is_null_there_and_says_so() -> None:
 
 
 def test_what_is_no_finite_number_is_null_and_says_so() -> None:
-    rows = scored(text_with("case output when 'a' then 'nan' when 'b' then '-inf' else '1' end::double"), ["a", "b", "c"])
+    text = text_with("case output when 'a' then 'nan' when 'b' then '-inf' else '1' end::double")
+    rows = scored(text, ["a", "b", "c"])
     assert [row["m"] for row in rows] == [None, None, 1.0]
     assert [row["fail_detail"] for row in rows] == ["m: not a finite number"] * 2 + [None]
 
@@ -506,9 +507,8 @@ def test_chunks_are_the_rows_own_else_those_of_the_question() -> None:
 def test_a_missing_answer_is_zero_where_more_is_better_and_nothing_where_less_is(tmp_path: Path) -> None:
     text = 'name = "mine_missing"\nscore = "1"\nmetrics.a = "1"\nmetrics.b = { expr = "1", higher_is_better = false }\n'
     put(tmp_path / "mine.toml", text)
-    found = rageval_batch.score(
-        [{"run_id": "r", "question_id": "a", "output": "x"}], [{"id": "a"}, {"id": "b"}], profile=str(tmp_path / "mine.toml")
-    ).scores.to_dicts()
+    rows = [{"run_id": "r", "question_id": "a", "output": "x"}]
+    found = rageval_batch.score(rows, [{"id": "a"}, {"id": "b"}], profile=str(tmp_path / "mine.toml")).scores.to_dicts()
     assert [(row["score"], row["a"], row["b"], row["fail_reason"]) for row in found] == [
         (1.0, 1.0, 1.0, None), (0.0, 0.0, None, "missing_output"),
     ]  # fmt: skip

@@ -14,7 +14,10 @@ from rageval_batch.profiles import registry
 from support.inputs import put
 
 Call = Callable[..., tuple[int, str, str]]
-TUESDAY = "question_id,user_input,faithfulness,Answer Relevancy,ok,latency ms\na,what,0.5,0.25,true,120\nb,who,1.0,,false,80\n"
+TUESDAY = """question_id,user_input,faithfulness,Answer Relevancy,ok,latency ms
+a,what,0.5,0.25,true,120
+b,who,1.0,,false,80
+"""
 WEDNESDAY = [
     {"run_id": "wed", "id": "a", "faithfulness": 0.75, "Answer Relevancy": 1, "ok": True, "latency ms": 100},
     {"run_id": "wed", "id": "b", "faithfulness": 1, "Answer Relevancy": 0.5, "ok": True, "latency ms": 90},
@@ -71,7 +74,8 @@ def test_questions_of_a_file_are_the_denominator(call: Call, tmp_path: Path) -> 
 
 
 def test_a_column_called_score_is_the_score(call: Call, tmp_path: Path) -> None:
-    put(tmp_path / "x.jsonl", [{"question_id": "a", "score": 3, "order": 1}, {"question_id": "b", "score": 5, "order": 2}])
+    rows = [{"question_id": "a", "score": 3, "order": 1}, {"question_id": "b", "score": 5, "order": 2}]
+    put(tmp_path / "x.jsonl", rows)
     words = ("import-scores", tmp_path / "x.jsonl", "--store", tmp_path / "runs", "--format", "json")
     code, _, err = call(*words)
     assert code == 2

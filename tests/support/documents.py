@@ -57,9 +57,10 @@ def apply_block(block: Block, tree: Path) -> None:
 def run_console(text: str, tree: Path, package: Path | None = None) -> None:
     """Run the commands of a block; every word shown below a command must be in what it prints.
 
-    A command that is followed by a line `# exit 1` ends with that code. `package`: where the package lies, else the tree.
+    A command with a line `# exit 1` below it ends with that code. `package`: where the package lies, else the tree.
     """
-    environment = {**os.environ, "PYTHONPATH": str(package or tree), "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:xdist"}
+    options = "-p no:cacheprovider -p no:xdist"
+    environment = {**os.environ, "PYTHONPATH": str(package or tree), "PYTEST_ADDOPTS": options}
     for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
         command, _, shown = part.partition("\n")
         code = re.search(r"^# exit (\d)\n", shown, re.M)

@@ -93,7 +93,8 @@ def read_output(block: Block, fields: tuple[OutputField, ...], fields_first: boo
         return output
     empty, comma = pa.scalar("", LARGE_STRING), pa.scalar(",", LARGE_STRING)
     members = [
-        pc.binary_join_element_wise(pa.scalar(f"{json.dumps(name)}:", LARGE_STRING), value, comma, empty) for name, value in named
+        pc.binary_join_element_wise(pa.scalar(f"{json.dumps(name)}:", LARGE_STRING), value, comma, empty)
+        for name, value in named
     ]
     # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
     inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), empty)

@@ -1,4 +1,4 @@
-"""TREC files: a run (`query Q0 document rank score tag`) as one row a run and query, judgements (qrels) as questions."""
+"""TREC files: runs (`query Q0 document rank score tag`) as a row for each run and query, qrels as questions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ def read_trec_run(source: Source) -> Iterator[ColumnBlock]:
     _refuse(source, scored, pl.col("score").is_null() | ~pl.col("score").is_finite(), "its score is no number")
     _refuse_doubles(source, scored, ("run_id", "question_id", "id"))
     ordered = scored.sort("score", "id", descending=True)
-    rows = ordered.group_by("run_id", "question_id").agg(
-        pl.col("line").min(), pl.col("id").alias("retrieved_ids")
-    )
+    rows = ordered.group_by("run_id", "question_id").agg(pl.col("line").min(), pl.col("id").alias("retrieved_ids"))
     yield from _blocks(rows)
 
 
@@ -64,7 +62,8 @@ def _refuse(source: Source, lines: pl.DataFrame, bad: pl.Expr, why: str) -> None
     found = lines.filter(bad).head(1)
     if len(found):
         line = found["line"][0]
-        raise InputError(f"{source.name}, line {line}: {why}. A run is query Q0 id rank score tag; qrels query 0 id grade.")
+        known = "A run is query Q0 id rank score tag; qrels are query 0 id grade."
+        raise InputError(f"{source.name}, line {line}: {why}. {known}")
 
 
 def _refuse_doubles(source: Source, lines: pl.DataFrame, key: tuple[str, ...]) -> None:

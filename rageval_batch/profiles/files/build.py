@@ -192,9 +192,7 @@ class _Builder:
             check_column_name(name, place)
             table = given if isinstance(given, ParamTable) else ParamTable(default=given)
             default = tuple(table.default) if isinstance(table.default, list) else table.default
-            param = Param(
-                name, default, table.doc, low=table.low, high=table.high, choices=tuple(table.choices)
-            )
+            param = Param(name, default, table.doc, low=table.low, high=table.high, choices=tuple(table.choices))
             try:
                 param.read(default)
             except InputError as error:
@@ -236,8 +234,8 @@ class _Builder:
         ):  # fmt: skip
             for name in names:
                 if name.lower() in seen and not (table == "metrics" and name in self.base_columns):
-                    other = seen[name.lower()]
-                    raise InputError(f"{self.where}, {table}.{name}: '{name}' is {other} already. Give it another name.")
+                    taken = f"'{name}' is {seen[name.lower()]} already. Give it another name."
+                    raise InputError(f"{self.where}, {table}.{name}: {taken}")
                 seen[name.lower()] = f"one of [{table}]"
 
     # --- what becomes of it -------------------------------------------------------------------------------------
@@ -264,7 +262,7 @@ class _Builder:
     def _top(self) -> float:
         top = self.tables.score.top if isinstance(self.tables.score, ScoreTable) else 1.0
         if not 0 < top < float("inf"):
-            raise InputError(f"{self.where}, score.top: {top:g} is not the best score of an answer. Give a number above 0.")
+            raise InputError(f"{self.where}, score.top: {top:g} cannot be the best score. Give a number above 0.")
         return top
 
     def _groups(self, fields: Sequence[Field]) -> tuple[Field, ...] | None:
@@ -284,8 +282,10 @@ class _Builder:
         if groups is None:
             columns.append(Column(QUESTION_FIELDS, GROUPS, "texts, numbers and booleans of the question, by name"))
         else:
-            for one in groups:
-                columns.append(Column(one.name, LIST_OF_TEXTS if one.type == "list" else LARGE_STRING, "of the question"))
+            columns += [
+                Column(one.name, LIST_OF_TEXTS if one.type == "list" else LARGE_STRING, "of the question")
+                for one in groups
+            ]
         columns.append(
             Column(FAIL_REASON, LARGE_STRING, "missing_output, empty_output, expression_failed, or what the file says")
         )
@@ -303,13 +303,14 @@ class _Builder:
         keys = [(gate.name, gate.level) for gate in own]
         for key in keys:
             if keys.count(key) > 1:
-                raise InputError(f"{self.where}, gates: '{key[0]}' is there twice. Give each a name or level of its own.")
+                raise InputError(f"{self.where}, gates: '{key[0]}' is there twice. Give each its own name or level.")
         replaced = {gate.name for gate in own}
         return (*(one for one in (self.base.gates if self.base else ()) if one.name not in replaced), *own)
 
     def _gate(self, where: str, table: GateTable, known: set[str]) -> Gate:
         op = "==" if table.op == "=" else table.op
-        for key, value, allowed in (("stat", table.stat, STATS), ("op", op, OPS), ("level", table.level, ("", *LEVELS))):
+        choices = (("stat", table.stat, STATS), ("op", op, OPS), ("level", table.level, ("", *LEVELS)))
+        for key, value, allowed in choices:
             if value not in allowed:
                 raise InputError(f"{where}.{key}: '{value}' is not known. Allowed: {', '.join(filter(None, allowed))}.")
         if table.stat not in RUN_STATS and table.metric not in known:
@@ -330,7 +331,8 @@ class _Builder:
         assert isinstance(self.base.inputs, ByQuestion)
         if outputs or self.tables.output_members:
             raise InputError(f"{self.where}, outputs: outputs are those of {self.base.name}. Leave the table out.")
-        return replace(self.base.inputs, questions=question_format(fields, self._any_of(fields), self.base.inputs.questions))
+        questions = question_format(fields, self._any_of(fields), self.base.inputs.questions)
+        return replace(self.base.inputs, questions=questions)
 
     def _any_of(self, fields: Sequence[Field]) -> list[str]:
         known = [one.name for one in fields]
@@ -346,9 +348,11 @@ class _Builder:
         if base is not None:
             top = base.summary.score_top if self.tables.score is None else self._top()
             joined = {**base.summary.stats, **stats}
+            first = base.summary.headline[:1]
             return replace(
-                base.summary, stats=joined, score_top=top, groups=tuple(dict.fromkeys((*base.summary.groups, *named)))
-            )
+                base.summary, stats=joined, score_top=top, headline=self._headline({**dict.fromkeys(first), **stats}),
+                groups=tuple(dict.fromkeys((*base.summary.groups, *named))),
+            )  # fmt: skip
         stats = {"score_avg": (SCORE, "mean"), **stats}
         if self.tables.run_stat == "weighted_mean":
             stats = {"weighted_score": (SCORE, "weighted_mean"), **stats}
@@ -357,9 +361,9 @@ class _Builder:
             groups=named,
         )  # fmt: skip
 
-    def _headline(self, stats: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
-        """The score, and the means of the metrics that the file names, else of its first three."""
-        first = tuple(stats)[0]
+    def _headline(self, stats: Mapping[str, Any]) -> tuple[str, ...]:
+        """The first of the names, and the means of the metrics that the file names, else of its first three."""
+        first = next(iter(stats))
         if self.tables.headline is None:
             return tuple(stats)[:4]
         for name in self.tables.headline:

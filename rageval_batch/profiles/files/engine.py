@@ -1,4 +1,4 @@
-"""DuckDB sessions that can do nothing but compute: no files, no extensions, no settings; and expressions run in them."""
+"""DuckDB sessions that can only compute: no files, no extensions, no settings; and expressions run in them."""
 
 from __future__ import annotations
 

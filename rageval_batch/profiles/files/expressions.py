@@ -15,6 +15,7 @@ from typing import Any
 from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.profiles.files.engine import syntax_tree
+from rageval_batch.profiles.files.names import words_in
 
 _CLASSES = frozenset(
     ("FUNCTION", "COLUMN_REF", "CONSTANT", "CAST", "CASE", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "LAMBDA")
@@ -33,16 +34,13 @@ _OPERATORS = frozenset(
      "OPERATOR_NULLIF", "COMPARE_IN", "COMPARE_NOT_IN", "ARRAY_EXTRACT", "ARRAY_SLICE", "ARRAY_CONSTRUCTOR",
      "STRUCT_EXTRACT")
 )  # fmt: skip
-_TYPES = frozenset(
-    """
+_TYPES = words_in("""
     boolean bool tinyint smallint integer int int1 int2 int4 int8 bigint hugeint utinyint usmallint uinteger ubigint
     float float4 real double float8 decimal numeric varchar text string char date time timestamp datetime interval json
     list struct
-    """.split()
-)
+""")
 # What DuckDB has that depends on its arguments alone. Similarities of its own work on bytes: ours stand for them.
-DUCKDB_FUNCTIONS = frozenset(
-    """
+DUCKDB_FUNCTIONS = words_in("""
     + - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ ^@ -> ->> like_escape ilike_escape not_like_escape not_ilike_escape
     abs ceil ceiling floor round trunc sqrt cbrt exp ln log log10 log2 pow power sign mod greatest least pi
     isnan isinf isfinite if ifnull nullif coalesce
@@ -63,11 +61,10 @@ DUCKDB_FUNCTIONS = frozenset(
     date_part datepart date_diff datediff date_trunc datetrunc date_add date_sub year month day quarter week weekday
     dayofweek dayofyear hour minute second epoch last_day make_date strptime try_strptime strftime
     to_days to_weeks to_months to_years to_hours to_minutes to_seconds
-    """.split()
-)
+""")
 # The usual aggregates, for a sentence that says so; others are unknown functions.
-_AGGREGATES = frozenset(
-    "sum avg mean count count_star min max median mode first last any_value string_agg list array_agg stddev variance".split()
+_AGGREGATES = words_in(
+    "sum avg mean count count_star min max median mode first last any_value string_agg list array_agg stddev variance"
 )
 _SPOKEN = re.compile(r"[a-z_]\w*$")
 
@@ -177,7 +174,9 @@ class _Walk:
             raise InputError(f"{self.where}: {name} is named with a schema. Name the function alone.")
         if name not in FUNCTIONS and name not in DUCKDB_FUNCTIONS:
             if name in _AGGREGATES:
-                raise InputError(f"{self.where}: {name} is an aggregate. An expression is over one row; lists have list_sum, …")
+                raise InputError(
+                    f"{self.where}: {name} is an aggregate. An expression is over one row; lists have list_sum, …"
+                )
             known = [*FUNCTIONS, *sorted(one for one in DUCKDB_FUNCTIONS if _SPOKEN.match(one))]
             raise InputError(f"{self.where}: {did_you_mean('function', name, known)}")
 

@@ -34,7 +34,12 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
     "list": {"type": "array", "items": _ITEM},
-    "text|list": {"type": ["string", "array"], "items": _ITEM, "minItems": 1, "description": "a text or a list of texts"},
+    "text|list": {
+        "type": ["string", "array"],
+        "items": _ITEM,
+        "minItems": 1,
+        "description": "a text or a list of texts",
+    },
     "graded": {
         "type": "array",
         "items": {
@@ -85,7 +90,7 @@ def question_format(
     ]
     for field in several:
         if field.optional:
-            schema["properties"] |= {name: _SCHEMAS[field.type] for name in field.names}
+            schema["properties"] |= dict.fromkeys(field.names, _SCHEMAS[field.type])
     if any_of:
         filled = [{"required": [name], "properties": {name: {"minItems": 1}}} for name in any_of]
         parts.append({"anyOf": filled, "description": f"something to test, not empty: {' or '.join(any_of)}"})
@@ -133,7 +138,9 @@ def all_groups(questions: Sequence[dict[str, Any]], used: Sequence[str]) -> pa.A
         [
             (name, text)
             for name, value in sorted(question.items())
-            if name not in apart and isinstance(value, str | int | float) and len(text := as_text(value)) <= _LONGEST_GROUP
+            if name not in apart
+            and isinstance(value, str | int | float)
+            and len(text := as_text(value)) <= _LONGEST_GROUP
         ]
         for question in questions
     ]

@@ -6,20 +6,27 @@ from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.resources import sql_names
 
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a list that is written as a text."""
+    return frozenset(text.split())
+
+
 # Words that DuckDB does not take as the name of a column or view without quotes.
-SQL_WORDS = frozenset(
-    """
-    all analyse analyze and anti any array as asc asof asymmetric at authorization binary both by case cast check collate
-    collation column concurrently constraint create cross default deferrable desc describe distinct do else end except
+SQL_WORDS = words_in("""
+    all analyse analyze and anti any array as asc asof asymmetric at authorization binary both by case cast check
+    collate collation column concurrently constraint create cross default deferrable desc describe distinct do else
+    end except
     false fetch for foreign freeze from full glob group having ilike in initially inner intersect into is isnull join
     lambda lateral leading left like limit natural not notnull null offset on only or order outer overlaps pivot
     pivot_longer pivot_wider placing positional primary qualify references returning right select semi show similar some
     summarize symmetric table tablesample then to trailing true union unique unpack unpivot using variadic verbose when
     where window with
-    """.split()
-)
+""")
 # Columns that every score row or every view has.
-KEY_COLUMNS = frozenset((*KEYS.names, "commit", "eval_set", "profile", "stored_id", "unit", "by_question", "metric", "value"))
+KEY_COLUMNS = frozenset(
+    (*KEYS.names, "commit", "eval_set", "profile", "stored_id", "unit", "by_question", "metric", "value")
+)
 RESULT_COLUMNS = frozenset(("score", "fail_reason", "fail_detail", "question_fields"))
 _SESSION_TABLES = frozenset(
     ("commits", "pinned", "metric_catalog", "profile_catalog", "gate_catalog", "given_rows", "given_runs", "given",

@@ -83,7 +83,7 @@ def plan_of(program: Program) -> Plan:
         level[step.name] = 1 + max((level.get(name, -1) for name in uses[step.name]), default=-1)
         if step.name not in earlier:
             earlier.append(step.name)
-    groups = [tuple(one for one in program.steps if level[one.name] == k) for k in range(1 + max(level.values(), default=-1))]
+    groups = (tuple(one for one in program.steps if level[one.name] == k) for k in sorted(set(level.values())))
     return Plan(tuple(groups), uses)
 
 

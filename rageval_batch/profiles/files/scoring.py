@@ -121,11 +121,8 @@ class FileScorer:
             elif step.name in computed.not_finite:
                 line["failed"] = "not a finite number"
             lines.append(line)
-        names = [name for name in (*inputs.column_names, *prepared.params) if name in plan.used]
-        used = [
-            {"name": name, "value": prepared.params[name] if name in prepared.params else inputs.column(name)[0].as_py()}
-            for name in names
-        ]
+        values = {name: inputs.column(name)[0].as_py() for name in inputs.column_names} | dict(prepared.params)
+        used = [{"name": name, "value": value} for name, value in values.items() if name in plan.used]
         return Explanation((*before, Section("metrics", tuple(lines)), Section("inputs", tuple(used))))
 
     def columns(self, params: Params) -> tuple[Column, ...]:
