@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -405,7 +405,9 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: bytes | 
 # --- what is computed -----------------------------------------------------------------------------------------------
 
 
-def scored(text: str, answers: list[str | None], questions: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+def scored(
+    text: str, answers: Sequence[str | None], questions: Sequence[dict[str, Any]] | None = None
+) -> list[dict[str, Any]]:
     """The columns of a file's profile for answers, each to a question of its own."""
     profile = profile_of_text(text, "mine.toml")
     objects = questions or [{"reference": "x"}] * len(answers)
@@ -416,7 +418,7 @@ def scored(text: str, answers: list[str | None], questions: list[dict[str, Any]]
     return rows
 
 
-def batch(answers: list[str | None]) -> pa.RecordBatch:
+def batch(answers: Sequence[str | None]) -> pa.RecordBatch:
     rows = [
         {"run_id": "r", "question": k, "repeat": 0, "input": 0, "line": k, "output": output, "chunks": None}
         for k, output in enumerate(answers)
@@ -479,7 +481,7 @@ g = "list_contains(several, output)"
 h = "größe = 'L'"
 m = "a + 1"
 """
-    questions = [
+    questions: list[dict[str, Any]] = [
         {"n": 1.5, "yes": True, "items": ["ab", 7, None], "either": "one", "anything": {"x": [1, 2]}, "größe": "L"},
         {"either": ["one", "two"]},
     ]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -70,9 +70,15 @@ def _named(module: str, name: str) -> Any:
     return getattr(sys.modules.get(module) or import_module(module), name)
 
 
+@overload
+def row_metric(function: Callable[..., Any]) -> RowMetric: ...
+@overload
+def row_metric(
+    *, higher_is_better: bool = True, scale: float | None = 1.0
+) -> Callable[[Callable[..., Any]], RowMetric]: ...
 def row_metric(
     function: Callable[..., Any] | None = None, *, higher_is_better: bool = True, scale: float | None = 1.0
-) -> Any:
+) -> RowMetric | Callable[[Callable[..., Any]], RowMetric]:
     """Makes a function of one row a metric of `declare_profile`; its parameters are named like what it needs.
 
     They are `output`, `chunks`, fields of the question, parameters of the profile and earlier metrics. It returns a
