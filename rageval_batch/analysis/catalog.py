@@ -23,6 +23,16 @@ def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> 
     return [_profile_row(profile, gate_file, waived) for profile in known_profiles().values()]
 
 
+def profiles_of(path: str | os.PathLike[str]) -> dict[str, Profile]:
+    """The profiles that are known, and those of which a store keeps the file, as its newest commits have them."""
+    known = dict(known_profiles())
+    newest = {commit.manifest["profile"]: commit for commit in Store(path).commits()}
+    for name, commit in newest.items():
+        if name not in known and (profile := kept_profile(commit)) is not None:
+            known[name] = profile
+    return known
+
+
 def _profile_row(profile: Profile, gate_file: GateFile | None, waived: tuple[str, ...]) -> ProfileRow:
     return ProfileRow(
         profile=profile.name,

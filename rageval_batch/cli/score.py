@@ -208,7 +208,7 @@ def _run(job: Job, store: Store) -> Outcome:
 def _report(store: Store, outcomes: list[Outcome], format: str, target: str | None) -> None:
     """What became of the rows, on stderr; a line a run, on stdout."""
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, summaries
+    from rageval_batch.analysis.runs import commit_lines, failed_expressions, summaries
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
 
@@ -218,6 +218,9 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
     with open_store(store.path, functions=False) as session:
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
+            if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
+                query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
+                say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
             if format in ("json", "jsonl"):
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
             else:

@@ -15,6 +15,8 @@ from rageval_batch.model.metric import Column, Metric
 from rageval_batch.model.params import Param, Params, brief_value
 from rageval_batch.model.schemas import EvalSet
 
+REVISION_LENGTH = 12  # characters of the hash of a profile file that name its revision
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -153,7 +155,7 @@ class Profile:
     @property
     def revision(self) -> int | str:
         """What results must have in common to be of the same profile: its version, of a file the hash of its text."""
-        return self.digest[:12] or self.version
+        return self.digest[:REVISION_LENGTH] or self.version
 
     @property
     def schema(self) -> pa.Schema:

@@ -57,6 +57,8 @@ def as_dict(profile: Profile) -> dict[str, Any]:
 def _type(name: str) -> str:
     if name.startswith(("list<", "large_list<")):
         return "list of texts"
+    if name.startswith("map<"):
+        return "texts by name"
     if name in ("int8", "int64"):
         return "whole number"
     return {"large_string": "text", "double": "number", "int32": "whole number", "bool": "yes/no"}.get(name, name)

@@ -27,16 +27,10 @@ _NO_NAME = re.compile(r"\W+", re.ASCII)
 
 @dataclass
 class _Numbers:
-    """What is known of a column: whether all its values are numbers, and how far they reach."""
+    """What is known of a column: whether all its values are numbers, and the greatest."""
 
-    low: float = float("inf")
     high: float = float("-inf")
     all_numbers: bool = True
-
-    @property
-    def is_share(self) -> bool:
-        """Whether all values are from 0 to 1."""
-        return self.low >= 0 and self.high <= 1
 
 
 @dataclass
@@ -94,7 +88,6 @@ def _note(found: _Numbers, texts: pa.Array) -> None:
     found.all_numbers &= not numbers.is_null().any()
     finite = numbers.filter(numbers.is_finite().fill_null(False))
     if len(finite):
-        found.low = min(found.low, float(finite.min()))  # type: ignore[arg-type]
         found.high = max(found.high, float(finite.max()))  # type: ignore[arg-type]
 
 
@@ -110,7 +103,7 @@ def _metric_name(column: str) -> str:
 
 
 def _profile_text(names: Mapping[str, str], columns: Mapping[str, _Numbers], options: ImportOptions) -> str:
-    """The profile file of the columns."""
+    """The profile file of the columns: the same for all files with these columns, so that their runs compare."""
     doubled = [name for name in names.values() if list(names.values()).count(name) > 1]
     if doubled:
         raise InputError(f"Several columns would be the metric '{doubled[0]}'. Rename one of them.")
@@ -128,10 +121,9 @@ def _profile_text(names: Mapping[str, str], columns: Mapping[str, _Numbers], opt
         if name == "score":
             continue
         higher = "false" if column in options.lower else "true"
-        scale = "1.0" if columns[column].is_share else "0.0"
         metrics.append(
             f"{name} = {{ expr = {_toml(_value(column))}, doc = {_toml(f'the column {column}')}, "
-            f"higher_is_better = {higher}, scale = {scale} }}"
+            f"higher_is_better = {higher}, scale = 0.0 }}"
         )
     own = _value(score) if names[score] == "score" else names[score]
     lines = [

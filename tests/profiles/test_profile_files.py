@@ -174,10 +174,32 @@ def test_the_content_is_part_of_identity_and_signature(call: Call, place: Path, 
     assert (code, lines["score"]["value"]) == (0, 0.8), "an older commit is explained by its own file"
 
     forgotten()
+    code, _, err = call("compare", f"good@{oldest.id}", "good", "--store", place / "runs")
+    assert (code, "profile_revision" in err) == (2, True)
+    assert call("compare", f"good@{oldest.id}", "good", "--store", place / "runs", "--no-strict-hashes")[0] in (0, 1)
+
+    forgotten()
+    put(place / "gates.toml", '[[gate]]\nname = "mine"\nmetric = "cites"\nop = ">="\nlimit = 0.9\n')
+    code, out, err = call(
+        "gate", "good", "--store", place / "runs", "--gates", place / "gates.toml", "--format", "json"
+    )
+    assert (code, [one["name"] for one in json.loads(out)["failing_gates"]]) == (1, ["mine"]), err
+
+    forgotten()
     code, out, err = call("rescore", f"good@{oldest.id}", "--store", place / "runs", "-p", place / "mine.toml",
                           "--format", "json")  # fmt: skip
     assert code == 0, err
     assert round(json.loads(out)["score_avg"], 9) == 0.7, "a file that is given is the one that scores"
+
+
+def test_expressions_that_fail_are_said(call: Call, place: Path, forgotten: Callable[[], None]) -> None:
+    put(place / "mine.toml", STRANGER + 'length = "left(output, 1)::int"\n')
+    code, _, err = score(call, place)
+    assert code == 0
+    assert "3 rows have an expression that failed" in err
+    put(place / "mine.toml", STRANGER)
+    forgotten()
+    assert "expression that failed" not in score(call, place)[2]
 
 
 def test_two_stores_with_two_files_of_one_name(call: Call, place: Path, forgotten: Callable[[], None]) -> None:
@@ -446,6 +468,16 @@ def test_a_failing_row_does_not_depend_on_its_batch() -> None:
     whole = scored(text_with("output::double"), answers)
     alone = [scored(text_with("output::double"), [answer])[0] for answer in answers[:9]]
     assert whole[:9] == alone
+
+
+def test_the_order_of_details_is_that_of_the_metrics() -> None:
+    text = 'name = "mine"\nscore = "1"\nmetrics.a = "output::int"\nmetrics.b = "right(output, 2)::int"\n'
+    answers = ["x1"] + ["11"] * 5_000 + ["1x", "xx"]
+    rows = scored(text, answers)
+    failed = "the expression failed"
+    assert rows[0]["fail_detail"] == f"a: {failed}; b: {failed}"
+    assert [row["fail_detail"] for row in rows[-2:]] == [f"a: {failed}; b: {failed}"] * 2
+    assert {row["fail_detail"] for row in rows[1:-2]} == {None}
 
 
 def test_rows_keep_their_order() -> None:

@@ -174,6 +174,18 @@ class Computed:
         return pc.if_else(pc.equal(whole, ""), pa.scalar(None, LARGE_STRING), whole)
 
 
+def joined(parts: Sequence[Computed]) -> Computed:
+    """The parts of a batch as one."""
+    if len(parts) == 1:
+        return parts[0]
+    out = Computed(pa.concat_tables([part.table for part in parts]))
+    for whole, found in ((out.failed, [p.failed for p in parts]), (out.not_finite, [p.not_finite for p in parts])):
+        for name in (name for name in out.table.column_names if any(name in flags for flags in found)):
+            rows = (part.table.num_rows for part in parts)
+            whole[name] = np.concatenate([f.get(name, np.zeros(n, np.bool_)) for f, n in zip(found, rows, strict=True)])
+    return out
+
+
 def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
     """All steps over the rows of a table of the program's inputs."""
     done = Computed(table)

@@ -31,6 +31,7 @@ from rageval_batch.profiles.files.program import (
     Computed,
     Program,
     failure,
+    joined,
     plan_of,
     run_steps,
 )
@@ -41,6 +42,7 @@ MISSING_OUTPUT, EMPTY_OUTPUT = (
     json_objects.REASONS[json_objects.EMPTY_OUTPUT],
 )
 EXPRESSION_FAILED = "expression_failed"
+SLICE_ROWS = 4_096  # rows whose retrieved texts are held at once
 QUESTION_FIELDS = "question_fields"  # the column of all groups
 
 
@@ -76,7 +78,12 @@ class FileScorer:
     def score(self, prepared: Prepared, batch: pa.RecordBatch) -> Scored:
         """Every column for a batch of answers; a null answer is an empty one."""
         scored = self.base.scoring.score(prepared.base, batch) if self.base is not None else Scored({})
-        computed = run_steps(self.program, prepared.params, self._inputs(prepared, batch, scored))
+        computed = joined(
+            [
+                run_steps(self.program, prepared.params, self._inputs(prepared, batch, scored, first))
+                for first in range(0, max(batch.num_rows, 1), SLICE_ROWS)
+            ]
+        )
         columns = {
             **scored.columns,
             **{name: computed.column(name).cast(pa.float64()) for name in self._numbers()},
@@ -139,19 +146,26 @@ class FileScorer:
         scored = {step.name for step in self.program.steps}
         return [name for name, _ in self.metrics] + ([SCORE] if SCORE in scored else [])
 
-    def _inputs(self, prepared: Prepared, batch: pa.RecordBatch, scored: Scored) -> pa.Table:
-        output = batch.column(OUTPUT).fill_null("")
-        question = batch.column("question")
+    def _inputs(self, prepared: Prepared, batch: pa.RecordBatch, scored: Scored, first: int = 0) -> pa.Table:
+        """What expressions use of some rows of a batch; retrieved texts are gathered where they are used alone."""
+        used = plan_of(self.program).used
+        rows = batch.slice(first, SLICE_ROWS)
+        output = rows.column(OUTPUT).fill_null("")
+        question = rows.column("question")
         columns = {
             OUTPUT: output,
-            CHUNKS: _own_chunks(batch.column(CHUNKS), prepared.chunks.take(question)),
-            **by_question(prepared.fields, question),
-            **{one.name: output_lists(output, one.name) for one in self.program.outputs},
+            **by_question({name: column for name, column in prepared.fields.items() if name in used}, question),
+            **{one.name: output_lists(output, one.name) for one in self.program.outputs if one.name in used},
             **{
-                name: scored.columns[name] if name in scored.columns else pa.nulls(len(output), type_)
-                for name, type_ in self.program.base  # parameters may give a column another name
+                name: scored.columns[name].slice(first, SLICE_ROWS)
+                if name in scored.columns
+                else pa.nulls(len(output), type_)  # parameters may give a column another name
+                for name, type_ in self.program.base
+                if name in used
             },
         }
+        if CHUNKS in used:
+            columns[CHUNKS] = _own_chunks(rows.column(CHUNKS), prepared.chunks.take(question))
         return pa.table(columns)
 
     def _reasons(self, computed: Computed, batch: pa.RecordBatch, scored: Scored) -> pa.Array:
