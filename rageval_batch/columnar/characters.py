@@ -56,6 +56,12 @@ def kind_table() -> Bytes:
     return kinds
 
 
+@lru_cache(maxsize=1)
+def letter_table() -> Flags:
+    """Which code points are letters or digits: `isalnum` of `str`."""
+    return np.fromiter((chr(point).isalnum() for point in range(_COUNT)), np.bool_, _COUNT)
+
+
 @lru_cache(maxsize=16)
 def letter_marks(word: str) -> Marks:
     """Bit i of a code point's mark: `re` takes it for letter i of the word when case does not count; MOST_LETTERS."""
