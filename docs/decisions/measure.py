@@ -308,6 +308,13 @@ def measure_numbers() -> None:
         line(f"{len(many)} short texts: cn2an.transform", f"{cpu(lambda: [other(text) for text in many]):.3f} s")
 
 
+def measure_functions() -> None:
+    from rageval_batch.bench.functions import measure
+
+    for rate in measure(20_000, seed=7):
+        line(f"{rate.function}, {rate.implementation}, rows/s", f"{rate.rows / rate.cpu_s:,.0f}")
+
+
 MEASUREMENTS = {
     "json": measure_json,
     "kernels": measure_kernels,
@@ -315,6 +322,7 @@ MEASUREMENTS = {
     "sums": measure_sums,
     "schemas": measure_schemas,
     "numbers": measure_numbers,
+    "functions": measure_functions,
 }
 
 if __name__ == "__main__":
