@@ -16,12 +16,11 @@ MOST_ROWS = 200  # of a table on the screen
 @store_option
 @output_options("table", "csv", "json", "jsonl", "md", "parquet")
 def sql(query: str, store: str, format: str, target: str | None) -> None:
-    """Ask a store in SQL: all views and macros, and the scorer's own functions.
+    """Ask a store in SQL: all views and macros, and the functions that `rageval functions` lists.
 
     Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
-    tallies, gate_results, commits, repeat_scores, judge_*, and one a profile. Functions: bigram_jaccard, soft_match,
-    squash, keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand). The score rows of a run,
-    written as Parquet, can be compared like the run.
+    tallies, gate_results, commits, repeat_scores, judge_*, and one a profile. Macros: regressions(base, cand),
+    run_delta(base, cand). The score rows of a run, written as Parquet, can be compared like the run.
 
     \b
     Example:

@@ -73,6 +73,30 @@ def letter_marks(word: str) -> Marks:
     return marks
 
 
+@lru_cache(maxsize=1)
+def fold_table() -> Ints:
+    """NFKC and casefold of every code point; -1 where that is not one character, or depends on what stands before.
+
+    A text whose characters all have one is folded character by character: none begins with one that could be composed
+    with its neighbour.
+    """
+    composed = {
+        parts[1]
+        for parts in (unicodedata.decomposition(character).split() for character in _every())
+        if len(parts) == 2 and not parts[0].startswith("<")
+    }
+    joins = {chr(int(point, 16)) for point in composed} | set(
+        map(chr, (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)))
+    )
+    table = np.full(_COUNT, -1, np.int32)
+    for point, character in enumerate(_every()):
+        first = unicodedata.normalize("NFKD", character)[0]
+        folded = unicodedata.normalize("NFKC", character).casefold()
+        if len(folded) == 1 and first not in joins and not unicodedata.combining(first):
+            table[point] = ord(folded)
+    return table
+
+
 # --- scripts ----------------------------------------------------------------------------------------------------
 
 # Script=Han: ideographs, their repetition marks, numerals and radicals.

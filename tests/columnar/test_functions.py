@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oracles import functions as slow
 from oracles.functions import ORACLES
 from rageval_batch import functions
 from rageval_batch.columnar import characters
 from rageval_batch.columnar.functions import FUNCTIONS, Function, register_functions, sql_result
+from rageval_batch.columnar.functions.phrases import folded
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.report.functions import describe_function, function_list
 from support.effort import examples
@@ -157,6 +159,27 @@ def test_tables_of_characters_say_what_python_says() -> None:
     assert len(names) < 256
     for letter, script in (("é", "Latin"), ("漢", "Han"), ("ｶ", "Kana"), ("ー", "Kana"), ("Ω", "Greek"), ("5", "")):
         assert names[numbers[ord(letter)]] == script
+
+
+COMPOSING = st.text(
+    st.one_of(
+        st.sampled_from("eéÉ\u0301\u0327\u0345ﬁＡ①ßİΣςｶﾞが\u3099각ᄀ\u1161\u11a8\u0dcf\u0dd9½Å가\u0f71\u0f80㌔"),
+        st.characters(exclude_categories=["Cs"]),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=examples(500))
+@given(st.lists(COMPOSING, max_size=4))
+def test_folded_is_nfkc_and_casefold(values: list[str]) -> None:
+    """Characters that are composed with their neighbours, become several or none, and all others."""
+    assert folded(pa.array(values, LARGE_STRING)).to_arrow().to_pylist() == [slow.folded(text) for text in values]
+
+
+def test_every_character_is_folded_as_python_does() -> None:
+    values = [f"a{chr(point)}b{chr(point)}" for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    assert folded(pa.array(values, LARGE_STRING)).to_arrow().to_pylist() == [slow.folded(text) for text in values]
 
 
 @pytest.mark.parametrize("name", ["token_f1", "rouge_2", "rouge_l", "chrf"])

@@ -14,10 +14,10 @@ import pyarrow as pa
 from rageval_batch.columnar import characters, text
 from rageval_batch.columnar.functions.columns import Lists
 from rageval_batch.columnar.kernels import overlap as kernel
+from rageval_batch.columnar.kernels import plain_points
 from rageval_batch.columnar.kernels.words import ALONE_BIT, DROPPED_BIT, SPACE_BIT, WORD_BIT, encoded, word_codes
-from rageval_batch.columnar.strings import Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import Floats, Ints, Offsets, Strings, from_arrow
 
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 CHRF_ORDER, CHRF_BETA = 6, 2
@@ -202,9 +202,8 @@ def bigram_jaccard(s: pa.Array, refs: Lists) -> Floats:
     """Pairs of characters, white space included, that both have over those that either has."""
 
     def score(batch: pa.Array, pairs: Pairs) -> Floats:
-        column = from_arrow(batch)
-        points, bounds = kernel.unspaced_points(column.data, column.offsets, characters.kind_table(), 0)
-        return kernel.pair_jaccard(points, bounds, pairs.left, pairs.right)
+        found = plain_points(from_arrow(batch))
+        return kernel.pair_jaccard(found.points, found.offsets, pairs.left, pairs.right)
 
     return _best_of_slices(s, refs, score)
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels, text
 from rageval_batch.columnar.functions.columns import Groups, Lists
-from rageval_batch.columnar.kernels.boundaries import whole_parts
+from rageval_batch.columnar.kernels import boundaries
 from rageval_batch.columnar.strings import Bytes, Flags, Strings, from_arrow
 from rageval_batch.columnar.values.normal import WHITE_SPACE, plain
 from rageval_batch.resources import packaged_data
@@ -33,19 +33,20 @@ def _spaced() -> Bytes:
 
 def folded(texts: pa.Array) -> Strings:
     """NFKC and casefold of every text; null is empty."""
-    texts = texts.fill_null("")
-    lowered = pc.ascii_lower(texts)
-    others = pc.invert(pc.string_is_ascii(texts))
-    if not pc.any(others).as_py():
-        return from_arrow(lowered)
-    changed = text.map_distinct(from_arrow(texts.filter(others)), text.nfkc_casefold)
-    return from_arrow(pc.replace_with_mask(lowered, others, changed.to_arrow()))
+    column = from_arrow(texts)
+    data, offsets, left_out = boundaries.folded(column.data, column.offsets, characters.fold_table())
+    out = Strings(data, offsets)
+    if not left_out.any():
+        return out
+    rest = pa.array(left_out)
+    changed = text.map_distinct(from_arrow(column.to_arrow().filter(rest)), text.nfkc_casefold)
+    return from_arrow(pc.replace_with_mask(out.to_arrow(), rest, changed.to_arrow()))
 
 
 def _found(s: pa.Array, parts: pa.Array, which: npt.NDArray[np.int64]) -> Flags:
     """Whether each part stands in text `which[p]`."""
     hay, needles = folded(s), folded(parts)
-    return whole_parts(hay.data, hay.offsets, which, needles.data, needles.offsets, _spaced())
+    return boundaries.whole_parts(hay.data, hay.offsets, which, needles.data, needles.offsets, _spaced())
 
 
 def contains(s: pa.Array, part: pa.Array) -> Flags:

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.functions.columns import Lists
 from rageval_batch.columnar.kernels.cutoffs import best_gains, gold_ranks
-from rageval_batch.columnar.strings import Ints, Offsets
+from rageval_batch.columnar.strings import Floats, Ints, Offsets
 
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 

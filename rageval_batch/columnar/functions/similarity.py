@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rageval_batch.columnar import text
 from rageval_batch.columnar.functions.columns import Lists
 from rageval_batch.columnar.functions.overlap import best
-
-Floats = npt.NDArray[np.float64]
+from rageval_batch.columnar.strings import Floats
 
 
 def soft_match(s: pa.Array, refs: Lists) -> pa.Array:

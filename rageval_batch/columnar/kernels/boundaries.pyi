@@ -1,5 +1,6 @@
-from rageval_batch.columnar.strings import Bytes, Flags, Offsets
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets
 
+def folded(data: Bytes, offsets: Offsets, table: Ints) -> tuple[Bytes, Offsets, Flags]: ...
 def whole_parts(
     hay: Bytes, hay_offsets: Offsets, which: Offsets, parts: Bytes, part_offsets: Offsets, spaced: Bytes
 ) -> Flags: ...

@@ -1,10 +1,40 @@
-"""Substrings that stand as whole words, and the letters of a text by their script."""
+"""Texts folded by a table, substrings that stand as whole words, and the letters of a text by their script."""
 
 import numpy as np
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memcmp
 
-from rageval_batch.columnar.kernels.utf8 cimport code_point
+from rageval_batch.columnar.kernels.utf8 cimport code_point, put_point
+
+
+def folded(const uint8_t[::1] data, const int64_t[:] offsets, const int32_t[::1] table):
+    """(bytes, offsets, which are not folded) of texts with every character replaced by that of the table.
+
+    A text with a character that has none, -1, is not folded and comes out empty.
+    """
+    cdef Py_ssize_t row, count = offsets.shape[0] - 1
+    content = np.empty(2 * int(offsets[count] - offsets[0]), np.uint8)  # at most 4 bytes for a character of 2 or more
+    bounds = np.zeros(count + 1, np.int64)
+    left_out = np.zeros(count, np.bool_)
+    cdef uint8_t[::1] out = content
+    cdef int64_t[::1] ends = bounds
+    cdef uint8_t[::1] skipped = left_out.view(np.uint8)
+    cdef int64_t at, to, point, width
+    cdef int32_t other
+    with nogil:
+        for row in range(count):
+            at, to = offsets[row], ends[row]
+            while at < offsets[row + 1]:
+                point, width = code_point(data, at)
+                other = table[point]
+                if other < 0:
+                    skipped[row] = True
+                    to = ends[row]
+                    break
+                to = put_point(out, to, other)
+                at += width
+            ends[row + 1] = to
+    return content[:ends[count]], bounds, left_out
 
 
 cdef inline bint in_word(const uint8_t[::1] data, int64_t at, const uint8_t[::1] spaced) noexcept nogil:

@@ -1,9 +1,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.columnar.strings import Ints, Offsets
+from rageval_batch.columnar.strings import Floats, Ints, Offsets
 
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 def gold_ranks(

@@ -1,9 +1,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import Bytes, Flags, Floats, Ints, Offsets
 
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Points = npt.NDArray[np.uint32]
 
