@@ -1,6 +1,0 @@
-import numpy as np
-
-from rageval_batch.columnar.strings import Floats
-
-def drawn_means(sample: Floats, sample_weights: Floats, count: int, seed: int | np.uint64) -> Floats: ...
-def normal_draws(mean: float, deviation: float, count: int, seed: int | np.uint64) -> Floats: ...
