@@ -51,7 +51,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "json": {},
 }
 _LONGEST_GROUP = 100  # code points; a longer text is no name of a group
-_NO_GROUP = frozenset((*QUESTION_ID, *QUESTION, *EXPECTED, "weight"))
+_NO_GROUP = frozenset((*QUESTION_ID, *QUESTION, *EXPECTED, "weight", "fail_reason"))
 
 
 @dataclass(frozen=True)
