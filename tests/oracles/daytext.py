@@ -310,10 +310,10 @@ def dates(raw: str, date_order: str = "auto") -> list[Date]:
     return [Date(day.iso(), *normal.span(day.start, day.end)) for day in days]
 
 
-def date_ranges(raw: str) -> list[tuple[Date, Date]]:
+def date_ranges(raw: str, date_order: str = "auto") -> list[tuple[Date, Date]]:
     """Pairs of dates joined by 至, 到, ~, a dash or `to`."""
     normal = normalised(raw)
-    ranges = days_in(references_masked(normal.text))[1]
+    ranges = days_in(references_masked(normal.text), date_order)[1]
     return [
         (Date(a.iso(), *normal.span(a.start, a.end)), Date(b.iso(), *normal.span(b.start, b.end))) for a, b in ranges
     ]

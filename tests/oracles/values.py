@@ -7,8 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
+from oracles import daytext
 from oracles.bounds import EXACT, LOWER, RANGE, after, before, range_joiner, scale_word, shared_magnitude, signed
-from oracles.daytext import Date, date_ranges, dates, days_in
+from oracles.daytext import Date, days_in
 from oracles.numerals import (
     DIGITS,
     MAGNITUDES,
@@ -86,6 +87,19 @@ class Name(NamedTuple):
     start: int
     end: int
     quoted: bool
+
+
+FORMATS = ("auto", "auto")  # the decimal mark and the order of dates where a caller names none
+
+
+def dates(raw: str, date_order: str | None = None) -> list[Date]:
+    """Every date in the text, in order."""
+    return daytext.dates(raw, date_order or FORMATS[1])
+
+
+def date_ranges(raw: str) -> list[tuple[Date, Date]]:
+    """Pairs of dates joined by 至, 到, ~, a dash or `to`."""
+    return daytext.date_ranges(raw, FORMATS[1])
 
 
 # --- numbers -------------------------------------------------------------------------------------------------------
@@ -311,11 +325,11 @@ def _skip_share(text: str, i: int) -> int:
     return ends[-1] if ends else i
 
 
-def numbers(raw: str, decimal_mark: str = "auto", date_order: str = "auto") -> list[Number]:
+def numbers(raw: str, decimal_mark: str | None = None) -> list[Number]:
     """Every number in the text, in order; digits of dates, references, ordinals and list markers are none."""
     normal = normalised(raw)
-    rest = days_in(references_masked(normal.text), date_order)[2]
-    text = markers_masked(figures_unified(rest, decimal_mark))
+    rest = days_in(references_masked(normal.text), FORMATS[1])[2]
+    text = markers_masked(figures_unified(rest, decimal_mark or FORMATS[0]))
     found: list[tuple[Number, int, bool]] = []  # with where the figure begins, and whether it is a lone numeral
     first = len(text) - len(text.lstrip())
     last = len(text.rstrip(" \t\n\r。.!！"))

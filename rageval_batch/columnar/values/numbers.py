@@ -183,7 +183,7 @@ class NumberReader:
             if value is not None:
                 value = scaled(value, POWERS[more["power"]])
             end, kind = more.end(), Kind.LOWER
-        scale, end = (0, end) if more else _scale(text, start, end)
+        scale, end = (0, end) if more else figure_scale(text, start, end)
         unit = self._unit.match(text, end)
         if unit is None and text[end : end + 1] in ("多", "余", "餘"):  # 30余人
             unit = self._unit.match(text, end + 1)
@@ -239,7 +239,7 @@ def _with_unit(value: Decimal, unit: re.Match[str] | None, start: int, end: int,
     return Number(value, SAME_UNIT.get(name, name), start, unit.end(), article)
 
 
-def _scale(text: str, start: int, end: int) -> tuple[int, int]:
+def figure_scale(text: str, start: int, end: int) -> tuple[int, int]:
     """(power of ten, end) of the word behind an Arabic figure that multiplies it; (0, the figure's end) without any."""
     if text[end : end + 1] not in _FIRST_OF_SCALE or not text[end - 1].isdecimal():
         return 0, end
@@ -365,7 +365,7 @@ def _in_magnitude(text: str, first: _Found, last: _Found) -> Decimal:
     if not _FIGURE.fullmatch(written):
         return value
     if plain := _ARABIC.match(text, last.figure):
-        power, _ = _scale(text, last.figure, plain.end())
+        power, _ = figure_scale(text, last.figure, plain.end())
         if power:
             return scaled(value, power) if abs(value) < arabic(plain[0]) else value
     m = _POWERS_LAST.search(written_last)

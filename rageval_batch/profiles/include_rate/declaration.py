@@ -15,6 +15,16 @@ from rageval_batch.model.field_names import schema_of_first
 from rageval_batch.model.schemas import QUESTION
 
 PAGE = r"(?i)(?:\(\s*)?стр\.?\s*\d+"
+# What a page or a source is cited by in English, Russian, Chinese and Japanese.
+PAGES = (
+    r"(?i)(?<![a-z])(?:pages?|pp?\.)\s*\d+",
+    r"\[\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*\]",
+    r"(?i)(?<![а-яё])(?:стр\.?|страниц[а-яё]{0,3}|сс?\.)\s*\d+",
+    r"第\s*[\d零〇一二两三四五六七八九十百千]+\s*[页頁]",
+    r"\d+\s*(?:ページ|頁)",
+)
+CITATION_STYLES = ("patterns", "any")
+PHRASE_MATCHES = ("substring", "word")
 
 
 def _pattern_problem(pattern: str) -> str | None:
@@ -32,6 +42,10 @@ PARAMS = (
           choices=text.NORMALIZERS),
     Param("citation_patterns", (PAGE,), "regular expressions; a citation is what any of them finds in the raw answer",
           problem=_pattern_problem),
+    Param("citation_style", "patterns", "patterns: citation_patterns; any: p. 12, [12], стр. 12, 第12页, 12ページ too",
+          choices=CITATION_STYLES),
+    Param("phrase_match", "substring", "word: not inside a longer word or number, as 12.5% in 112.5% and BER in Dubber",
+          choices=PHRASE_MATCHES),
     Param("w_include", 0.7, "weight of include_rate", low=0, high=100),
     Param("w_safe", 0.3, "weight of safe_ok", low=0, high=100),
     Param("citation_penalty", 0.2, "taken off where a required citation is absent", low=0, high=100),
