@@ -29,6 +29,7 @@ _CN_MONTH = "十[一二]?|[一二三四五六七八九]"
 _CN_DAY = "三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九]"
 _B = r"[ \t]*"
 
+_PERHAPS_SEPARATED = re.compile(r"[0-9]{4}[-/.][0-9]|[0-9][-/.][12][0-9]{3}")
 _SEPARATED = re.compile(
     r"(?<![0-9])(?P<year>[0-9]{4})(?P<mark>[-/.])(?P<month>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})"
     r"(?![0-9])(?!(?P=mark)[0-9])"
@@ -46,6 +47,7 @@ _YEAR_LAST = re.compile(
 )
 # The year before the first of an era.
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "民国": 1911, "民國": 1911}
+_ERA_NAME = re.compile("|".join(_ERAS))
 _ERA = re.compile(
     rf"(?P<era>{'|'.join(_ERAS)}){_B}(?P<year>[0-9]{{1,3}}|元|[一二三四五六七八九十百]{{1,5}}){_B}年"
     rf"(?:{_B}(?P<month>[0-9]{{1,2}}|{_CN_MONTH}){_B}月(?:{_B}(?P<day>[0-9]{{1,2}}|{_CN_DAY}){_B}[日号號])?)?"
@@ -199,15 +201,14 @@ def find_dates(text: str, order: str = "auto") -> Dates:
         found.extend(taken)
         text = _mask(text, taken)
 
-    if re.search(r"[0-9]{4}[-/.][0-9]", text):
+    if _PERHAPS_SEPARATED.search(text):
         take(_SEPARATED, _is_separated)
-    if re.search(r"[0-9][-/.][12][0-9]{3}", text):
         take(_YEAR_LAST, read=_year_last_reader(text, order))
     if may_have_month_name(text):
         read_named = _named_reader()
         for pattern in MONTH_PATTERNS:
             take(pattern, read=read_named)
-    if "年" in text and any(era in text for era in _ERAS):
+    if "年" in text and _ERA_NAME.search(text):
         take(_ERA, read=_read_era)
     refused.clear()
     if "月" in text:

@@ -43,13 +43,14 @@ MONTH_PATTERNS = tuple(
         rf"{_NO_LETTER_BEFORE}{_MONTH}(?:[ \t]+of[ \t]+|{_COMMA}){_NEAR_YEAR}",
     )
 )
+_LETTER = re.compile("[A-Za-zА-Яа-я]")
+_STEM = re.compile("|".join(_STEMS), re.IGNORECASE)
 _FULL_NAME = re.compile("|".join((*_ENGLISH, *_RUSSIAN)), re.IGNORECASE)
 
 
 def may_have_month_name(text: str) -> bool:
     """Whether a text may have the name of a month."""
-    lowered = text.lower()
-    return any(stem in lowered for stem in _STEMS)
+    return _LETTER.search(text) is not None and _STEM.search(text) is not None
 
 
 def month_number(name: str) -> int:
