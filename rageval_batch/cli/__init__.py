@@ -28,6 +28,7 @@ COMMANDS = {
     "leaderboard": "compare",
     "sql": "sql",
     "profiles": "profiles",
+    "init": "init",
     "benchmark": "benchmark",
     "subset": "subset",
     "check": "check",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar import text
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.model import Column, Metric, Param
+from rageval_batch.model import Column, Example, Metric, Param
 from rageval_batch.model.field_names import schema_of_first
 from rageval_batch.model.schemas import QUESTION
 
@@ -78,11 +78,15 @@ METRICS = (
 _PHRASE: dict[str, Any] = {"type": ["string", "number"]}  # a number counts as its JSON text
 _PHRASES: dict[str, Any] = {"type": "array", "items": _PHRASE}
 _GROUPS: dict[str, Any] = {"type": "array", "items": {"type": ["array", "string", "number"], "items": _PHRASE}}
-FIELDS = {
-    "must_include": _PHRASES,
-    "must_include_any": _GROUPS,
-    "must_not_include": _PHRASES,
-    "require_citation": {"type": "boolean"},
+FIELDS: dict[str, Any] = {
+    "must_include": {**_PHRASES, "default": [], "title": "phrases that must be in the answer, each a group of its own"},
+    "must_include_any": {
+        **_GROUPS,
+        "default": [],
+        "title": "groups of phrases, of each one must be in the answer",
+    },
+    "must_not_include": {**_PHRASES, "default": [], "title": "phrases that must not be in the answer"},
+    "require_citation": {"type": "boolean", "default": False, "title": "whether the answer must cite a page"},
 }
 # What a field must hold for the question to test something; a blank phrase is never found, so it forbids nothing.
 _TESTS = {
@@ -95,10 +99,21 @@ QUESTION_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": FIELDS,
     "allOf": [
-        schema_of_first(QUESTION, {"type": "string"}, f"the question's text: {', '.join(QUESTION)}"),
+        schema_of_first(
+            QUESTION, {"type": "string", "title": "the question's text"}, f"the question's text: {', '.join(QUESTION)}"
+        ),
         {
             "anyOf": [{"required": [name], "properties": {name: rules}} for name, rules in _TESTS.items()],
             "description": f"something to test, not empty or blank: one or more of {', '.join(FIELDS)}",
         },
     ],
 }
+EXAMPLE = Example(
+    question={
+        "question": "How did revenue develop in 2024?",
+        "must_include": ["12.5%"],
+        "must_include_any": [["rose", "grew"]],
+        "must_not_include": ["fell"],
+    },
+    output={"output": "In 2024 revenue grew by 12.5%."},
+)
