@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_batch.columnar.kernels.resample import Floats
 from rageval_batch.columnar.statistics import RESAMPLES, SEED, percentile_interval, resample_means
+from rageval_batch.columnar.strings import Floats
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from rageval_batch.columnar.kernels.resample import (
-    Floats,
-    all_extreme_flips,
-    assign_blocks,
-    extreme_flips,
-    resampled_means,
-)
+from rageval_batch.columnar.kernels.resample import all_extreme_flips, assign_blocks, extreme_flips, resampled_means
+from rageval_batch.columnar.strings import Floats
 
 RESAMPLES = 10_000
 BLOCKS = 16_384

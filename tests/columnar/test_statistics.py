@@ -14,7 +14,8 @@ from scipy import stats as scipy_stats
 from oracles import compare as oracle
 from oracles import resampling
 from rageval_batch.columnar import statistics
-from rageval_batch.columnar.kernels.resample import Floats, assign_blocks, word
+from rageval_batch.columnar.kernels.resample import assign_blocks, word
+from rageval_batch.columnar.strings import Floats
 from support.effort import examples
 
 FINITE = st.floats(-100, 100, allow_subnormal=False)
