@@ -26,7 +26,7 @@ def init(profile: str, folder: str | None) -> None:
     from rageval_batch.report.starter import starter_files
 
     declared = get_profile(profile)
-    files = starter_files(declared, _own_file(profile))
+    files = starter_files(declared, profile)
     target = Path(folder or declared.name)
     there = [name for name in files if (target / name).exists()]
     if there:
@@ -40,9 +40,3 @@ def init(profile: str, folder: str | None) -> None:
     except OSError as error:
         raise InputError(f"Cannot write {error.filename or target}: {error.strerror}.") from error
     say(f"Wrote {len(files)} files into {target}. Its README.md has three commands; `cd {target}` first.")
-
-
-def _own_file(reference: str) -> Path | None:
-    """The file that declares a profile from elsewhere; None for one that is known by its name."""
-    path = Path(reference.rpartition(":")[0] or reference)
-    return path if path.suffix in (".py", ".toml") and path.is_file() else None

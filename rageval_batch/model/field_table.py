@@ -51,25 +51,29 @@ def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
     return tuple(_joined(found.values()))
 
 
-def _walk(schema: Mapping[str, Any], path: str) -> Iterator[Field]:
+def _walk(schema: Mapping[str, Any], path: str, always: bool = True) -> Iterator[Field]:
+    """The fields of an object, and of those below it; `always`: not under a condition or among alternatives."""
     if schema.get(OTHER_PLACE):
         return
     one_of = _one_of_names(schema)
-    required = {*schema.get("required", ()), *one_of}
-    yield from (Field(f"{path}.{name}" if path else name, "", True, None, "") for name in one_of)
+    required = {*(schema.get("required", ()) if always else ()), *one_of}
+    yield from (Field(_inner(path, name), "", True, None, "") for name in one_of)
     for name, rules in schema.get("properties", {}).items():
         if set(rules) <= _CONDITIONS:  # on a field that is declared elsewhere
             continue
-        inner = f"{path}.{name}" if path else name
         default = json.dumps(rules["default"], ensure_ascii=False) if "default" in rules else None
-        yield Field(inner, _type(rules), name in required, default, str(rules.get("title", "")))
-        yield from _walk(rules, inner)
+        yield Field(_inner(path, name), _type(rules), name in required, default, str(rules.get("title", "")))
+        yield from _walk(rules, _inner(path, name))
     if isinstance(schema.get("items"), dict):
         yield from _walk(schema["items"], f"{path}[]")
     for keyword in _PARTS:
         part = schema.get(keyword, ())
         for alternative in part if isinstance(part, list) else [part] if part else []:
-            yield from _walk(alternative, path)
+            yield from _walk(alternative, path, always and keyword == "allOf")
+
+
+def _inner(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _one_of_names(schema: Mapping[str, Any]) -> list[str]:

@@ -12,25 +12,33 @@ _SHARE = 0.9  # of the best score, as a first limit
 _OPTIONS = {"questions": "-q", "contexts": "-c"}
 
 
-def starter_files(profile: Profile, own_file: Path | None = None) -> dict[str, str]:
-    """The content of every file by its path in the folder; `own_file` declares a profile from elsewhere."""
+def starter_files(profile: Profile, reference: str) -> dict[str, str]:
+    """The content of every file by its path in the folder; `reference`: how the profile was named.
+
+    A file that declares a profile from elsewhere is copied into the folder.
+    """
     lines = example_lines(profile)
     files = {f"{name}.jsonl": "\n".join(rows) + "\n" for name, rows in lines.items()}
-    if own_file is not None:
-        files[own_file.name] = own_file.read_text(encoding="utf-8")
-    steps = commands(profile, list(lines), _reference(profile, own_file))
-    return {**files, GATES: _gates(profile), WORKFLOW: _workflow(profile, steps), README: _readme(profile, steps)}
+    if (own := _own_file(reference)) is not None:
+        files[own.name] = own.read_text(encoding="utf-8")
+        reference = reference.removeprefix(str(own.parent)).lstrip("/\\")
+    steps = commands(list(lines), reference)
+    return {
+        **files,
+        GATES: _gates(profile),
+        WORKFLOW: _workflow(profile, steps),
+        README: _readme(profile, reference, steps),
+    }
 
 
-def _reference(profile: Profile, own_file: Path | None) -> str:
-    """What -p is given inside the folder."""
-    if own_file is None:
-        return profile.name
-    return own_file.name if own_file.suffix == ".toml" else f"{own_file.name}:PROFILE"
+def _own_file(reference: str) -> Path | None:
+    """The file that declares a profile from elsewhere (FILE.toml, FILE.py:NAME); None for one known by its name."""
+    path = Path(reference.rpartition(":")[0] if reference.partition(".py:")[1] else reference)
+    return path if path.suffix in (".py", ".toml") and path.is_file() else None
 
 
-def commands(profile: Profile, inputs: list[str], reference: str) -> tuple[str, str, str]:
-    """Check, score and gate, as they are typed in the folder."""
+def commands(inputs: list[str], reference: str) -> tuple[str, str, str]:
+    """Check, score and gate, as they are typed in the folder; `reference` is what -p is given there."""
     given = " ".join(f"{_OPTIONS[name]} {name}.jsonl" for name in inputs if name in _OPTIONS)
     return (
         f"rageval check questions.jsonl -p {reference}",
@@ -81,12 +89,12 @@ jobs:
 """
 
 
-def _readme(profile: Profile, steps: tuple[str, str, str]) -> str:
+def _readme(profile: Profile, reference: str, steps: tuple[str, str, str]) -> str:
     check, score, gate = steps
     return f"""# {profile.title}
 
 Scored by the profile `{profile.name}` of rageval-batch. Everything here runs as it is; put your own rows into the
-files, one JSON object a line. `rageval profiles {profile.name}` has every field.
+files, one JSON object a line. `rageval profiles {reference}` has every field.
 
 ```sh
 {check}
@@ -94,7 +102,7 @@ files, one JSON object a line. `rageval profiles {profile.name}` has every field
 {gate}
 ```
 
-The first names what is wrong with the questions (`rageval check --outputs outputs.jsonl` does so for the answers), the
-second scores the answers into the store `runs/`, the third exits with 1 where a run fails a gate: of the profile, or of
-`{GATES}`. `{WORKFLOW}` does the same on every push.
+The first names what is wrong with the questions; `rageval check --outputs outputs.jsonl -p {reference}` does so for the
+answers. The second scores the answers into the store `runs/`. The third exits with 1 where a run fails a gate of the
+profile or of `{GATES}`. `{WORKFLOW}` does the same on every push.
 """

@@ -171,7 +171,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
         },
     },
 }
-_EVIDENCE = "Section 2.1: rooms are ready from 15:00. Guests who arrive early leave their luggage at the desk."
+_EVIDENCE = "Section 2.1: rooms are ready from 15:00; early guests leave luggage."
 _WANTED = {
     "target_audience": "front desk",
     "main_topic": "check-in",

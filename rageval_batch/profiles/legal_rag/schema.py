@@ -9,6 +9,7 @@ from typing import Any
 from rageval_batch.columnar.values import Reader, lexicon
 from rageval_batch.model import Example
 from rageval_batch.model.field_names import MISTAKEN_NAMES
+from rageval_batch.model.field_table import OTHER_PLACE
 from rageval_batch.model.schemas import QUESTION
 from rageval_batch.profiles.legal_rag.fields import as_quantity
 from rageval_batch.profiles.legal_rag.questions import NAMES, NUMBERS, PENALTIES, PRECISION_MIN, RECALL_MIN, TYPES
@@ -82,6 +83,7 @@ _SETTINGS: dict[str, Schema] = {
     "evidence_precision_min": {**_SHARE, "default": PRECISION_MIN, "title": "precision from which it counts"},
     "weight": {"type": "number", "minimum": 0, "default": 1, "title": "of the question"},
 }
+_SETTINGS_TOO: Schema = {"properties": _SETTINGS, OTHER_PLACE: True}
 _SOME_EVIDENCE: Schema = {"required": ["required_evidence"], "properties": {"required_evidence": {"minItems": 1}}}
 _SOME_POINTS: Schema = {"required": ["key_points"], "properties": {"key_points": {"minItems": 1}}}
 
@@ -132,10 +134,15 @@ QUESTION_SCHEMA: Schema = {
         "expected": {
             "type": "object",
             "title": "fact_exact: typed values, all of which must be right",
-            "properties": {**_EXPECTED_FIELDS, **_SETTINGS},
+            "properties": _EXPECTED_FIELDS,
+            "allOf": [_SETTINGS_TOO],
         },
         "required_evidence": _REQUIRED_EVIDENCE,
-        "scoring": {"type": "object", "title": "settings, which may also stand in expected", "properties": _SETTINGS},
+        "scoring": {
+            "type": "object",
+            "title": "settings: the fields below may stand here, in expected or in the question itself",
+            "allOf": [_SETTINGS_TOO],
+        },
         **_SETTINGS,
         "evidence_location": {
             "type": "object",
@@ -221,6 +228,15 @@ ANSWER_SCHEMA: Schema = {
         "citations": {**_ITEMS, "title": "pages of the record; citation is another name"},
         "abstained": {"type": ["boolean", "string"], "default": False, "title": "that the record leaves it open"},
     },
+    "allOf": [
+        {  # other names
+            "properties": {
+                "citation": _ITEMS,
+                **{other: _GIVEN[names[0]] for names in NAMES.values() for other in names[1:]},
+            },
+            OTHER_PLACE: True,
+        }
+    ],
 }
 EXAMPLE = Example(
     question={
