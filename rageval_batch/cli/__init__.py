@@ -29,6 +29,7 @@ COMMANDS = {
     "sql": "sql",
     "profiles": "profiles",
     "functions": "functions",
+    "init": "init",
     "benchmark": "benchmark",
     "subset": "subset",
     "check": "check",
