@@ -1,4 +1,4 @@
-"""One DuckDB session over a store: the views of sql/, the scorer's functions, queries. It knows no profile:
+"""One DuckDB session over a store: the views of sql/, the library of functions, queries. It knows no profile:
 which tables and metrics there are reaches it as rows of a catalog."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -31,10 +31,11 @@ from rageval_batch.analysis.catalog_rows import (
     wide_sql,
 )
 from rageval_batch.analysis.comments import INTERNAL, PUBLIC, comment_on, public_views, with_comments
-from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
+from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS, Function
 from rageval_batch.analysis.stored_answers import ANSWERS, read_answers
 from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
+from rageval_batch.columnar.functions import register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
@@ -88,12 +89,14 @@ _GIVEN_RUNS = pa.schema(
 )  # fmt: skip
 
 
-def _with_stored(catalog: tuple[ProfileRow, ...], commits: list[Commit]) -> tuple[ProfileRow, ...]:
+def _with_stored(
+    catalog: tuple[ProfileRow, ...], commits: list[Commit], described: Callable[[Commit], ProfileRow | None]
+) -> tuple[ProfileRow, ...]:
     """The catalog, and the profiles of the store that it does not have, as their newest commits describe them."""
     newest = {commit.manifest["profile"]: commit for commit in commits}
     for row in catalog:
         newest.pop(row.profile, None)
-    found = (stored_profile(commit) for commit in newest.values())
+    found = (described(commit) for commit in newest.values())
     return (*catalog, *(row for row in found if row is not None))
 
 
@@ -108,13 +111,21 @@ class Session:
     """Queries over the commits of a store, as they were when it was opened."""
 
     def __init__(
-        self, store: Store, catalog: Iterable[ProfileRow], functions: bool = False, named: Iterable[str] = ()
+        self,
+        store: Store,
+        catalog: Iterable[ProfileRow],
+        functions: bool = False,
+        named: Iterable[str] = (),
+        described: Callable[[Commit], ProfileRow | None] = stored_profile,
     ) -> None:
-        """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name."""
+        """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name.
+
+        `described`: what a commit says of a profile that the catalog does not have.
+        """
         self.store = store
         self.commits = store.commits()
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
-        self._catalog = _with_stored(tuple(catalog), self.commits)
+        self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
         self._connection = duckdb.connect(config=connection_settings(self._spill))
         self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
@@ -136,7 +147,7 @@ class Session:
         self._commented = self._questions_read = self._answers_read = False
         self.notes: list[str] = []  # what queries could not have
         if functions:
-            self._create_functions(SCORER_FUNCTIONS)
+            self._registered += register_functions(self._connection)
 
     def __enter__(self) -> Session:
         return self

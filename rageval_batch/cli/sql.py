@@ -30,16 +30,15 @@ MOST_ROWS = 200  # of a table on the screen
 def sql(
     query: str | None, files: tuple[str, ...], allow_files: bool, store: str, format: str, target: str | None
 ) -> None:
-    """Ask a store in SQL: all views and macros, and the scorer's own functions.
+    """Ask a store in SQL: all views and macros, and the functions that `rageval functions` lists.
 
     Without a QUERY: on a terminal a shell (completion, history, .tables, .schema NAME), from a pipe its text. Queries
     only read: the store and the files named with --file. Results are written by -o alone.
 
     "show tables" lists the views: runs, scores, questions, answers, metrics, run_summary, leaderboard, fail_reasons,
     confusions, question_difficulty, rejects, tallies, gate_results, commits, repeat_scores, run_groups,
-    judge_*, and one a profile. Functions: bigram_jaccard, soft_match, squash, keywords, keyword_hits. Macros:
-    regressions(base, cand), run_delta(base, cand), run_groups_by('$.field'). The score rows of a run, written as
-    Parquet, can be compared like the run.
+    judge_*, and one a profile. Macros: regressions(base, cand), run_delta(base, cand), run_groups_by('$.field'). The
+    score rows of a run, written as Parquet, can be compared like the run.
 
     \b
     Example:
