@@ -15,6 +15,7 @@ from rageval_batch.analysis.compared_runs import find_compared_runs, pins
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
 from rageval_batch.errors import InputError
+from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.inputs.sources import Source, frame_source, sources
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.job import Job
@@ -49,7 +50,7 @@ def score(
     job = Job(
         profile=chosen,
         params=chosen.read_params(params or {}),
-        outputs=_sources(outputs, "outputs", chosen.inputs.whole_files),
+        outputs=with_run_names(_sources(outputs, "outputs", chosen.inputs.whole_files))[0],
         questions=_sources(questions, "questions") if questions is not None else [],
         contexts=_sources(contexts, "contexts") if contexts is not None else [],
     )
@@ -82,7 +83,7 @@ def compare(
     eval_set: str | None = None,
 ) -> Comparison:
     """A candidate against a base: runs of a store, or files of runs. `.passed`, `.delta`, `.movers`, `.as_dict()`."""
-    with open_store(store, functions=False, named=pins([base, cand])) as session:
+    with open_store(store, functions=False, named=pins([base, cand]), missing_ok=True) as session:
         compared = find_compared_runs(
             session, base, [cand], profile=profile, eval_set=eval_set, metric=metric, strict=strict_hashes
         )

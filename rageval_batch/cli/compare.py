@@ -72,7 +72,8 @@ def compare(
     if format == "parquet":
         parquet_target(target)
     rules = Rules(min_delta, max_regressions, fail_on)
-    with open_store(store, functions=False, named=pins([first, *candidates])) as session:
+    named = pins([first, *candidates])
+    with open_store(store, functions=False, named=named, missing_ok=True) as session:  # files of runs need no store
         try:
             compared = find_compared_runs(
                 session, first, candidates,

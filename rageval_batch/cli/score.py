@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,13 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @store_option
 @click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter of the profile.")
 @click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
+@click.option("--run-id", metavar="NAME", help="The run of all rows, whatever their column run_id says.")
+@click.option(
+    "--run-id-from",
+    type=click.Choice(("path", "stem", "column")),
+    help="Name runs by the path or stem of their file, or by the column run_id alone. "
+    "Else: the column, else the stem, and where stems collide the folders in which the files differ.",
+)
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of all runs, e.g. index_version=7.")
 @click.option("--run-meta", "run_meta_file", help="Metadata of single runs: rows with run_id.")
 @click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
@@ -61,6 +69,8 @@ def score(
     store: str,
     given_params: tuple[str, ...],
     params_file: str | None,
+    run_id: str | None,
+    run_id_from: str | None,
     meta: tuple[str, ...],
     run_meta_file: str | None,
     prompt: str | None,
@@ -80,6 +90,7 @@ def score(
       rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
     """
     from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.inputs.run_names import with_run_names
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs.archive import write_archive
     from rageval_batch.runs.job import Job
@@ -97,7 +108,10 @@ def score(
     if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
     place = Store(store)
-    with sources.opened(outputs, profile.inputs.whole_files) as files:
+    with sources.opened(outputs, profile.inputs.whole_files) as given_files:
+        files, notes = with_run_names(given_files, run_id, run_id_from)
+        for note in notes:
+            say(note)
         job = Job(
             profile=profile,
             params=params,
@@ -201,7 +215,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
     from rageval_batch.report.cells import json_line
 
     for outcome in outcomes:
-        _say_counts(outcome)
+        _say_counts(outcome, store)
     found: list[dict[str, Any]] = []
     with open_store(store.path, functions=False) as session:
         for outcome in outcomes:
@@ -210,7 +224,10 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
             else:
                 named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-                found += commit_lines(session, outcome.commit.id, named)
+                lines = commit_lines(session, outcome.commit.id, named)
+                if lost := outcome.lost_rows:  # marked by a column that is not there otherwise
+                    lines = [{**line, "rejected": lost.get(line["run_id"])} for line in lines]
+                found += lines
     if format == "json":
         emit(json_line(found[0] if len(found) == 1 else found), target)
     elif format == "jsonl":
@@ -231,7 +248,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
 _EDGES = ("run_id", "answered", "questions")
 
 
-def _say_counts(outcome: Outcome) -> None:
+def _say_counts(outcome: Outcome, store: Store) -> None:
     counts = outcome.counts
     if not outcome.created:
         say(f"Nothing to do: commit {outcome.commit.id} has this already.")
@@ -239,5 +256,15 @@ def _say_counts(outcome: Outcome) -> None:
         say(f"Went on with an interrupted sweep: {outcome.resumed_parts} parts were scored already.")
     say(
         f"{counts.rows_read:,} rows read = {counts.score_rows:,} score rows - {counts.missing_rows:,} missing outputs "
-        f"+ {counts.rejected_rows:,} rejected"
+        f"+ {counts.rejected_rows:,} rejected{_reject_reasons(outcome)}"
     )
+    if counts.rejected_rows:
+        query = f"from rejects where commit = '{outcome.commit.id}'"
+        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(str(store.path))}')
+    for warning in outcome.warnings:
+        say(warning)
+
+
+def _reject_reasons(outcome: Outcome) -> str:
+    reasons = ", ".join(f"{reason} {n:,}" for reason, n in outcome.reject_reasons.items())
+    return f" ({reasons})" if reasons else ""

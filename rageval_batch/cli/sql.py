@@ -28,10 +28,13 @@ def sql(query: str, store: str, format: str, target: str | None) -> None:
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
     from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.runs.store import Store
 
+    path = Path(parquet_target(target)) if format == "parquet" else None
+    Store(store).require()
     with open_store(store) as session:
-        if format == "parquet":
-            session.copy_to_parquet(query, Path(parquet_target(target)))
+        if path is not None:
+            session.copy_to_parquet(query, path)
             return
         table = session.sql(query)
     printed = table if format != "table" or target else table.slice(0, MOST_ROWS)

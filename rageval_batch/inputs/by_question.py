@@ -16,12 +16,12 @@ from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
-from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
+from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT
 
 ORDER = ("run_id", "question_id", "repeat")  # of the rows of a commit
 
@@ -89,7 +89,7 @@ class QuestionRows:
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
-        run_id, bad_run = read_keys(block.field(RUN_ID), None if has_run else source.stem)
+        run_id, bad_run = read_run_ids(block, source, has_run)
         question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
         question = pc.index_in(question_id, self._ids)
@@ -161,6 +161,7 @@ class LoadedQuestions:
                 answered_count=int(flags.sum()),
                 repeats=repeats[run],
                 metadata=metadata.get(run, {}),
+                rejected=ingest.rejected(run),
             )
             for run, flags in answered.items()
         }

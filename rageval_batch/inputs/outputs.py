@@ -5,6 +5,7 @@ What a row is about is the business of its `RowReader`: by question, or self-key
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -67,6 +68,9 @@ class Ingest:
         self.reader = reader
         self._only = runs
         self._meta: dict[str, dict[str, str | None]] = {}
+        self.reasons: Counter[str] = Counter()  # how many rows were rejected, by reason
+        self._rejected: Counter[str] = Counter()  # by run, where it is known
+        self._rows: Counter[str] = Counter()  # rows of a run that were read, rejected ones among them
 
     def blocks(self) -> Iterator[Ingested]:
         """All files, in the order of their paths."""
@@ -74,7 +78,7 @@ class Ingest:
             has_run: bool | None = None
             has_output = False
             for block in readers.read_blocks(source):
-                has_run = _has_run_column(block) if has_run is None else has_run
+                has_run = _has_run_column(source, block) if has_run is None else has_run
                 output = self.reader.output(block)
                 has_output = has_output or bool((output.kind != ABSENT).any())
                 yield self._ingested(source, block, self.reader.rows(source, number, block, bool(has_run), output))
@@ -88,6 +92,10 @@ class Ingest:
             run: {name: value for name, value in fields.items() if value is not None}
             for run, fields in self._meta.items()
         }
+
+    def rejected(self, run: str) -> tuple[int, int]:
+        """(rows of a run that were rejected, all its rows)"""
+        return self._rejected[run], self._rows[run]
 
     def _ingested(self, source: Source, block: Block, rows: Rows) -> Ingested:
         reason = np.full(len(block), -1, np.int8)
@@ -106,7 +114,16 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         self._note_metadata(block, run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
+        self._count(source, run_id, reason)
+        self.reasons.update(rejects.column("reason").to_pylist())
         return Ingested(batch, rejects, len(kept) + rejects.num_rows)
+
+    def _count(self, source: Source, run_id: pa.Array, reason: Any) -> None:
+        """Count the rows of each run, and those that are rejected; a row that names no run counts for its file."""
+        named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))
+        for counter, rows in ((self._rows, reason != _SKIPPED), (self._rejected, reason >= 0)):
+            for found in named.filter(pa.array(rows)).value_counts().to_pylist():
+                counter[found["values"]] += found["counts"]
 
     def _note_metadata(self, block: Block, run_id: pa.Array, good: Flags) -> None:
         """Fields with one value in a run are its metadata; one with two values is none, from then on."""
@@ -174,13 +191,21 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
     }[reason]
 
 
-def _has_run_column(block: Block) -> bool | None:
-    """A columnar file has the column or not; of JSON rows the first usable one decides, None where there is none."""
-    if block.names:
-        return not block.names.isdisjoint(RUN_ID)
+def _has_run_column(source: Source, block: Block) -> bool | None:
+    """Whether rows name their runs: the first usable one decides, None where there is none."""
+    if source.reading.ignores_run_column or source.reading.needs_run_column:
+        return source.reading.needs_run_column
     bad = {row_error.row for row_error in block.row_errors}
     first = next((row for row in range(len(block)) if row not in bad), None)
     return None if first is None else bool(block.field(RUN_ID).kind[first] != ABSENT)
+
+
+def read_run_ids(block: Block, source: Source, has_run: bool) -> tuple[pa.Array, Flags]:
+    """(run, unusable) of each row; where rows do not name their runs, the run of the file."""
+    if source.reading.ignores_run_column:
+        count = len(block)
+        return pa.repeat(pa.scalar(source.run, LARGE_STRING), count), np.zeros(count, np.bool_)
+    return read_keys(block.field(RUN_ID), None if has_run else source.run)
 
 
 def read_keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:

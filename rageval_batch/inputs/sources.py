@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from rageval_batch.errors import InputError
+from rageval_batch.inputs.reading import Reading
 
 FORMATS = {
     ".jsonl": "jsonl",
@@ -25,6 +26,7 @@ FORMATS = {
     ".json": "json",
     ".parquet": "parquet",
     ".csv": "csv",
+    ".tsv": "csv",
     ".arrow": "arrow",
     ".feather": "arrow",
 }
@@ -47,13 +49,26 @@ class Source:
     sha256: str = ""
     table: pa.Table | None = None  # a frame given in memory in place of a file
     members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
+    reading: Reading = Reading()
+
+    @property
+    def run(self) -> str:
+        """The run of rows that name none."""
+        return self.reading.run_id or self.stem
 
     def open(self) -> BinaryIO:
-        """The decompressed bytes as a stream."""
+        """The decompressed bytes as a stream of UTF-8."""
         try:
-            return cast(BinaryIO, pa.input_stream(str(self.path), compression=self.compression))
+            stream = pa.input_stream(str(self.path), compression=self.compression)
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self.name, error) from error
+        if self.reading.encoding:
+            stream = pa.transcoding_input_stream(stream, self.reading.encoding, "utf-8")
+        return cast(BinaryIO, stream)
+
+    def open_bytes(self) -> BinaryIO:
+        """The decompressed bytes as they are in the file, whatever their encoding."""
+        return replace(self, reading=replace(self.reading, encoding="")).open()
 
     def with_hash(self) -> Source:
         """The same source with its size and SHA-256; a frame is measured by its canonical JSON, a source only once."""
@@ -260,7 +275,7 @@ def content_hash(files: list[Source]) -> ContentHash:
             for digest in pair:
                 digest.update(_canonical(file.table))
             continue
-        with file.open() as stream:
+        with file.open_bytes() as stream:
             try:
                 while piece := stream.read(_PIECE):
                     for digest in pair:

@@ -91,6 +91,8 @@ KEYS = pa.schema(
 
 PROVENANCE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version")
 
+FINDINGS = ("rejected_rows", "warnings")  # metadata of a run that scoring itself finds, each time anew
+
 RUNS = pa.schema(
     [
         ("run_id", LARGE_STRING),

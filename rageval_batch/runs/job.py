@@ -63,7 +63,7 @@ def identify(job: Job) -> Identity:
         "profile": job.profile.name,
         "profile_version": job.profile.version,
         "params": job.params,
-        "outputs": [[file.name, file.sha256] for file in job.outputs],
+        "outputs": [[file.name, file.sha256, *_reading(file)] for file in job.outputs],
         "questions": [questions.version, questions.sha256],
         "contexts": contexts,
         "source": document,
@@ -81,6 +81,12 @@ def identify(job: Job) -> Identity:
         signature=_signature(job, questions.version, contexts),
         job=hashlib.sha256(canonical_json(described).encode()).hexdigest(),
     )
+
+
+def _reading(file: Source) -> list[dict[str, Any]]:
+    """How a file is read, where that is not as its name says."""
+    reading = file.reading.as_dict()
+    return [reading] if reading else []
 
 
 def _signature(job: Job, questions: str, contexts: str | None) -> str:

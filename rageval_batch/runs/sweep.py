@@ -21,10 +21,11 @@ from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import Profile
-from rageval_batch.model.schemas import PROVENANCE, REJECTS, RUNS, TALLIES
+from rageval_batch.model.schemas import FINDINGS, PROVENANCE, REJECTS, RUNS, TALLIES
 from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
+from rageval_batch.runs.findings import Findings, find
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.version import __version__
@@ -60,6 +61,24 @@ class Outcome:
     resumed_parts: int
     counts: Counts
     timing: Timing
+
+    @property
+    def reject_reasons(self) -> dict[str, int]:
+        """How many rows were rejected, by reason, the most frequent first; empty for commits of old versions."""
+        found: dict[str, int] = self.commit.manifest.get("reject_reasons", {})
+        return found
+
+    @property
+    def lost_rows(self) -> dict[str, int]:
+        """The rejected rows of every run that lost too many of them."""
+        found: dict[str, int] = self.commit.manifest.get("lost_rows", {})
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know about the scores."""
+        found: list[str] = self.commit.manifest.get("warnings", [])
+        return found
 
 
 def run(job: Job, store: Store, progress: Progress | None = None, threads: int | None = None) -> Outcome:
@@ -122,10 +141,15 @@ class _Sweep:
             raise self._nothing_usable()
         start = time.process_time()
         with self.staging.assembling() as ready:
-            runs, files = self._assemble(ready)
+            runs, findings, files = self._assemble(ready)
         missing = sum(counts.missing for counts in runs.values())
         counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
-        manifest = self._manifest(sorted(runs), counts, files)
+        manifest = {
+            **self._manifest(sorted(runs), counts, files),
+            "reject_reasons": dict(self.ingest.reasons.most_common()),
+            "warnings": list(findings.of_commit),
+            "lost_rows": {run: counts.rejected[0] for run, counts in runs.items() if counts.lost_rows},
+        }
         self.timing.write += time.process_time() - start
         again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
         commit = again or store.publish(ready, manifest)
@@ -197,10 +221,11 @@ class _Sweep:
 
     # --- the commit ---------------------------------------------------------------------------------------------
 
-    def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], dict[str, list[str]]]:
-        """Write the files of the commit; what became of the runs, and the files by their roles."""
+    def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], Findings, dict[str, list[str]]]:
+        """Write the files of the commit; what became of the runs, what to say of them, and the files by their roles."""
         scores = _ScoreFile(ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"))
         runs = self.inputs.finish(self.ingest, scores)
+        findings = find(scores.path, self.job.profile, runs)
         commit_files.write_parquet(
             self._rows("tallies"), TALLIES,
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
@@ -209,8 +234,8 @@ class _Sweep:
         commit_files.write_parquet(
             self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
         )
-        pq.write_table(self._run_records(runs), ready / "runs.parquet", compression="zstd")
-        return runs, {
+        pq.write_table(self._run_records(runs, findings), ready / "runs.parquet", compression="zstd")
+        return runs, findings, {
             "scores": [scores.path.name],
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
@@ -231,12 +256,13 @@ class _Sweep:
                     pq.write_table(file.table, ready / name)
         return kept
 
-    def _run_records(self, runs: dict[str, RunCounts]) -> pa.Table:
+    def _run_records(self, runs: dict[str, RunCounts], findings: Findings) -> pa.Table:
         rows = []
         for run_id, counts in sorted(runs.items()):
             meta = {
                 "eval_set_version": self.identity.eval_set.version,
                 **self.job.metadata.of_run(run_id, counts.metadata),
+                **_found(counts, findings.of_run.get(run_id, ())),
             }
             rows.append(
                 {
@@ -317,6 +343,12 @@ class _ScoreFile:
         )
 
 
+def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
+    """What scoring found about a run, as metadata: FINDINGS."""
+    found = {"rejected_rows": str(counts.rejected[0]) if counts.rejected[0] else "", "warnings": "; ".join(warnings)}
+    return {name: found[name] for name in FINDINGS if found[name]}
+
+
 def _part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:06d}"
 
@@ -342,4 +374,5 @@ def _reference(file: Source) -> dict[str, Any]:
     """A file as the store remembers it."""
     path = str(file.path.resolve()) if file.table is None else None
     given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
-    return {**given, "folder": True} if file.members else given
+    reading = file.reading.as_dict()
+    return {**given, **({"folder": True} if file.members else {}), **({"reading": reading} if reading else {})}
