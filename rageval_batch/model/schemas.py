@@ -91,7 +91,7 @@ KEYS = pa.schema(
 
 PROVENANCE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version")
 
-FINDINGS = ("rejected_rows", "warnings")  # metadata of a run that scoring itself finds, each time anew
+REJECTED_ROWS, RUN_WARNINGS = "rejected_rows", "warnings"  # metadata of a run that scoring itself finds
 
 RUNS = pa.schema(
     [

@@ -39,8 +39,6 @@ def find(scores: Path, profile: Profile, runs: Mapping[str, RunCounts]) -> Findi
             for run, own in by_run.items():
                 of_run.setdefault(run, []).append(own)
     lost = {run: counts.rejected for run, counts in runs.items() if counts.lost_rows}
-    for run, (rejected, rows) in lost.items():
-        of_run.setdefault(run, []).append(f"{rejected:,} of its {rows:,} rows were rejected")
     if lost:
         named = [f"'{run}' {n:,} of {rows:,}" for run, (n, rows) in lost.items()]
         said.append(f"WARNING: {_runs(len(lost))} lost more than 1 % of the rows to rejects: {_listed(named)}.")
@@ -75,12 +73,12 @@ def _common_failures(connection: duckdb.DuckDBPyConnection, scores: Path) -> lis
     detail = "fail_detail" if "fail_detail" in names else "null"
     query = f"""
         with answers as (
-            select run_id, fail_reason, question_id, {detail} as detail from {reader}
+            select run_id, fail_reason, {detail} as detail from {reader}
             where fail_reason is null or fail_reason not in {_UNANSWERED}
         )
         select run_id, fail_reason, n, rows, detail from (
             select run_id, fail_reason, count(*) as n, sum(count(*)) over (partition by run_id) as rows,
-                   arg_min(detail, question_id) as detail
+                   min(detail) as detail
             from answers group by run_id, fail_reason
         ) where fail_reason is not null and n > {MOST} * rows order by run_id"""
     found: dict[str, list[tuple[str, int, int, Any]]] = {}

@@ -29,7 +29,7 @@ from rageval_batch.inputs.sources import (
     source,
 )
 from rageval_batch.model import Explanation, Profile
-from rageval_batch.model.schemas import FINDINGS, PROVENANCE
+from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
@@ -147,11 +147,15 @@ def _document(commit: Commit) -> Source | None:
 
 
 def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
-    """What the runs of a commit are known to be: their new results say the same of themselves."""
+    """What the runs of a commit are known to be: their new results say the same of themselves.
+
+    What scoring found is found anew, but for the rows that were rejected: a kept copy does not have them.
+    """
     out = {}
+    anew = {RUN_WARNINGS} if commit.files("kept_outputs") else {RUN_WARNINGS, REJECTED_ROWS}
     for row in pq.read_table(commit.files("runs")[0], partitioning=None).to_pylist():
         named = {name: row[name] for name in PROVENANCE if row[name] is not None}
-        meta = {name: value for name, value in row["meta"] if name not in FINDINGS}
+        meta = {name: value for name, value in row["meta"] if name not in anew}
         out[row["run_id"]] = {**meta, **named}
     return out
 

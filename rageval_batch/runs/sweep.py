@@ -21,7 +21,7 @@ from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import Profile
-from rageval_batch.model.schemas import FINDINGS, PROVENANCE, REJECTS, RUNS, TALLIES
+from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, REJECTS, RUN_WARNINGS, RUNS, TALLIES
 from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
@@ -344,9 +344,10 @@ class _ScoreFile:
 
 
 def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
-    """What scoring found about a run, as metadata: FINDINGS."""
-    found = {"rejected_rows": str(counts.rejected[0]) if counts.rejected[0] else "", "warnings": "; ".join(warnings)}
-    return {name: found[name] for name in FINDINGS if found[name]}
+    """What scoring found about a run, as metadata."""
+    rejected, rows = counts.rejected
+    found = {REJECTED_ROWS: f"{rejected} of {rows}" if rejected else "", RUN_WARNINGS: "; ".join(warnings)}
+    return {name: text for name, text in found.items() if text}
 
 
 def _part_name(kind: str, number: int) -> str:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -131,8 +132,7 @@ def test_rejects_are_told_with_their_reasons_and_the_run_is_marked(tmp_path: Pat
     header, line = (text.split() for text in result.stdout.splitlines()[:2])
     assert header[-3:] == ["answered", "questions", "rejected"] or "rejected" in header
     assert line[header.index("rejected")] == "2"
-    meta = dict(runs_of(tmp_path)["o"]["meta"])
-    assert meta["rejected_rows"] == "2" and "2 of its 4 rows were rejected" in meta["warnings"]
+    assert dict(runs_of(tmp_path)["o"]["meta"])["rejected_rows"] == "2 of 4"
 
 
 def test_a_run_that_lost_little_is_not_marked(tmp_path: Path) -> None:
@@ -179,6 +179,57 @@ def test_a_failure_that_most_answers_share_is_told(tmp_path: Path) -> None:
     result = score(tmp_path, outputs, "-p", "eval_json_v2", "-q", folder / "questions.json")
     assert result.exit_code == 0
     assert f"fail for one reason, invalid_json: 'o' {len(ids)} of {len(ids)}" in result.output
+
+
+# --- rows of another shape ------------------------------------------------------------------------------------------
+
+
+def rows_of(folder: Path, profile: str, columns: str) -> list[dict[str, Any]]:
+    """Columns of the stored rows of a profile."""
+    with open_store(folder / "runs", functions=False) as session:
+        (commit,) = session.commits
+    return pq.read_table(commit.files("scores")[0], columns=columns.split(), partitioning=None).to_pylist()
+
+
+def test_claims_that_are_plain_texts_are_told_and_score_nothing(tmp_path: Path) -> None:
+    """The stages alone would have made it a full score."""
+    task = {"task_id": "1", "query": "?", "expected_entities": ["IL-6"]}
+    answer = {"answer": "IL-6", "claims": ["IL-6 rises", "so does CRP"], "stages": {"expected": 2, "completed": 2}}
+    outputs = put(tmp_path / "o.jsonl", [{"task_id": "1", "output": answer}])
+    result = score(tmp_path, outputs, "-p", "claim_evidence", "-q", put(tmp_path / "q.jsonl", [task]))
+    assert result.exit_code == 0, result.output
+    (row,) = rows_of(tmp_path, "claim_evidence", "score fail_reason fail_detail")
+    assert row["score"] == 0 and row["fail_reason"] == "wrong_shape"
+    assert row["fail_detail"].startswith("claims is a list of texts, wanted is a list of {claim_id, text")
+    assert "most answers of 1 run fail for one reason, wrong_shape (claims is a list of texts" in result.output
+
+
+def test_a_source_map_of_another_shape_is_told(tmp_path: Path) -> None:
+    """The score stays as the page has it, with grounding 0; the reason says why."""
+    folder = SAMPLES_FOLDER / "eval_json_v2"
+    question = json.loads((folder / "questions.json").read_text(encoding="utf-8"))[0]
+    example = question["expected"]["answer_example"]
+    outputs = put(
+        tmp_path / "o.jsonl", [{"question_id": question["id"], "output": {**example, "source_map": ["handbook.md"]}}]
+    )
+    questions = put(tmp_path / "q.jsonl", [question])
+    result = score(tmp_path, outputs, "-p", "eval_json_v2", "-q", questions, "-c", folder / "contexts.jsonl")
+    assert result.exit_code == 0, result.output
+    (row,) = rows_of(tmp_path, "eval_json_v2", "score schema_ok fail_reason fail_detail grounding")
+    assert row["schema_ok"] and row["grounding"] == 0 and row["fail_reason"] == "wrong_shape"
+    assert row["fail_detail"] == "source_map is a list of texts, wanted is a list of {refs: [{file, anchors: [text]}]}"
+    assert "wrong_shape (source_map is a list of texts" in result.output
+
+
+def test_judgements_without_scores_are_told(tmp_path: Path) -> None:
+    """What the records have, and what is wanted."""
+    outputs = put(tmp_path / "o.jsonl", [{"output": {"rating": 4, "comment": "good"}}])
+    result = score(tmp_path, outputs, "-p", "judge_protocol")
+    assert result.exit_code == 0, result.output
+    (row,) = rows_of(tmp_path, "judge_protocol", "score fail_reason fail_detail")
+    assert row["score"] is None and row["fail_reason"] == "missing_field"
+    assert row["fail_detail"].startswith("the record has rating, comment; wanted: scores with FORMAT_COMPLIANCE")
+    assert "missing_field (the record has rating, comment" in result.output
 
 
 # --- stores ---------------------------------------------------------------------------------------------------------
