@@ -46,6 +46,21 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @store_option
 @click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter of the profile.")
 @click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="FIELD=PATH",
+    help="Where a field of an output row stands: a column, or a path such as response.texts[0].",
+)
+@click.option("--map-file", help="A TOML or JSON file with a table [map] of fields and paths.")
+@click.option(
+    "--from",
+    "tool",
+    metavar="TOOL",
+    help="Outputs as ragas, deepeval, promptfoo, lm-eval, inspect or mlflow export them.",
+)
+@click.option("--encoding", help="Encoding of CSV and JSON outputs, where it is not recognised: cp1251, gb18030, …")
 @click.option("--run-id", metavar="NAME", help="The run of all rows, whatever their column run_id says.")
 @click.option(
     "--run-id-from",
@@ -69,6 +84,10 @@ def score(
     store: str,
     given_params: tuple[str, ...],
     params_file: str | None,
+    mapped: tuple[str, ...],
+    map_file: str | None,
+    tool: str | None,
+    encoding: str | None,
     run_id: str | None,
     run_id_from: str | None,
     meta: tuple[str, ...],
@@ -89,7 +108,10 @@ def score(
     Example:
       rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
     """
+    from rageval_batch.config import read_table
     from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.inputs.one_table import take_questions
+    from rageval_batch.inputs.presets import read_map, with_map
     from rageval_batch.inputs.run_names import with_run_names
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs.archive import write_archive
@@ -103,21 +125,33 @@ def score(
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
-    if profile.inputs.questions_required and not questions:
-        raise InputError(f"Profile {profile.name} needs the questions of the eval set: add -q FILE.")
     if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
     place = Store(store)
-    with sources.opened(outputs, profile.inputs.whole_files) as given_files:
-        files, notes = with_run_names(given_files, run_id, run_id_from)
+    fields = {
+        **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
+        **read_map(pairs(mapped, "--map"), "--map"),
+    }
+    with (
+        sources.opened(outputs, profile.inputs.whole_files) as opened,
+        tempfile.TemporaryDirectory(prefix="rageval-") as folder,
+    ):
+        files = [sources.with_encoding(file, encoding) for file in opened] if encoding else opened
+        files, notes = with_run_names(with_map(files, tool, fields), run_id, run_id_from)
+        question_files = sources.sources(questions)
+        context_files = sources.sources(contexts) if contexts else []
+        notes += sources.guesses([*files, *question_files, *context_files])
+        if profile.inputs.questions_required and not questions:
+            table = take_questions(files, profile, Path(folder))
+            files, question_files, notes = table.outputs, [table.questions], [*notes, *table.notes]
         for note in notes:
             say(note)
         job = Job(
             profile=profile,
             params=params,
             outputs=files,
-            questions=sources.sources(questions),
-            contexts=sources.sources(contexts) if contexts else [],
+            questions=question_files,
+            contexts=context_files,
             document=sources.any_file(document) if document else None,
             metadata=given,
             keep_inputs=keep_inputs,

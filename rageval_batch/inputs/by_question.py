@@ -18,7 +18,7 @@ from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
-from rageval_batch.inputs.readers import Block, Field
+from rageval_batch.inputs.readers import ABSENT, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
 from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT
@@ -87,6 +87,10 @@ class QuestionRows:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
         return readers.read_output(block, self._output_fields)
 
+    def has_keys(self, block: Block) -> bool:
+        """Whether any row has an id of a question."""
+        return bool((block.field(QUESTION_ID).kind != ABSENT).any())
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
         run_id, bad_run = read_run_ids(block, source, has_run)
@@ -97,7 +101,7 @@ class QuestionRows:
             [
                 run_id, question.fill_null(0).cast(pa.int32()), pa.array(repeat),
                 pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
-                output.text, readers.read_chunks(block),
+                output.text, readers.read_own_chunks(block),
             ],
             schema=BATCH,
         )  # fmt: skip

@@ -6,8 +6,9 @@ What a row is about is the business of its `RowReader`: by question, or self-key
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,9 +19,9 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
-from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Field
+from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, Field
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.schemas import CHUNKS, OUTPUT, QUESTION_ID, REJECTS, REPEAT, RUN_ID
+from rageval_batch.model.schemas import CHUNKS, OUTPUT, OUTPUT_NAMES, QUESTION_ID, REJECTS, REPEAT, RUN_ID
 
 KNOWN_FIELDS = frozenset({*RUN_ID, *REPEAT, *QUESTION_ID, *OUTPUT, *CHUNKS})
 
@@ -42,6 +43,9 @@ class RowReader(Protocol):
 
     def output(self, block: Block) -> Field:
         """The answer of each row of a block; ABSENT where it has none."""
+
+    def has_keys(self, block: Block) -> bool:
+        """Whether any row says what it is about."""
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """The rows of a block of the file with that number; `has_run`: the file names its runs itself."""
@@ -76,15 +80,23 @@ class Ingest:
         """All files, in the order of their paths."""
         for number, source in enumerate(self._sources):
             has_run: bool | None = None
-            has_output = False
+            has_output = has_question = False
+            seen: dict[str, None] = {}
             for block in readers.read_blocks(source):
                 has_run = _has_run_column(source, block) if has_run is None else has_run
                 output = self.reader.output(block)
                 has_output = has_output or bool((output.kind != ABSENT).any())
+                has_question = has_question or self.reader.has_keys(block)
+                if not (has_output and has_question):
+                    seen.update(dict.fromkeys(column.name for column in block.others(frozenset())))
                 yield self._ingested(source, block, self.reader.rows(source, number, block, bool(has_run), output))
             if has_run is not None and not has_output:
-                names = " or ".join(self.reader.output_names)
-                raise InputError(f"{source.name} has no answers: no row has a field {names}.")
+                names = self.reader.output_names
+                told = columns_seen(seen, (*names, *OUTPUT_NAMES))
+                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(names)}.{told}")
+            if has_run is not None and not has_question:
+                told = columns_seen(seen, QUESTION_ID)
+                raise InputError(f"{source.name}: no row has a field {' or '.join(QUESTION_ID)}.{told}")
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """For every run, the fields that had one and the same value in all its rows."""
@@ -112,7 +124,7 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        self._note_metadata(block, run_id, reason == -1)
+        self._note_metadata(block.others(self.reader.known), run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
         self._count(source, run_id, reason)
         self.reasons.update(rejects.column("reason").to_pylist())
@@ -125,21 +137,38 @@ class Ingest:
             for found in named.filter(pa.array(rows)).value_counts().to_pylist():
                 counter[found["values"]] += found["counts"]
 
-    def _note_metadata(self, block: Block, run_id: pa.Array, good: Flags) -> None:
+    def _note_metadata(self, others: list[Column], run_id: pa.Array, good: Flags) -> None:
         """Fields with one value in a run are its metadata; one with two values is none, from then on."""
-        for name, rows, text in block.others(self.reader.known):
-            mine = good[rows]
+        for column in others:
+            mine = good[(short := column.short()).rows]
             if not mine.any():
                 continue
-            chosen = pa.array(np.flatnonzero(mine))
+            name, chosen = column.name, pa.array(np.flatnonzero(mine))
             frame = pl.DataFrame(
-                {"run": pl.from_arrow(run_id.take(pa.array(rows[mine]))), "value": pl.from_arrow(text.take(chosen))}
+                {
+                    "run": pl.from_arrow(run_id.take(pa.array(short.rows[mine]))),
+                    "value": pl.from_arrow(short.text.take(chosen)),
+                }
             )
             found = frame.group_by("run").agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
             for run, low, high in found.iter_rows():
                 fields = self._meta.setdefault(run, {})
                 value = low if low == high else None
                 fields[name] = value if fields.get(name, value) == value else None
+
+
+_SHOWN_COLUMNS = 20
+
+
+def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
+    """The columns of a file that were found, those nearest to what is wanted, and how to say which one is meant."""
+    names, wanted = list(seen), list(wanted)
+    if not names:
+        return ""
+    shown = ", ".join(names[:_SHOWN_COLUMNS]) + (", …" if len(names) > _SHOWN_COLUMNS else "")
+    near = [(one, match[0]) for one in wanted if (match := get_close_matches(one, names, n=1, cutoff=0.6))]
+    hint = f" Nearest: {', '.join(f'{name} ({one}?)' for one, name in near)}." if near else ""
+    return f" Columns: {shown}.{hint} Say which it is: --map {wanted[0]}={near[0][1] if near else 'COLUMN'}."
 
 
 def _chosen(batch: pa.RecordBatch, rows: Any) -> tuple[pa.RecordBatch, Any]:

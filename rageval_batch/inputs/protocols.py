@@ -14,7 +14,6 @@ from rageval_batch.inputs.outputs import Ingest, RowReader
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params
 
-
 UNSAID_LOSS = 0.01  # share of its rows that a run may lose to rejects before it is marked
 
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from rageval_batch.errors import InputError
 
+JOINED = " + "  # between the paths of a name that is made of several
+RUN_OF_FILE = "{run}"  # in such a name: what the run of the file is called
+
 Steps = tuple[str | int, ...]  # from a row to a value: names of members and places in lists
 _STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d+)\]|\[(?:"([^"]*)"|'([^']*)')\]""")
 
@@ -18,12 +21,13 @@ class Reading:
     """What a user says, or what was recognised, about a file. It is kept with a commit, which reads the same again."""
 
     encoding: str = ""  # of a text file; empty: UTF-8
+    encoding_guessed: bool = False
     delimiter: str = ""  # of a CSV file; empty: a comma
     run_id: str = ""  # of rows that name no run; empty: the stem of the file
     ignores_run_column: bool = False  # all rows are of `run_id`, whatever they say
     needs_run_column: bool = False  # a row that names no run is rejected
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # field -> paths; the first that is there
-    rows: str = ""  # path of the list of rows in a JSON document
+    rows: tuple[str, ...] = ()  # paths of the list of rows in a JSON document, the first that is there; empty: itself
     columns: str = ""  # path of the names of the cells, where rows are lists of cells
     id_from_question: bool = False  # a row without an id is called by the hash of its question
     derived: bool = False  # questions that were taken from the rows of the outputs
@@ -40,6 +44,8 @@ class Reading:
         given = {name: value for name, value in found.items() if name in known}
         if "fields" in given:
             given["fields"] = {name: tuple(paths) for name, paths in given["fields"].items()}
+        if "rows" in given:
+            given["rows"] = tuple(given["rows"])
         return Reading(**given)
 
     @property

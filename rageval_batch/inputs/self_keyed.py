@@ -59,6 +59,10 @@ class OwnRows:
         kind = np.where(absent, STRUCT, output.kind).astype(np.int8)
         return Field(pc.if_else(pa.array(absent), whole, output.text), kind)
 
+    def has_keys(self, block: Block) -> bool:
+        """True: what a row lacks shows in its score."""
+        return True
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows with their keys; a run without a name is called like its file."""
         run_id, _ = read_run_ids(block, source, has_run=False)

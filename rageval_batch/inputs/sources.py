@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import hashlib
 import json
@@ -11,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.reading import Reading
+from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
 
 FORMATS = {
     ".jsonl": "jsonl",
@@ -27,6 +29,8 @@ FORMATS = {
     ".parquet": "parquet",
     ".csv": "csv",
     ".tsv": "csv",
+    ".xlsx": "xlsx",
+    ".eval": "samples",  # the archives that inspect writes
     ".arrow": "arrow",
     ".feather": "arrow",
 }
@@ -34,6 +38,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STREAMED = ("jsonl", "json", "csv")  # the formats whose reader can take a compressed stream
 STDIN = "-"
 _PIECE = 1 << 22
+_LONGEST_MARK = 4  # bytes of a byte order mark
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Source:
     sha256: str = ""
     table: pa.Table | None = None  # a frame given in memory in place of a file
     members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
-    reading: Reading = Reading()
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def run(self) -> str:
@@ -117,11 +122,11 @@ def _as_table(frame: Any, name: str) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
     if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
         names = dict.fromkeys(key for row in frame for key in row)  # not every row need have every key
-        return pa.table({key: _column([row.get(key) for row in frame]) for key in names})
+        return pa.table({key: value_column([row.get(key) for row in frame]) for key in names})
     raise InputError(f"{name}: a {type(frame).__name__} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
 
 
-def _column(values: list[Any]) -> pa.Array:
+def value_column(values: list[Any]) -> pa.Array:
     """Values as Arrow; of several shapes as JSON texts."""
     try:
         return pa.array(values)
@@ -161,7 +166,53 @@ def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
     kind = FORMATS[dot.lower()]
     if compression and kind not in STREAMED:
         raise InputError(f"{path}: a compressed {kind} file cannot be read. Decompress it first.")
-    return Source(str(path), place, kind, compression, base)
+    return recognised(Source(str(path), place, kind, compression, base))
+
+
+def recognised(file: Source, encoding: str = "") -> Source:
+    """A text file that knows its encoding, the one that is said or the one that its first bytes show, and of CSV the
+    delimiter."""
+    if file.format not in STREAMED or not file.path.is_file():
+        return file
+    is_csv = file.format == "csv"
+    head = _head(file, HEAD if is_csv else _LONGEST_MARK)
+    guessed = False
+    if not encoding:
+        encoding, guessed = recognise_encoding(head) if is_csv else (recognise_mark(head), False)
+    delimiter = recognise_delimiter(head, encoding, len(head) == HEAD) if is_csv else ","
+    reading = replace(
+        file.reading, encoding=encoding, encoding_guessed=guessed, delimiter="" if delimiter == "," else delimiter
+    )
+    return replace(file, reading=reading)
+
+
+def guesses(files: Iterable[Source]) -> list[str]:
+    """What a user should know about encodings that were guessed."""
+    return [
+        f"{file.name} is not UTF-8: read as {file.reading.encoding}, which is a guess. --encoding decides."
+        for file in files
+        if file.reading.encoding_guessed
+    ]
+
+
+def _head(file: Source, size: int) -> bytes:
+    try:
+        with file.open_bytes() as stream:
+            return stream.read(size)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise unreadable(file.name, error) from error
+
+
+def with_encoding(file: Source, encoding: str) -> Source:
+    """The file in an encoding that a user names; InputError where there is none of that name."""
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError as error:
+        raise InputError(f"There is no encoding '{encoding}'. Try utf-8, utf-16, cp1252, cp1251, gb18030.") from error
+    said = recognised(file, "" if name in ("utf-8", "ascii") else name)
+    if name in ("utf-8", "ascii"):
+        return replace(said, reading=replace(said.reading, encoding="", encoding_guessed=False))
+    return said
 
 
 def any_file(name: str) -> Source:

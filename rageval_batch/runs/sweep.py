@@ -235,26 +235,30 @@ class _Sweep:
             self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
         )
         pq.write_table(self._run_records(runs, findings), ready / "runs.parquet", compression="zstd")
-        return runs, findings, {
-            "scores": [scores.path.name],
-            "tallies": ["tallies.parquet"],
-            "rejects": ["rejects.parquet"],
-            "runs": ["runs.parquet"],
-            **(self._kept(ready) if self.job.keep_inputs else {}),
-        }
+        return (
+            runs,
+            findings,
+            {
+                "scores": [scores.path.name],
+                "tallies": ["tallies.parquet"],
+                "rejects": ["rejects.parquet"],
+                "runs": ["runs.parquet"],
+                **(self._kept(ready) if self.job.keep_inputs else self._kept_questions(ready)),
+            },
+        )
 
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer once, and the question and context files."""
         commit_files.write_kept(self._rows("answers"), self.kind.kept, ready / "kept_outputs.parquet")
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
-            kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
-            for name, file in zip(kept[role], files, strict=True):
-                if file.table is None:
-                    shutil.copyfile(file.path, ready / name)
-                else:
-                    pq.write_table(file.table, ready / name)
+            kept[role] = _copies(role, files, ready)
         return kept
+
+    def _kept_questions(self, ready: Path) -> dict[str, list[str]]:
+        """Questions that were taken from the rows are kept in any case: no other file has them."""
+        derived = [file for file in self.job.questions if file.reading.derived]
+        return {"kept_questions": _copies("kept_questions", derived, ready)} if derived else {}
 
     def _run_records(self, runs: dict[str, RunCounts], findings: Findings) -> pa.Table:
         rows = []
@@ -348,6 +352,17 @@ def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
     rejected, rows = counts.rejected
     found = {REJECTED_ROWS: f"{rejected} of {rows}" if rejected else "", RUN_WARNINGS: "; ".join(warnings)}
     return {name: text for name, text in found.items() if text}
+
+
+def _copies(role: str, files: list[Source], ready: Path) -> list[str]:
+    """Copy files into a folder; their names there."""
+    names = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
+    for name, file in zip(names, files, strict=True):
+        if file.table is None:
+            shutil.copyfile(file.path, ready / name)
+        else:
+            pq.write_table(file.table, ready / name)
+    return names
 
 
 def _part_name(kind: str, number: int) -> str:

@@ -1,4 +1,4 @@
-"""No score that a user would call wrong without a word about it: names of runs, rejects, parts that lack their inputs."""
+"""No score that a user would call wrong without a word: names of runs, rejects, parts that lack their inputs."""
 
 import json
 from pathlib import Path

@@ -184,7 +184,9 @@ def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
 
 _SHAPES = pa.array(
     [
-        json_objects.shape_detail("source_map", "objects without such refs" if word == "objects" else word, WANTED_SHAPE)
+        json_objects.shape_detail(
+            "source_map", "objects without such refs" if word == "objects" else word, WANTED_SHAPE
+        )
         for word in ELEMENT_WORDS
     ],
     LARGE_STRING,
