@@ -91,6 +91,10 @@ class QuestionRows:
         """Whether any row has an id of a question."""
         return bool((block.field(QUESTION_ID).kind != ABSENT).any())
 
+    def has_extras(self, block: Block) -> bool:
+        """True: the fields of an answer are known."""
+        return True
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
         run_id, bad_run = read_run_ids(block, source, has_run)

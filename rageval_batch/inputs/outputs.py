@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
+from rageval_batch.inputs.extras import KEYS, extras_of
 from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OUTPUT_NAMES, QUESTION_ID, REJECTS, REPEAT, RUN_ID
@@ -47,6 +48,9 @@ class RowReader(Protocol):
     def has_keys(self, block: Block) -> bool:
         """Whether any row says what it is about."""
 
+    def has_extras(self, block: Block) -> bool:
+        """Whether fields that are not known stand beside the answers, and are no part of them."""
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """The rows of a block of the file with that number; `has_run`: the file names its runs itself."""
 
@@ -61,6 +65,7 @@ class Ingested:
     batch: pa.RecordBatch
     rejects: pa.Table
     rows: int
+    extras: pa.RecordBatch | None = None  # what else the rows say, where they do
 
 
 class Ingest:
@@ -105,6 +110,11 @@ class Ingest:
             for run, fields in self._meta.items()
         }
 
+    def constant(self) -> frozenset[str]:
+        """Columns that have one value in each of the runs that have them: their metadata."""
+        changing = {name for fields in self._meta.values() for name, value in fields.items() if value is None}
+        return frozenset(name for fields in self._meta.values() for name in fields if name not in changing)
+
     def rejected(self, run: str) -> tuple[int, int]:
         """(rows of a run that were rejected, all its rows)"""
         return self._rejected[run], self._rows[run]
@@ -124,11 +134,16 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        self._note_metadata(block.others(self.reader.known), run_id, reason == -1)
+        others = block.others(self.reader.known)
+        self._note_metadata(others, run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
         self._count(source, run_id, reason)
         self.reasons.update(rejects.column("reason").to_pylist())
-        return Ingested(batch, rejects, len(kept) + rejects.num_rows)
+        extras = None
+        if others and len(kept) and self.reader.has_extras(block):
+            keys = _extra_keys(batch, rows.question_id.take(pa.array(kept)))
+            extras = extras_of(keys, others, kept, len(block), source.format == "csv")
+        return Ingested(batch, rejects, len(kept) + rejects.num_rows, extras)
 
     def _count(self, source: Source, run_id: pa.Array, reason: Any) -> None:
         """Count the rows of each run, and those that are rejected; a row that names no run counts for its file."""
@@ -169,6 +184,14 @@ def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
     near = [(one, match[0]) for one in wanted if (match := get_close_matches(one, names, n=1, cutoff=0.6))]
     hint = f" Nearest: {', '.join(f'{name} ({one}?)' for one, name in near)}." if near else ""
     return f" Columns: {shown}.{hint} Say which it is: --map {wanted[0]}={near[0][1] if near else 'COLUMN'}."
+
+
+def _extra_keys(batch: pa.RecordBatch, question_id: pa.Array) -> pa.RecordBatch:
+    own = {name: batch.column(name) for name in KEYS.names if name in batch.schema.names}
+    columns = {"question_id": question_id, **own}
+    return pa.RecordBatch.from_arrays(
+        [columns[name].cast(type_) for name, type_ in zip(KEYS.names, KEYS.types, strict=True)], schema=KEYS
+    )
 
 
 def _chosen(batch: pa.RecordBatch, rows: Any) -> tuple[pa.RecordBatch, Any]:

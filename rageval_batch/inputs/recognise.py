@@ -15,6 +15,7 @@ DELIMITERS = (",", ";", "\t", "|")
 _RECORDS = 20  # records that decide about the delimiter
 _MARKS = ((codecs.BOM_UTF8, ""), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _DAMAGED = 0.1  # share of bad sequences up to which a text is UTF-8 with bad cells, and no other encoding
+_ENOUGH = 3  # bytes that are not UTF-8 from which another encoding is thought of: one or two are damage
 _LEGACY = ("cp932", "gb18030", "cp1251", "cp1252")
 _KNOWN = frozenset(name for names in (*FIELDS, QUESTION, EXPECTED) for name in names)
 
@@ -33,7 +34,7 @@ def recognise_encoding(head: bytes) -> tuple[str, bool]:
     text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(head)  # a sequence cut at the end waits
     strange = sum(1 for c in text if c >= "\x80")
     bad = sum(1 for c in text if "\udc80" <= c <= "\udcff")
-    if bad <= _DAMAGED * strange:
+    if bad < _ENOUGH or bad <= _DAMAGED * strange:
         return "", False
     scores = {name: score for name in _LEGACY if (score := _plausibility(head, name)) is not None}
     if not scores:
@@ -51,8 +52,8 @@ def _without_mark(head: bytes) -> str:
 
 # What each encoding is used for: scripts whose letters are common in such files, and how sure a letter makes us.
 _SCRIPTS = {
-    "cp932": {"HIRAGANA": 1.0, "KATAKANA": 1.0, "CJK": 0.7, "FULLWIDTH": 0.5, "IDEOGRAPHIC": 1.0},
-    "gb18030": {"CJK": 0.8, "FULLWIDTH": 0.8, "IDEOGRAPHIC": 1.0},
+    "cp932": {"HIRAGANA": 1.0, "KATAKANA": 1.0, "CJK": 0.9, "FULLWIDTH": 0.5, "IDEOGRAPHIC": 1.0},
+    "gb18030": {"CJK": 0.95, "FULLWIDTH": 0.8, "IDEOGRAPHIC": 1.0},
     "cp1251": {"CYRILLIC": 1.0},
     "cp1252": {"LATIN": 1.0},
 }

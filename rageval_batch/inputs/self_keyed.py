@@ -63,6 +63,10 @@ class OwnRows:
         """True: what a row lacks shows in its score."""
         return True
 
+    def has_extras(self, block: Block) -> bool:
+        """Whether the records stand in a column; else all that a row has is its record."""
+        return bool((block.field(OUTPUT).kind != ABSENT).any())
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows with their keys; a run without a name is called like its file."""
         run_id, _ = read_run_ids(block, source, has_run=False)

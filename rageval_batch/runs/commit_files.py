@@ -87,6 +87,12 @@ def read_parts(paths: list[Path]) -> Iterator[pa.RecordBatch]:
                 yield reader.get_batch(k)
 
 
+def schema_of_part(path: Path) -> pa.Schema:
+    """The schema of an Arrow file, with what it says of its columns."""
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        return reader.schema
+
+
 def write_part(path: Path, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
     """One Arrow file, lightly compressed."""
     options = pa.ipc.IpcWriteOptions(compression="lz4")

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import Ints
 from rageval_batch.errors import InputError
+from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import RunCounts
@@ -191,6 +192,8 @@ class _Sweep:
                 self._keep(_part_name("tallies", number), scored.tallies.to_batches(), TALLIES)
             if block.rejects.num_rows:
                 self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
+            if block.extras is not None:
+                self._keep(_part_name("extras", number), [block.extras], block.extras.schema)
             if self.job.keep_inputs:
                 kept = self.inputs.kept_rows(batch)
                 self._keep(_part_name("answers", number), [kept], kept.schema)
@@ -243,9 +246,21 @@ class _Sweep:
                 "tallies": ["tallies.parquet"],
                 "rejects": ["rejects.parquet"],
                 "runs": ["runs.parquet"],
+                **self._extras(ready),
                 **(self._kept(ready) if self.job.keep_inputs else self._kept_questions(ready)),
             },
         )
+
+    def _extras(self, ready: Path) -> dict[str, list[str]]:
+        """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
+        parts = self._part_files("extras")
+        schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.constant())
+        if len(schema) == len(extras.KEYS):
+            return {}
+        batches = (extras.typed(batch, schema) for batch in commit_files.read_parts(parts))
+        order = "from rows order by run_id, question_id, repeat, input, line"
+        commit_files.write_parquet(batches, schema, order, ready / "extras.parquet")
+        return {"extras": ["extras.parquet"]}
 
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer once, and the question and context files."""

@@ -163,7 +163,8 @@ def column_block(batch: pa.RecordBatch, lines: Offsets) -> ColumnBlock:
             columns[name], bad_cells = _decode_utf8(column)
             bad |= bad_cells
     row_errors = [
-        RowError(row, "not_utf8", "a cell with bytes that are not UTF-8") for row in np.flatnonzero(bad).tolist()
+        RowError(row, "not_utf8", "a cell with bytes that are not UTF-8; --encoding names another")
+        for row in np.flatnonzero(bad).tolist()
     ]
     return ColumnBlock(lines=lines, columns=columns, row_errors=row_errors, raw_rows=batch)
 
