@@ -79,6 +79,7 @@ class Ingest:
         self._meta: dict[str, dict[str, str | None]] = {}
         self.reasons: Counter[str] = Counter()  # how many rows were rejected, by reason
         self._rejected: Counter[str] = Counter()  # by run, where it is known
+        self._filled: Counter[tuple[str, str]] = Counter()  # rows of a run that have a short value of a column
         self._rows: Counter[str] = Counter()  # rows of a run that were read, rejected ones among them
 
     def blocks(self) -> Iterator[Ingested]:
@@ -111,8 +112,13 @@ class Ingest:
         }
 
     def constant(self) -> frozenset[str]:
-        """Columns that have one value in each of the runs that have them: their metadata."""
-        changing = {name for fields in self._meta.values() for name, value in fields.items() if value is None}
+        """Columns that have one value in all rows of each of the runs that have them: their metadata."""
+        changing = {
+            name
+            for run, fields in self._meta.items()
+            for name, value in fields.items()
+            if value is None or self._filled[run, name] < self._rows[run] - self._rejected[run]
+        }
         return frozenset(name for fields in self._meta.values() for name in fields if name not in changing)
 
     def rejected(self, run: str) -> tuple[int, int]:
@@ -165,11 +171,15 @@ class Ingest:
                     "value": pl.from_arrow(short.text.take(chosen)),
                 }
             )
-            found = frame.group_by("run").agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
-            for run, low, high in found.iter_rows():
+            value = pl.col("value")
+            found = frame.group_by("run").agg(
+                value.min().alias("low"), value.max().alias("high"), value.len().alias("n")
+            )
+            for run, low, high, count in found.iter_rows():
+                self._filled[run, name] += count
                 fields = self._meta.setdefault(run, {})
-                value = low if low == high else None
-                fields[name] = value if fields.get(name, value) == value else None
+                one = low if low == high else None
+                fields[name] = one if fields.get(name, one) == one else None
 
 
 _SHOWN_COLUMNS = 20

@@ -46,6 +46,13 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
+def copy_runs(stored: Path, runs: list[str], target: Path) -> None:
+    """Write the rows that some runs have in a Parquet file."""
+    names = ", ".join(map(quoted, runs))
+    with duckdb.connect(config=_settings(target.parent, MEMORY)) as connection:
+        _copy(connection, f"from {parquet_reader([stored])} where run_id in ({names})", target)
+
+
 def write_kept(batches: Iterator[pa.RecordBatch], format: KeptFormat, target: Path) -> None:
     """Write each distinct answer once, with the list of the rows that gave it."""
     answer = ", ".join(map(identifier, format.answer))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from rageval_batch.inputs import eval_sets
@@ -26,6 +27,7 @@ class Job:
     metadata: RunMetadata = field(default_factory=RunMetadata)
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
+    stored_extras: Path | None = None  # other columns of the rows, where the outputs are a copy without them
 
     def with_hash(self) -> Job:
         """The same job with all its files hashed."""

@@ -135,6 +135,7 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: froze
         metadata=RunMetadata(run_meta=_run_metadata(commit)),
         keep_inputs=bool(commit.files("kept_outputs")),
         runs=runs,
+        stored_extras=next(iter(commit.files("extras") if commit.files("kept_outputs") else []), None),
     )
 
 

@@ -253,6 +253,9 @@ class _Sweep:
 
     def _extras(self, ready: Path) -> dict[str, list[str]]:
         """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
+        if self.job.stored_extras is not None:
+            commit_files.copy_runs(self.job.stored_extras, sorted(self.job.runs or ()), ready / "extras.parquet")
+            return {"extras": ["extras.parquet"]}
         parts = self._part_files("extras")
         schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.constant())
         if len(schema) == len(extras.KEYS):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -336,22 +338,35 @@ def read_json(source: Source) -> Iterator[JsonBlock]:
 
 def read_zipped_samples(source: Source) -> Iterator[JsonBlock]:
     """The rows of a zip archive: the JSON files of its folder `samples`, in the order of their names."""
-    import zipfile
-
     try:
-        with zipfile.ZipFile(source.path) as archive:
-            names = sorted(
-                name for name in archive.namelist() if name.startswith("samples/") and name.endswith(".json")
-            )
+        with ZipFile(source.path) as archive, source.path.open("rb") as file:
+            infos = [info for info in archive.infolist() if info.filename.startswith("samples/")]
+            infos = sorted((info for info in infos if info.filename.endswith(".json")), key=lambda one: one.filename)
             size, first, texts = 0, 1, list[bytes]()
-            for number, name in enumerate(names, start=1):
-                texts.append(archive.read(name).removeprefix(BYTE_ORDER_MARK))
+            for number, info in enumerate(infos, start=1):
+                content = _zstd_member(file, info) if info.compress_type == _ZIP_ZSTD else archive.read(info)
+                texts.append(content.removeprefix(BYTE_ORDER_MARK))
                 size += len(texts[-1])
-                if size >= blocks.BLOCK_BYTES or number == len(names):
+                if size >= blocks.BLOCK_BYTES or number == len(infos):
                     yield _block_of_texts(texts, first)
                     size, first, texts = 0, number + 1, []
-    except (zipfile.BadZipFile, NotImplementedError) as error:
+    except (BadZipFile, NotImplementedError, struct.error) as error:
         raise unreadable(source.name, error) from error
+
+
+_ZIP_ZSTD = 93  # a compression that the zip module of Python knows from 3.14 on
+_LOCAL_HEADER = struct.Struct("<26x2H")  # lengths of the name and of the extra field, behind which the data begin
+
+
+def _zstd_member(file: BinaryIO, info: ZipInfo) -> bytes:
+    """The content of a file in an archive that is compressed with Zstandard."""
+    file.seek(info.header_offset)
+    name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+    file.seek(name + extra, 1)
+    packed = pa.BufferReader(file.read(info.compress_size))
+    with pa.CompressedInputStream(packed, "zstd") as stream:
+        content: bytes = stream.read()
+        return content
 
 
 def _block_of_texts(texts: list[bytes], first: int) -> JsonBlock:
