@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.check import question_fields, refusal, violations
@@ -98,9 +100,9 @@ class _Questions:
     def add(self, number: int, block: Block) -> None:
         """Note the questions of a block of the file with that number."""
         known = frozenset(name for names in self._fields.values() for name in names)
-        names = [column.name for column in block.others(frozenset())]
-        self._columns.update(dict.fromkeys(names))
-        self._unknown.update(name for name in names if name not in known | KNOWN_FIELDS | used_names(block))
+        there = [column.name for column in block.others(frozenset())]
+        self._columns.update(dict.fromkeys(there))
+        self._unknown.update(name for name in there if name not in known | KNOWN_FIELDS | used_names(block))
         ids, bad = read_keys(block.field(QUESTION_ID), None)
         mapped = QUESTION_ID[0] in self._files[number].reading.fields
         self.by_text |= not mapped and bool((~bad).any()) and _lacks_ids(block)
@@ -225,8 +227,4 @@ def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series 
             break
     if not values:
         return None
-    first = pl.from_arrow(values[0])
-    for value in values[1:]:
-        other = pl.from_arrow(value)
-        first = pl.select(pl.coalesce(first, other)).to_series()  # type: ignore[arg-type]
-    return first.cast(pl.String)  # type: ignore[union-attr]
+    return pl.Series(pc.coalesce(*values).cast(LARGE_STRING))

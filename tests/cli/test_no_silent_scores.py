@@ -184,11 +184,13 @@ def test_a_failure_that_most_answers_share_is_told(tmp_path: Path) -> None:
 # --- rows of another shape ------------------------------------------------------------------------------------------
 
 
-def rows_of(folder: Path, profile: str, columns: str) -> list[dict[str, Any]]:
-    """Columns of the stored rows of a profile."""
+def rows_of(folder: Path, columns: str) -> list[dict[str, Any]]:
+    """Columns of the stored rows of the one commit."""
     with open_store(folder / "runs", functions=False) as session:
         (commit,) = session.commits
-    return pq.read_table(commit.files("scores")[0], columns=columns.split(), partitioning=None).to_pylist()
+    table = pq.read_table(commit.files("scores")[0], columns=columns.split(), partitioning=None)
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found
 
 
 def test_claims_that_are_plain_texts_are_told_and_score_nothing(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_claims_that_are_plain_texts_are_told_and_score_nothing(tmp_path: Path) 
     outputs = put(tmp_path / "o.jsonl", [{"task_id": "1", "output": answer}])
     result = score(tmp_path, outputs, "-p", "claim_evidence", "-q", put(tmp_path / "q.jsonl", [task]))
     assert result.exit_code == 0, result.output
-    (row,) = rows_of(tmp_path, "claim_evidence", "score fail_reason fail_detail")
+    (row,) = rows_of(tmp_path, "score fail_reason fail_detail")
     assert row["score"] == 0 and row["fail_reason"] == "wrong_shape"
     assert row["fail_detail"].startswith("claims is a list of texts, wanted is a list of {claim_id, text")
     assert "most answers of 1 run fail for one reason, wrong_shape (claims is a list of texts" in result.output
@@ -215,7 +217,7 @@ def test_a_source_map_of_another_shape_is_told(tmp_path: Path) -> None:
     questions = put(tmp_path / "q.jsonl", [question])
     result = score(tmp_path, outputs, "-p", "eval_json_v2", "-q", questions, "-c", folder / "contexts.jsonl")
     assert result.exit_code == 0, result.output
-    (row,) = rows_of(tmp_path, "eval_json_v2", "score schema_ok fail_reason fail_detail grounding")
+    (row,) = rows_of(tmp_path, "score schema_ok fail_reason fail_detail grounding")
     assert row["schema_ok"] and row["grounding"] == 0 and row["fail_reason"] == "wrong_shape"
     assert row["fail_detail"] == "source_map is a list of texts, wanted is a list of {refs: [{file, anchors: [text]}]}"
     assert "wrong_shape (source_map is a list of texts" in result.output
@@ -226,7 +228,7 @@ def test_judgements_without_scores_are_told(tmp_path: Path) -> None:
     outputs = put(tmp_path / "o.jsonl", [{"output": {"rating": 4, "comment": "good"}}])
     result = score(tmp_path, outputs, "-p", "judge_protocol")
     assert result.exit_code == 0, result.output
-    (row,) = rows_of(tmp_path, "judge_protocol", "score fail_reason fail_detail")
+    (row,) = rows_of(tmp_path, "score fail_reason fail_detail")
     assert row["score"] is None and row["fail_reason"] == "missing_field"
     assert row["fail_detail"].startswith("the record has rating, comment; wanted: scores with FORMAT_COMPLIANCE")
     assert "missing_field (the record has rating, comment" in result.output

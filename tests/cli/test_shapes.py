@@ -92,7 +92,7 @@ def legacy(encoding: str, words: str) -> Callable[[Path], Path]:
 
 def sheet(folder: Path) -> Path:
     """An Excel file with numbers as ids, and an empty row."""
-    lines = [[int(row["question_id"]), row["output"], 12.5] for row in OUTPUTS]
+    lines: list[list[str | int | float | None]] = [[int(row["question_id"]), row["output"], 12.5] for row in OUTPUTS]
     return write_xlsx(
         folder / "outputs.xlsx", [["id", "response", "latency_ms"], lines[0], [None, None, None], lines[1]]
     )

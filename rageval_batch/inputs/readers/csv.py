@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -124,7 +124,7 @@ def checked_names(source: Source, names: list[str]) -> list[str]:
     return [name or f"column {k}" for k, name in enumerate(names, start=1)]
 
 
-def _parsed(part: Bytes, names: list[str], delimiter: str, line: int) -> Iterator[ColumnBlock]:
+def _parsed(part: Bytes, names: list[str], delimiter: str, line: int) -> Generator[ColumnBlock, None, int]:
     """Whole records by Arrow, those of the wrong width in a block of their own; the line of the next record."""
     bad_records: list[Any] = []
 
@@ -153,7 +153,7 @@ def _parsed(part: Bytes, names: list[str], delimiter: str, line: int) -> Iterato
                 for record in bad_records
             ]
         )
-    return line + table.num_rows + len(bad_records)
+    return line + int(table.num_rows) + len(bad_records)
 
 
 def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:

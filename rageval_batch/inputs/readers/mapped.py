@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets
 from rageval_batch.inputs.readers.blocks import NOTHING, TEXT, Block, Column, Field, RowError, absent_field
 from rageval_batch.inputs.reading import JOINED, RUN_OF_FILE, Reading, steps_of
 from rageval_batch.model.schemas import QUESTION, QUESTION_ID, OutputField
@@ -94,7 +94,7 @@ class MappedBlock:
         text, kind = absent_field(len(self)).text, absent_field(len(self)).kind
         for field in fields:
             empty = kind <= NOTHING
-            better: Ints = empty & (field.kind > kind)
+            better: Flags = empty & (field.kind > kind)
             text = pc.if_else(pa.array(better), field.text, text)
             kind = np.where(better, field.kind, kind).astype(np.int8)
         return Field(text, kind)
