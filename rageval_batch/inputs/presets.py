@@ -32,6 +32,7 @@ def preset(name: str) -> Reading:
         fields=fields,
         rows=tuple(found.get("rows", ())),
         columns=found.get("columns", ""),
+        left_out=tuple(found.get("left_out", ())),
         id_from_question=QUESTION_ID[0] not in fields,
     )
 
@@ -71,6 +72,7 @@ def with_map(files: Sequence[Source], tool: str | None, mapped: Mapping[str, tup
                 fields=fields,
                 rows=rows,
                 columns=base.columns,
+                left_out=base.left_out,
                 id_from_question=base.id_from_question and QUESTION_ID[0] not in fields,
             ),
         )

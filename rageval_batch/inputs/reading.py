@@ -29,6 +29,7 @@ class Reading:
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # field -> paths; the first that is there
     rows: tuple[str, ...] = ()  # paths of the list of rows in a JSON document, the first that is there; empty: itself
     columns: str = ""  # path of the names of the cells, where rows are lists of cells
+    left_out: tuple[str, ...] = ()  # columns that are not kept with the answers: bulky records of the tool itself
     id_from_question: bool = False  # a row without an id is called by the hash of its question
     derived: bool = False  # questions that were taken from the rows of the outputs
 
@@ -44,8 +45,9 @@ class Reading:
         given = {name: value for name, value in found.items() if name in known}
         if "fields" in given:
             given["fields"] = {name: tuple(paths) for name, paths in given["fields"].items()}
-        if "rows" in given:
-            given["rows"] = tuple(given["rows"])
+        for name in ("rows", "left_out"):
+            if name in given:
+                given[name] = tuple(given[name])
         return Reading(**given)
 
     @property

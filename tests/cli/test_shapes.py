@@ -22,6 +22,7 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import cli
 from rageval_batch.errors import RagevalError
 from support.inputs import put
+from support.places import TESTS
 from support.sheets import write_xlsx
 
 FRANCE, GERMANY = "Capital of France?", "Capital of Germany?"
@@ -173,6 +174,12 @@ def mlflow(folder: Path) -> Path:
     return put(folder / "outputs.json", json.dumps(whole))
 
 
+def exported(name: str) -> Callable[[Path], Path]:
+    """A file that the tool in its name wrote."""
+    content = (TESTS / "exports" / name).read_bytes()
+    return text(f"outputs{Path(name).suffix}", content)
+
+
 def adapters(folder: Path) -> Path:
     """Two adapters in folders of their own."""
     put(folder / "all/adapterA/outputs.jsonl", OUTPUTS)
@@ -251,6 +258,11 @@ SHAPES = [
     Shape("inspect log, JSON", document("outputs.json", {"version": 2, "samples": inspect_samples()}),
           ("--from", "inspect", "--map", "must_include=target")),
     Shape("inspect log, .eval", inspect_archive, ("--from", "inspect", "--map", "must_include=target")),
+    *(Shape(f"written by the tool itself: {name}", exported(name), ("--from", tool, "--map", f"must_include={path}"))
+      for name, tool, path in (
+          ("inspect-0.3.285.eval", "inspect", "target"), ("inspect-0.3.285.json", "inspect", "target"),
+          ("deepeval-4.3.1.json", "deepeval", "expectedOutput"),
+      )),
     Shape("mlflow table", mlflow, ("--from", "mlflow", "--map", "must_include=ground_truth")),
     Shape("adapters in folders", adapters, questions=True, runs=("adapterA", "adapterB"), scores=(0.3, 0.3, 1.0, 1.0)),
     Shape("an unknown preset", rows("outputs.jsonl", RAGAS), ("--from", "raggas"), refused=True, says=("'ragas'",)),

@@ -50,9 +50,10 @@ class MappedBlock:
         return self._block.field_at(path)
 
     def used_names(self) -> set[str]:
-        """The names of rows that paths are, or begin with."""
+        """The names of rows that paths are, or begin with, and those that are left out."""
         parts = {part for paths in self._reading.fields.values() for path in paths for part in path.split(JOINED)}
-        return parts | {str(steps_of(part)[0]) for part in parts if part != RUN_OF_FILE}
+        first = {str(steps_of(part)[0]) for part in parts if part != RUN_OF_FILE}
+        return parts | first | set(self._reading.left_out)
 
     def others(self, known: frozenset[str]) -> list[Column]:
         return self._block.others(known | self.used_names() if known else known)
