@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+KERNELS := $(VENV)/.kernels
 
-.PHONY: demo test soak warm bench fmt clean
+.PHONY: demo test soak soak-kernels bench fmt clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -12,24 +13,38 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(READY)
 
-demo: $(READY)
+# The installation has compiled the kernels; here those that were changed since are compiled again.
+$(KERNELS): $(READY) hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
+	$(BIN)/python hatch_build.py
+	touch $(KERNELS)
+
+demo: $(KERNELS)
 	$(BIN)/rageval demo
 
-# Kernels are compiled once, on one core, while mypy has another; the workers of pytest load them from disk.
-test: $(READY)
+test: $(KERNELS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m rageval_batch.bench.warm & warm=$$!; $(BIN)/mypy; typed=$$?; wait $$warm && exit $$typed
+	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
 
 # The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
-soak: warm
+soak: $(KERNELS) soak-kernels
 	$(BIN)/python -m pytest -n auto --hypothesis-profile soak
 
-warm: $(READY)
-	$(BIN)/python -m rageval_batch.bench.warm
+# The tests of the kernels and of all that scores, with bounds checks in every access, then with the address sanitizer
+# (of GCC; it must be loaded before Python, and Python's and Arrow's own pools of memory would hide errors from it).
+# Not `python -m pytest`: that would find the package of the checkout first.
+SOAKED := tests/columnar tests/profiles tests/inputs
+VARIANT = RAGEVAL_KERNELS=$(1) PYTHONPATH=build/$(1):tests $(BIN)/pytest -p support.kernel_variant -n auto
 
-bench: $(READY)
+soak-kernels: $(KERNELS)
+	$(BIN)/python hatch_build.py checked
+	$(call VARIANT,checked) $(SOAKED)
+	$(BIN)/python hatch_build.py sanitized
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	ARROW_DEFAULT_MEMORY_POOL=system $(call VARIANT,sanitized) $(SOAKED)
+
+bench: $(KERNELS)
 	$(BIN)/rageval bench --rows 500000
 
 fmt: $(READY)
@@ -38,3 +53,4 @@ fmt: $(READY)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -f $(addprefix rageval_batch/columnar/kernels/,*.c *.so *.pyd)

@@ -34,6 +34,10 @@ class IncompatibleRuns(RagevalError):
         self.found = found or []
 
 
+class KernelsNotBuilt(RagevalError):
+    """The compiled loops of this checkout are not there."""
+
+
 class DeclarationError(Exception):
     """A profile that contradicts itself: a mistake in the program, not in the data."""
 

@@ -81,7 +81,7 @@ def run_console(text: str, tree: Path) -> None:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_recipe(recipe: str, tmp_path: Path) -> None:
     """What a recipe says, done to the letter, works."""
-    for name in COPIED:  # with their times, so that the compiled kernels of this tree serve the copy
+    for name in COPIED:  # the compiled kernels too
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("golden"))

@@ -28,8 +28,6 @@ LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 STRANGERS = {"profiles": "inputs", "inputs": "profiles"}  # neither of the two may import the other
 
 HOMES = {
-    "numba": {"columnar"},
-    "llvmlite": {"columnar"},
     "jieba": {"columnar"},
     "zhconv": {"columnar"},
     "click": {"cli"},
@@ -73,7 +71,7 @@ def test_imports_point_down(path: Path) -> None:
 
 
 def test_heavy_dependencies_have_one_home() -> None:
-    """numba, jieba and the others are imported in their home module only."""
+    """jieba, click and the others are imported in their home module only."""
     for path in modules():
         for name in imported(path):
             home = HOMES.get(name.split(".")[0])

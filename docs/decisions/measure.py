@@ -131,16 +131,19 @@ def measure_json() -> None:
 
 def measure_kernels() -> None:
     from oracles import text as slow
-    from rageval_batch.columnar import kernels
+    from rageval_batch.columnar import json_tape, kernels
     from rageval_batch.columnar.strings import from_list
 
-    line("numba, llvmlite on disk", f"{megabytes('numba')}, {megabytes('llvmlite')}")
-    for module in ("numpy", "numba"):
-        code = f"import time; s = time.process_time(); import {module}; print(round(time.process_time() - s, 2))"
+    built = [*Path(kernels.__file__).parent.glob("*.so"), *Path(kernels.__file__).parent.glob("*.pyd")]
+    line("extensions, on disk", f"{len(built)}, {sum(path.stat().st_size for path in built) / 1e6:.1f} MB")
+    for module in ("numpy, pyarrow", "numpy, pyarrow, rageval_batch.columnar.kernels"):
+        code = f"import time; s = time.process_time(); import {module}; print(round(time.process_time() - s, 3))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         line(f"import {module}, CPU", f"{done.stdout.strip()} s")
-    package = Path(__file__).parents[2] / "rageval_batch"
-    line("kernels in the cache", len(list(package.rglob("*.nbi"))))
+    answers = from_list(synthetic(10_000))
+    megabyte = len(answers.data) / 1e6
+    line("JSON tape, MB/s", f"{megabyte / cpu(lambda: json_tape.parse_strings(answers)):,.0f}")
+    line("squash, MB/s", f"{megabyte / cpu(lambda: kernels.squash(answers)):,.0f}")
     words = [answer[k : k + 24] for answer in synthetic(2_000) for k in (0, 40, 80)]
     left, right = words, words[1:] + words[:1]
     a, b = (kernels.plain_points(from_list(side)) for side in (left, right))

@@ -125,7 +125,7 @@ def _job(files: Files) -> Any:
 
 
 def _warm(folder: Path) -> None:
-    """Load the compiled kernels: a cost of every process, not of a row."""
+    """Load all modules and tables: a cost of every process, not of a row."""
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import run as run_sweep
 

@@ -39,7 +39,7 @@ def subset(questions: str, size: int, seed: int, by: str | None, target: str) ->
     else:
         fields = tuple(name for part in by.split(",") if (name := part.strip()))
     try:
-        count = write_subset(file, size, seed, fields, Path(target))
+        count = write_subset(file, Path(target), size=size, seed=seed, fields=fields, required=by is not None)
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror}.") from error
     before, after = content_hash([file]).sha1, content_hash([source(target)]).sha1

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.columnar.strings import Bytes, Ints
+from rageval_batch.columnar.strings import Bytes, Flags, Ints
 
 SPACE, DIGIT, WORD = 1, 2, 4  # kinds of a character, as bits
 _CLASSES = ((SPACE, r"\s+"), (DIGIT, r"\d+"), (WORD, r"\w+"))
@@ -51,6 +51,12 @@ def kind_table() -> Bytes:
         for found in re.finditer(pattern, text):
             kinds[found.start() : found.end()] |= kind
     return kinds
+
+
+@lru_cache(maxsize=1)
+def letter_table() -> Flags:
+    """Which code points are letters or digits: `isalnum` of `str`."""
+    return np.fromiter((chr(point).isalnum() for point in range(_COUNT)), np.bool_, _COUNT)
 
 
 @lru_cache(maxsize=16)

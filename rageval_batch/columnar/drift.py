@@ -8,13 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_batch.columnar.kernels.draws import Floats, drawn_means, normal_draws
-
-RESAMPLES = 10_000
-LEVEL = 0.95
-SEED = 20_260_309
-# The mean of so large a resample is normal for all that an interval can show, and drawing it costs nothing.
-LARGE_SAMPLE = 20_000
+from rageval_batch.columnar.statistics import RESAMPLES, SEED, percentile_interval, resample_means
+from rageval_batch.columnar.strings import Floats
 
 
 @dataclass(frozen=True)
@@ -32,12 +27,6 @@ class Sample:
         """The weighted mean, whatever the order of the values; there must be some."""
         weights = self._scaled()
         return math.fsum(self.values * weights) / math.fsum(weights)
-
-    @property
-    def error(self) -> float:
-        """The standard deviation of the mean."""
-        weights = self._scaled()
-        return math.sqrt(math.fsum(((self.values - self.mean) * weights) ** 2)) / math.fsum(weights)
 
     def ordered(self) -> Sample:
         """The same sample by value and weight, the weights scaled: equal samples become the same arrays."""
@@ -70,15 +59,14 @@ class Difference:
 
 def difference(a: Sample, b: Sample, resamples: int = RESAMPLES, seed: int = SEED) -> Difference:
     """How much the mean of `a` is above that of `b`; both have values. The same samples give the same bits."""
-    drawn = _means(a, resamples, 2 * seed) - _means(b, resamples, 2 * seed + 1)
-    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Difference(a.mean - b.mean, float(low), float(high))
+    first, second = a.ordered(), b.ordered()
+    means = _means(first, resamples, 2 * seed) - _means(second, resamples, 2 * seed + 1)
+    least, most = first.values[0] - second.values[-1], first.values[-1] - second.values[0]
+    value = a.mean - b.mean
+    interval = percentile_interval(means, float(least), float(most))
+    low, high = (value if end is None else end for end in (interval.low, interval.high))
+    return Difference(value, low, high)
 
 
-def _means(sample: Sample, resamples: int, stream: int) -> Floats:
-    """Means of resamples; streams of different numbers do not meet."""
-    start = np.uint64(stream * 0xD1342543DE82EF95 % 2**64)
-    if len(sample) <= LARGE_SAMPLE:
-        ordered = sample.ordered()
-        return drawn_means(ordered.values, ordered.weights, resamples, start)
-    return normal_draws(sample.mean, sample.error, resamples, start)
+def _means(sample: Sample, resamples: int, seed: int) -> Floats:
+    return resample_means(sample.values, sample.weights, resamples=resamples, seed=seed)

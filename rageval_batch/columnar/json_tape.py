@@ -130,7 +130,7 @@ def parse(data: Bytes, starts: Offsets, ends: Offsets) -> Tape:
     """The values of the JSON texts `data[starts[i]:ends[i]]`, which must be UTF-8."""
     size = 1024 + max(64 * len(starts), int((ends - starts).sum()) // 16)  # room that is not used is never touched
     while True:
-        *columns, overflow = kernel.parse(data, starts, ends, size)
+        columns, overflow = kernel.parse(data, starts, ends, size)
         if not overflow:
             return Tape(data, *columns)
         size *= 8

@@ -14,13 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from rageval_batch.columnar.kernels.resample import (
-    Floats,
-    all_extreme_flips,
-    assign_blocks,
-    extreme_flips,
-    resampled_means,
-)
+from rageval_batch.columnar.kernels.resample import all_extreme_flips, assign_blocks, extreme_flips, resampled_means
+from rageval_batch.columnar.strings import Floats
 
 RESAMPLES = 10_000
 BLOCKS = 16_384
@@ -75,11 +70,31 @@ def bootstrap_interval(
     deltas: a mean does not, and rounding must not.
     """
     least, most = float(deltas.min(initial=math.inf)), float(deltas.max(initial=-math.inf))
-    weights = np.ones(len(deltas)) if weights is None else _scaled(weights)
-    if len(deltas) > blocks:
-        sums, weights = _blocks(deltas * weights, weights, seed, blocks)
-        deltas = np.divide(sums, weights, out=np.zeros(blocks), where=weights != 0)
-    means = resampled_means(deltas, weights, _stream(seed, _DRAWING), resamples)
+    means = resample_means(deltas, weights, resamples=resamples, seed=seed, blocks=blocks)
+    return percentile_interval(means, least, most, level)
+
+
+def resample_means(
+    values: Floats,
+    weights: Floats | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    blocks: int = BLOCKS,
+) -> Floats:
+    """The mean of every resample, weighted where weights are given: NaN where its weights sum to 0, none for no values.
+
+    Every interval of the project is made of these means.
+    """
+    weights = np.ones(len(values)) if weights is None else _scaled(weights)
+    if len(values) > blocks:
+        sums, weights = _blocks(values * weights, weights, seed, blocks)
+        values = np.divide(sums, weights, out=np.zeros(blocks), where=weights != 0)
+    return resampled_means(values, weights, _stream(seed, _DRAWING), resamples)
+
+
+def percentile_interval(means: Floats, least: float, most: float, level: float = LEVEL) -> Interval:
+    """The middle `level` of the means that are numbers, inside what the values allow; nulls where there are none."""
     means = means[~np.isnan(means)]
     if not len(means):
         return Interval(None, None)

@@ -15,6 +15,7 @@ Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 LARGE_STRING = pa.large_string()
 

@@ -15,7 +15,7 @@ from rageval_batch.inputs.questions import QuestionFile, question_id, read_quest
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import Profile, QuestionFormat
 from rageval_batch.model.field_names import FieldNames, misspelt_fields
-from rageval_batch.model.schemas import QUESTION_ID
+from rageval_batch.model.schemas import QUESTION_ID, value_at
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _LOOKED_AT = 200  # questions that decide what a file is
@@ -163,21 +163,16 @@ def profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | Non
     if not read.questions:
         return None
     rows = [{**read.header, **q} for q in read.questions[:_LOOKED_AT]]
-    counts = [(sum(_has(row, mark) for row in rows for mark in one.inputs.questions.marks), one) for one in profiles]
+    counts = [
+        (sum(value_at(row, mark) is not None for row in rows for mark in one.inputs.questions.marks), one)
+        for one in profiles
+    ]
     best = max(count for count, _ in counts)
     likely = [one for count, one in counts if count == best]
     if best == 0 or len(likely) > 1:
         names = ", ".join(one.name for one in profiles)
         raise InputError(f"{read.source.name}: cannot tell which profile its questions are for. Give -p: {names}.")
     return likely[0]
-
-
-def _has(row: Any, mark: str) -> bool:
-    for name in mark.split("."):
-        if not isinstance(row, dict) or name not in row:
-            return False
-        row = row[name]
-    return True
 
 
 def violations(read: QuestionFile, format: QuestionFormat | None) -> tuple[Violation, ...]:

@@ -9,25 +9,31 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval_batch.errors import InputError
+from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.readers import Block
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
+from rageval_batch.model.schemas import EvalSet, value_at
 
 
 def stratum(question: dict[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
     """The values of dotted keys of a question as texts, empty where it has none; of `a|b` the first that has one."""
     return tuple(
-        next((text for key in field.split("|") if (text := _text_at(question, key.split(".")))), "") for field in fields
+        next((text for path in field.split("|") if (text := _as_text(value_at(question, path)))), "")
+        for field in fields
     )
 
 
-def _text_at(value: Any, keys: Sequence[str]) -> str:
-    for key in keys:
-        names = EXPECTED if key == EXPECTED[0] else (key,)
-        value = first_of(value, names) if isinstance(value, dict) else None
+def _as_text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _require_fields(eval_set: EvalSet, fields: Sequence[str]) -> None:
+    """InputError where no question has one of the fields: it would stratify nothing."""
+    for field in fields:
+        if not any(stratum(question, [field])[0] for question in eval_set.objects):
+            names = sorted({name for question in eval_set.objects for name in question})
+            raise InputError(did_you_mean("field of the questions in --by", field, names))
 
 
 def choose(eval_set: EvalSet, size: int, seed: int, fields: Sequence[str]) -> list[int]:
@@ -67,9 +73,16 @@ def _quotas(sizes: list[int], total: int) -> list[int]:
     return quota
 
 
-def write_subset(file: Source, size: int, seed: int, fields: Sequence[str], target: Path) -> int:
-    """Write the chosen questions in the input's order and form; how many. `fields` are what it is stratified over."""
+def write_subset(
+    file: Source, target: Path, *, size: int, seed: int, fields: Sequence[str], required: bool = False
+) -> int:
+    """Write the chosen questions in the input's order and form; how many.
+
+    `fields` are what it is stratified over; `required` makes one that no question has an InputError.
+    """
     eval_set = eval_sets.read_questions([file])
+    if required:
+        _require_fields(eval_set, fields)
     chosen = set(choose(eval_set, size, seed, fields))
     if file.format == "parquet":
         _write_parquet(file, chosen, target)

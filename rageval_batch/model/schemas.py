@@ -143,6 +143,13 @@ class EvalSet:
         return self.headers[index] if self.headers else {}
 
 
+def value_at(row: Any, path: str) -> Any:
+    """The value at a dotted path of a question, None where there is none; `expected` stands for all of its names."""
+    for key in path.split("."):
+        row = first_of(row, EXPECTED if key == EXPECTED[0] else (key,)) if isinstance(row, dict) else None
+    return row
+
+
 def first_of(row: dict[str, Any], names: tuple[str, ...]) -> Any:
     """The value under the first of the names that the row has, else None."""
     for name in names:

@@ -1,6 +1,6 @@
 -- judge_means. Grain: run x judge x target x prompt variant x method: what judge_summary and judge_self_summary show apart.
 -- Inputs: judge_counted. Means of score, sum and every dimension over n valid judgements; shares of the recomputed
--- verdicts, null where the rubric has no limits for them.
+-- verdicts.
 create view judge_means as
 select
     run_id, eval_set, judge_model, target_model, prompt_variant, method,

@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import drift as oracle
+from oracles.resampling import resample_places
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.monitor import read_span, read_time, watch
 from rageval_batch.cli import main
-from rageval_batch.columnar import drift
+from rageval_batch.columnar import drift, statistics
 from rageval_batch.columnar.drift import Sample
-from rageval_batch.columnar.kernels.draws import drawn_means, normal_draws
 from rageval_batch.errors import InputError
 from support.effort import examples
 from support.gated_stores import add_commit, score_row
@@ -38,19 +39,13 @@ def sample(values: Any, weights: Any = None) -> Sample:
 # --- resampling -------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=examples(60))
-@given(SAMPLES, st.integers(0, 2**64 - 1))
-def test_resamples_are_those_of_the_oracle(pairs: oracle.Weighted, seed: int) -> None:
-    values, weights = np.array(pairs).T.copy()
-    assert drawn_means(values, weights, 20, np.uint64(seed)).tolist() == oracle.drawn_means(pairs, 20, seed)
-
-
 @settings(deadline=None, max_examples=examples(30))
 @given(SAMPLES, SAMPLES, st.integers(0, 99))
 def test_the_interval_is_that_of_the_oracle(a: oracle.Weighted, b: oracle.Weighted, seed: int) -> None:
     first, second = (sample(*zip(*part, strict=True)) for part in (a, b))
     found = drift.difference(first, second, resamples=50, seed=seed)
-    wanted = oracle.difference(a, b, 50, seed)
+    places = resample_places(len(a), 50, 2 * seed), resample_places(len(b), 50, 2 * seed + 1)
+    wanted = oracle.difference(a, b, *places)
     assert (found.value, found.low, found.high) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
 
@@ -81,21 +76,14 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     assert 180 <= held <= 199
 
 
-def test_a_large_sample_has_the_interval_of_a_resampled_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_sample_is_resampled_in_blocks_with_the_same_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(5)
     a, b = sample(random.beta(2, 1, 3_000), random.uniform(0.5, 4, 3_000)), sample(random.beta(2, 1, 5_000))
     resampled = drift.difference(a, b, resamples=2_000)
-    monkeypatch.setattr(drift, "LARGE_SAMPLE", 100)
-    drawn = drift.difference(a, b, resamples=2_000)
-    assert drawn.value == resampled.value
-    assert abs(drawn.low - resampled.low) < 0.002 and abs(drawn.high - resampled.high) < 0.002
-
-
-def test_normal_draws_are_normal() -> None:
-    drawn = normal_draws(3.0, 2.0, 100_000, np.uint64(1))
-    assert abs(drawn.mean() - 3) < 0.03 and abs(drawn.std() - 2) < 0.03
-    assert abs(np.quantile((drawn - 3) / 2, 0.975) - 1.96) < 0.03
-    assert (normal_draws(3.0, 0.0, 5, np.uint64(1)) == 3).all()
+    monkeypatch.setattr(drift, "resample_means", partial(statistics.resample_means, blocks=500))
+    in_blocks = drift.difference(a, b, resamples=2_000)
+    assert in_blocks.value == resampled.value
+    assert abs(in_blocks.low - resampled.low) < 0.002 and abs(in_blocks.high - resampled.high) < 0.002
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------

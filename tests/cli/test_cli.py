@@ -381,7 +381,8 @@ def test_a_subset_is_stratified_over_the_fields_of_its_profile_or_those_given(ra
         assert rageval("subset", gold, "--size", str(len(categories)), "-o", "c.jsonl", *words).code == 0
         chosen = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text(encoding="utf-8").splitlines()]
         assert {row["category"] for row in chosen} == categories
-    assert rageval("subset", gold, "--size", "3", "--by", "nothing.there", "-o", "d.jsonl").code == 0
+    said = rageval("subset", gold, "--size", "3", "--by", "categori", "-o", "d.jsonl")
+    assert said.code == 2 and "Did you mean 'category'?" in said.err and not (tmp_path / "d.jsonl").exists()
 
 
 def test_profiles(rageval: Call) -> None:

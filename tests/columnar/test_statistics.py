@@ -12,49 +12,21 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from oracles import compare as oracle
+from oracles import resampling
 from rageval_batch.columnar import statistics
-from rageval_batch.columnar.kernels.resample import Floats, assign_blocks, word
+from rageval_batch.columnar.kernels.resample import assign_blocks, word
+from rageval_batch.columnar.strings import Floats
 from support.effort import examples
 
 FINITE = st.floats(-100, 100, allow_subnormal=False)
 DELTAS = st.lists(st.one_of(FINITE, st.sampled_from([0.0, 0.5, -0.5, 1.0])), max_size=8)
 WEIGHT = st.just(0.0) | st.floats(1e-6, 5)  # the oracle loses smaller ones
-_MASK = 2**64 - 1
-
-
-def slow_word(seed: int, k: int) -> int:
-    """SplitMix64 as its author wrote it, the k-th number of a seed."""
-    z = (seed + (k + 1) * 0x9E3779B97F4A7C15) & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
-
-
-def slow_indices(n: int, resamples: int, seed: int) -> list[list[int]]:
-    """The questions of every resample: two of each random word, the low half first."""
-    stream = int(statistics._stream(seed, statistics._DRAWING))
-    pairs = (n + 1) // 2
-    rows = []
-    for r in range(resamples):
-        words = [slow_word(stream, r * pairs + j) for j in range(pairs)]
-        halves = [half for w in words for half in (w & 0xFFFFFFFF, w >> 32)]
-        rows.append([(half * n) >> 32 for half in halves[:n]])
-    return rows
-
-
-def slow_flips(n: int, flips: int, seed: int) -> list[list[int]]:
-    """The signs of every flip: a bit each, the lowest first."""
-    stream = int(statistics._stream(seed, statistics._FLIPPING))
-    words = (n + 63) // 64
-    return [
-        [1 if slow_word(stream, r * words + j // 64) >> (j % 64) & 1 else -1 for j in range(n)] for r in range(flips)
-    ]
 
 
 def test_random_words_are_splitmix64() -> None:
     assert int(word(np.uint64(0), 0)) == 0xE220A8397B1DCDAF  # its published first number
     for seed in (0, 1, 2**64 - 1):
-        assert [int(word(np.uint64(seed), k)) for k in range(5)] == [slow_word(seed, k) for k in range(5)]
+        assert [int(word(np.uint64(seed), k)) for k in range(5)] == [resampling.random_word(seed, k) for k in range(5)]
 
 
 def test_the_bits_are_the_same_everywhere() -> None:
@@ -69,7 +41,9 @@ def test_the_bits_are_the_same_everywhere() -> None:
 def test_bootstrap_equals_the_oracle_on_the_same_resamples(deltas: list[float], data: Any, seed: int) -> None:
     weights = data.draw(st.none() | st.lists(WEIGHT, min_size=len(deltas), max_size=len(deltas)))
     got = statistics.bootstrap_interval(np.array(deltas), _array(weights), resamples=40, seed=seed)
-    low, high = oracle.bootstrap_interval(deltas, slow_indices(len(deltas), 40, seed) if deltas else [], weights)
+    low, high = oracle.bootstrap_interval(
+        deltas, resampling.resample_places(len(deltas), 40, seed) if deltas else [], weights
+    )
     for mine, wanted in ((got.low, low), (got.high, high)):
         assert (mine is None) == (wanted is None)
         assert mine is None or mine == pytest.approx(wanted, rel=1e-9, abs=1e-9)
@@ -87,7 +61,7 @@ def test_exact_p_equals_the_oracle(deltas: list[float], data: Any) -> None:
 def test_sampled_p_equals_the_oracle_on_the_same_flips(n: int) -> None:
     deltas = np.random.default_rng(n).normal(0.2, 1, n)
     got = statistics.sign_flip_p(deltas, flips=200, seed=3)
-    assert got == oracle.sign_flip_sampled(deltas.tolist(), slow_flips(n, 200, 3))
+    assert got == oracle.sign_flip_sampled(deltas.tolist(), resampling.flipped_signs(n, 200, 3))
 
 
 def _array(values: list[float] | None) -> Floats | None:

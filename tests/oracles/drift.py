@@ -5,32 +5,15 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-MASK = 2**64 - 1
-
-
-def random_word(counter: int) -> int:
-    """splitmix64 of a counter."""
-    word = counter * 0x9E3779B97F4A7C15 & MASK
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    word = (word ^ word >> 27) * 0x94D049BB133111EB & MASK
-    return word ^ word >> 31
-
-
 Weighted = list[tuple[float, float]]  # values with their weights
 
 
-def drawn_means(sample: Weighted, count: int, seed: int) -> list[float]:
-    """Weighted means of resamples with replacement; NaN where all weights drawn are 0."""
+def resampled_means(sample: Weighted, indices: list[list[int]]) -> list[float]:
+    """The weighted mean of every resample, each given by its places in the sample; NaN where its weights sum to 0."""
     means = []
-    counter = seed
-    for _ in range(count):
-        total = whole = 0.0
-        for _ in sample:
-            counter = counter + 1 & MASK
-            value, weight = sample[(random_word(counter) >> 32) * len(sample) >> 32]
-            total += value * weight
-            whole += weight
-        means.append(total / whole if whole else math.nan)
+    for row in indices:
+        whole = sum(sample[place][1] for place in row)
+        means.append(sum(sample[place][0] * sample[place][1] for place in row) / whole if whole else math.nan)
     return means
 
 
@@ -49,11 +32,10 @@ def mean(sample: Weighted) -> float:
     return float(sum(Fraction(value) * Fraction(weight) for value, weight in sample) / whole)
 
 
-def difference(a: Weighted, b: Weighted, resamples: int, seed: int) -> tuple[float, float, float]:
-    """(mean(a) - mean(b), low, high)."""
-    streams = [number * 0xD1342543DE82EF95 & MASK for number in (2 * seed, 2 * seed + 1)]
-    first, second = (drawn_means(sorted(v), resamples, s) for v, s in zip((a, b), streams, strict=True))
-    drawn = [x - y for x, y in zip(first, second, strict=True)]
+def difference(a: Weighted, b: Weighted, first: list[list[int]], second: list[list[int]]) -> tuple[float, float, float]:
+    """(mean(a) - mean(b), low, high) over resamples of both, given by places in the sorted samples."""
+    means = (resampled_means(sorted(a), first), resampled_means(sorted(b), second))
+    drawn = [x - y for x, y in zip(*means, strict=True)]
     return mean(a) - mean(b), quantile(drawn, 0.025), quantile(drawn, 0.975)
 
 

@@ -1,12 +1,12 @@
 """The slow, obvious scorer of profile `judge_protocol` (page 40), a whole run at once, and its aggregates."""
 
 import json
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import fsum
 from typing import Any, TypeGuard
 
 from oracles.json_text import HugeNumber, classify
@@ -81,13 +81,13 @@ KEYS = {*DEFAULT_RUBRIC, "scale_bottom", "record"}
 def rubric_problems(rubric: dict[str, Any]) -> list[str]:
     """What is wrong with a rubric, a sentence each; empty for a good one."""
     problems = [f"unknown key '{key}'" for key in rubric if key not in KEYS]
-    dimensions = rubric.get("dimensions")
+    dimensions = rubric.get("dimensions", DEFAULT_RUBRIC["dimensions"])
     if not isinstance(dimensions, list) or not dimensions or not all(isinstance(d, str) and d for d in dimensions):
         return [*problems, "'dimensions' must be a list of one or more names"]
     if len(set(dimensions)) < len(dimensions):
         problems.append("'dimensions' names one twice")
     problems += [f"dimension '{d}' has the name of another column" for d in dimensions if d in COLUMNS]
-    top, bottom = rubric.get("scale_top"), rubric.get("scale_bottom", 0)
+    top, bottom = rubric.get("scale_top", DEFAULT_RUBRIC["scale_top"]), rubric.get("scale_bottom", 0)
     if not _is_int(top) or not 1 <= top <= 100:
         return [*problems, "'scale_top' must be an integer from 1 to 100"]
     if not _is_int(bottom) or not 0 <= bottom < top:
@@ -100,11 +100,11 @@ def rubric_problems(rubric: dict[str, Any]) -> list[str]:
     not_asked = rubric.get("record", {}).get("not_asked", [])
     if rubric.get("evidence_required") is True and "evidence" in not_asked:
         problems.append("evidence is required and not asked for")
-    verdict = rubric.get("verdict")
-    if verdict is None and "verdict" in not_asked:
+    if "verdict" not in rubric:
         return problems
+    verdict = rubric["verdict"]
     if not isinstance(verdict, dict):
-        return [*problems, "the table [verdict] is missing"]
+        return [*problems, "'verdict' must be a table"]
     problems += [f"unknown key 'verdict.{key}'" for key in verdict if key not in DEFAULT_RUBRIC["verdict"]]
     low, high = verdict.get("fail_max"), verdict.get("pass_min")
     if not _is_int(low) or not _is_int(high) or not -1 <= low < high <= len(dimensions) * top:
@@ -229,11 +229,23 @@ def has_refusal(text: str, more: Iterable[str] = ()) -> bool:
     return any(phrase in folded for phrase in phrases if phrase)
 
 
-def verdict_of(overall: int, scores: dict[str, int], rubric: dict[str, Any]) -> str | None:
-    """The verdict that the scores make; None where the rubric has no limits."""
-    limits = rubric.get("verdict")
-    if limits is None:
-        return None
+def completed(rubric: dict[str, Any]) -> dict[str, Any]:
+    """The rubric with what it lacks: the default's, its limits of the verdict as shares of the range."""
+    whole = {"dimensions": DEFAULT_RUBRIC["dimensions"], "scale_top": DEFAULT_RUBRIC["scale_top"], **rubric}
+    if "verdict" not in whole:
+        least = len(whole["dimensions"]) * whole.get("scale_bottom", 0)
+        width = len(whole["dimensions"]) * whole["scale_top"] - least
+        whole["verdict"] = {
+            "fail_max": least + math.floor(Fraction(3, 8) * width),
+            "pass_min": least + math.ceil(Fraction(7, 8) * width),
+            "pass_nonzero": whole["dimensions"][:2],
+        }
+    return whole
+
+
+def verdict_of(overall: int, scores: dict[str, int], rubric: dict[str, Any]) -> str:
+    """The verdict that the scores make."""
+    limits = rubric["verdict"]
     bottom = rubric.get("scale_bottom", 0)
     if overall <= limits["fail_max"]:
         return "FAIL"
@@ -250,7 +262,7 @@ def score_run(
     refusal_phrases: Sequence[str] = (),
 ) -> list[Row]:
     """A row a record, in their order, then a row for every sample that a judge has no record for."""
-    rubric = DEFAULT_RUBRIC if rubric is None else rubric
+    rubric = completed(DEFAULT_RUBRIC if rubric is None else rubric)
     texts = [_text_of(record.get("output")) for record in records]
     rows = [
         _score_record(record, text, targets, rubric, refusal_phrases)
@@ -576,7 +588,7 @@ def counted(rows: list[Row], method: str) -> list[Row]:
 
 def mean(values: Sequence[float]) -> float | None:
     """None of nothing."""
-    return fsum(values) / len(values) if values else None
+    return math.fsum(values) / len(values) if values else None
 
 
 def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
@@ -660,7 +672,7 @@ def variant_drift(rows: list[Row], base_variant: str | None = None) -> dict[str,
         for cell_variant, unit in cells:
             if cell_variant == variant and (base, unit) in cells:
                 here, before = cells[variant, unit], cells[base, unit]
-                changes.append(fsum(here) / len(here) - fsum(before) / len(before))
+                changes.append(math.fsum(here) / len(here) - math.fsum(before) / len(before))
         result[variant] = {"mean": mean(changes), "n": len(changes)}
     return result
 
@@ -670,7 +682,7 @@ def repeat_scores(rows: list[Row]) -> dict[int, float]:
     scores: dict[int, list[float]] = {}
     for row in counted(rows, "cross_judge"):
         scores.setdefault(row["repeat"], []).append(row["score"])
-    return {repeat: fsum(values) / len(values) for repeat, values in sorted(scores.items())}
+    return {repeat: math.fsum(values) / len(values) for repeat, values in sorted(scores.items())}
 
 
 def run_log(rows: list[Row]) -> dict[str, Any]:
@@ -687,7 +699,7 @@ def run_log(rows: list[Row]) -> dict[str, Any]:
         "score": mean([row["score"] for row in counted(rows, "cross_judge")]),
         "score_std_over_repeats": None
         if centre is None
-        else (fsum((x - centre) ** 2 for x in scores) / len(scores)) ** 0.5,
+        else (math.fsum((x - centre) ** 2 for x in scores) / len(scores)) ** 0.5,
     }
 
 

@@ -1,8 +1,10 @@
 """Compiled loops over string columns. None has a threshold of its own, reads a file or rounds.
 
-Text is UTF-8 in and code points inside.
+Text is UTF-8 in and code points inside. Modules are Cython (`*.pyx`, types in `*.pyi`); what they share is in `*.pxd`.
+Columns that say where a row is may be strided; buffers of bytes, code points and bounds are contiguous.
 """
 
+from rageval_batch.columnar.kernels import built  # noqa: F401 (raises where those below are not compiled)
 from rageval_batch.columnar.kernels.broken import fenced, first_object
 from rageval_batch.columnar.kernels.keywords import (
     KeywordHits,
@@ -21,7 +23,6 @@ from rageval_batch.columnar.kernels.softmatch import (
     SIMILAR,
     UNMATCHED,
     Assignment,
-    Codes,
     Grams,
     Pairs,
     Points32,
@@ -41,7 +42,6 @@ __all__ = [
     "SIMILAR",
     "UNMATCHED",
     "Assignment",
-    "Codes",
     "Grams",
     "KeywordHits",
     "KeywordTables",

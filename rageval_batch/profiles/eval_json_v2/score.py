@@ -16,10 +16,10 @@ from rageval_batch.columnar import json_objects, kernels, text
 from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_SHAPE, WRONG_TYPE, ParsedObjects
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.json_values import ELEMENT_WORDS
-from rageval_batch.columnar.kernels import Assignment, Codes, Grams, KeywordHits, Pairs, Points32
+from rageval_batch.columnar.kernels import Assignment, Grams, KeywordHits, Pairs, Points32
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Strings, from_arrow, from_list
 from rageval_batch.model import Params, Scored
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
@@ -130,7 +130,7 @@ class Measured:
     ok: Flags
     field: dict[str, Ints]  # the node of each field, -1 where the answer is not ok
     got_classes: Points32  # squashed, three an answer
-    class_matches: Codes  # how each class matches the expected one: a row a class
+    class_matches: Bytes  # how each class matches the expected one: a row a class
     got_lists: dict[str, Items]
     list_matches: dict[str, ListMatch]
     evidence: Strings
@@ -249,7 +249,7 @@ def _named(mask: int) -> str | None:
 # --- classes and lists ----------------------------------------------------------------------------------------------
 
 
-def match_classes(prepared: Prepared, question: Ints, got: Points32) -> Codes:
+def match_classes(prepared: Prepared, question: Ints, got: Points32) -> Bytes:
     """How each class field matches the expected one, a row a field; `got` has the classes of each answer in a row."""
     params = prepared.params
     width = len(CLASSES)

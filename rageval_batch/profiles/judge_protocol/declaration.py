@@ -10,11 +10,16 @@ import pyarrow as pa
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model import Column, Gate, Metric, Param, Params
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.profiles.judge_protocol.rubric import OVERALL, SAMPLE, Rubric, rubric_of, rubric_problems
-from rageval_batch.resources import packaged_data
+from rageval_batch.profiles.judge_protocol.rubric import (
+    DEFAULT_RUBRIC,
+    OVERALL,
+    SAMPLE,
+    Rubric,
+    rubric_of,
+    rubric_problems,
+)
 
 WORDS = pa.large_list(LARGE_STRING)
-DEFAULT_RUBRIC: dict[str, Any] = packaged_data("judge_protocol.toml")
 
 BEFORE = (
     *(Column(name, LARGE_STRING, doc) for name, doc in (
@@ -102,7 +107,8 @@ def columns_for(params: Params) -> tuple[Column, ...]:
 COLUMNS = columns_of(rubric_of(DEFAULT_RUBRIC))
 
 PARAMS = (
-    Param("rubric", DEFAULT_RUBRIC, "FILE.toml with dimensions, scale, evidence_required, [verdict] and [record]",
+    Param("rubric", DEFAULT_RUBRIC,
+          "FILE.toml: what differs in dimensions, scale, evidence_required, [verdict] or [record]",
           problems=partial(rubric_problems, taken=_TAKEN)),
     Param("refusal_phrases", (), "phrases of a refusal beside the packaged ones: one, or a JSON list"),
     Param("base_variant", "", "the prompt variant that drift is measured from; empty: the first by name"),

@@ -243,9 +243,7 @@ def _scores(judged: Judged, rubric: Rubric, usable: Flags) -> tuple[Flags, Flags
 
 
 def _recomputed(rubric: Rubric, values: npt.NDArray[np.int64], total: npt.NDArray[np.int64], known: Flags) -> pa.Array:
-    """The verdicts that the scores make; null where a score is not known, or the rubric has no limits."""
-    if rubric.limits is None:
-        return pa.nulls(len(total), LARGE_STRING)
+    """The verdicts that the scores make; null where a score is not known."""
     fail_max, pass_min = rubric.limits
     needed = [values[:, k] != rubric.bottom for k in rubric.pass_nonzero]
     passed = (total >= pass_min) & np.logical_and.reduce(needed, axis=0, initial=True)

@@ -13,10 +13,12 @@ import msgspec
 
 from rageval_batch.columnar.strings import is_text
 from rageval_batch.config import DecodeError, decode
+from rageval_batch.resources import packaged_data
 
 Path = tuple[str, ...]  # the keys from the record to a field; () is the record itself
 
 MOST_ON_SCALE = 100
+DEFAULT_RUBRIC: dict[str, Any] = packaged_data("judge_protocol.toml")  # what a rubric does not say stands as it is here
 JUDGE, SAMPLE = "judge_model", ("question_id", "prompt_variant", "target_model", "output_id")
 KEYS = (JUDGE, *SAMPLE, "method")  # who judged what: a column of the row may say it in place of the record
 SCORES, OVERALL, EVIDENCE = "scores", "overall_score", "evidence"
@@ -63,9 +65,11 @@ class _RubricTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A whole rubric as it stands in a file."""
 
     name: str = ""
-    dimensions: Annotated[list[str], msgspec.Meta(min_length=1)]
+    dimensions: Annotated[list[str], msgspec.Meta(min_length=1)] = msgspec.field(
+        default_factory=lambda: list(DEFAULT_RUBRIC["dimensions"])
+    )
     scale_bottom: Annotated[int, msgspec.Meta(ge=0)] = 0
-    scale_top: Annotated[int, msgspec.Meta(ge=1, le=MOST_ON_SCALE)]
+    scale_top: Annotated[int, msgspec.Meta(ge=1, le=MOST_ON_SCALE)] = DEFAULT_RUBRIC["scale_top"]
     evidence_required: bool | msgspec.UnsetType = msgspec.UNSET
     verdict: _VerdictTable | msgspec.UnsetType = msgspec.UNSET
     record: _RecordTable = msgspec.field(default_factory=_RecordTable)
@@ -115,7 +119,7 @@ class Rubric:
     bottom: int
     top: int
     evidence_required: bool
-    limits: tuple[int, int] | None  # FAIL up to the first, PASS from the second; None: there is no verdict
+    limits: tuple[int, int]  # FAIL up to the first, PASS from the second
     pass_nonzero: tuple[int, ...]  # dimensions that must be above the bottom for a PASS
     record: RecordForm
 
@@ -130,15 +134,28 @@ def rubric_of(table: dict[str, Any]) -> Rubric:
     rubric = decode(table, _RubricTable)
     names = rubric.dimensions
     record = _record_form(rubric.record, frozenset(table.get("record", {})))
-    verdict = rubric.verdict or None
+    verdict = rubric.verdict or _default_verdict(rubric)
     return Rubric(
         tuple(names),
         rubric.scale_bottom,
         rubric.scale_top,
         record.asks(EVIDENCE) and rubric.evidence_required is not False,
-        (verdict.fail_max, verdict.pass_min) if verdict else None,
-        tuple(names.index(name) for name in verdict.pass_nonzero) if verdict else (),
+        (verdict.fail_max, verdict.pass_min),
+        tuple(names.index(name) for name in verdict.pass_nonzero),
         record,
+    )
+
+
+def _default_verdict(rubric: _RubricTable) -> _VerdictTable:
+    """The limits of the default rubric at the same shares of this one's range; the first two dimensions as there."""
+    default = DEFAULT_RUBRIC["verdict"]
+    best = len(DEFAULT_RUBRIC["dimensions"]) * DEFAULT_RUBRIC["scale_top"]
+    least = len(rubric.dimensions) * rubric.scale_bottom
+    width = len(rubric.dimensions) * rubric.scale_top - least
+    return _VerdictTable(
+        fail_max=least + default["fail_max"] * width // best,
+        pass_min=least - -default["pass_min"] * width // best,
+        pass_nonzero=rubric.dimensions[: len(default["pass_nonzero"])],
     )
 
 
@@ -185,8 +202,6 @@ def rubric_problems(table: dict[str, Any], taken: frozenset[str]) -> list[str]:
         problems.append("$.evidence_required: is true, but 'record.not_asked' has 'evidence' in it")
     if rubric.verdict is not msgspec.UNSET:
         problems += _verdict_problems(rubric.verdict, names, len(names) * rubric.scale_top)
-    elif "verdict" in asked:
-        problems.append("the table [verdict] is missing; without one, 'record.not_asked' must have 'verdict' in it")
     return problems
 
 

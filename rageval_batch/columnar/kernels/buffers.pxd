@@ -1,0 +1,101 @@
+"""Bytes of buffers: eight at a time, runs of them copied and compared.
+
+`load64` and `store64` read and write a word at any byte, and `zero_bytes` finds the bytes of a word that are 0, so that
+long stretches of plain text cost an eighth of a loop over bytes. Where a run of bytes goes to the C library, a build
+with bounds checks looks at its last byte first.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy
+
+
+cdef extern from *:
+    """
+    #define RAGEVAL_CHECKED (RAGEVAL_VARIANT == 1)
+    #define RAGEVAL_LOW_BITS 0x0101010101010101ULL
+    #define RAGEVAL_HIGH_BITS 0x8080808080808080ULL
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static __inline int rageval_lowest_bit(unsigned __int64 word) {
+        unsigned long at;
+        _BitScanForward64(&at, word);
+        return (int)at;
+    }
+    #else
+    #define rageval_lowest_bit(word) __builtin_ctzll(word)
+    #endif
+    """
+    const int VARIANT_NUMBER "RAGEVAL_VARIANT"
+    const bint CHECKED "RAGEVAL_CHECKED"
+    const uint64_t LOW_BITS "RAGEVAL_LOW_BITS"
+    const uint64_t HIGH_BITS "RAGEVAL_HIGH_BITS"
+    int lowest_bit "rageval_lowest_bit"(uint64_t word) noexcept nogil
+
+
+cdef inline uint64_t load64(const uint8_t[::1] data, int64_t at) noexcept nogil:
+    """The eight bytes at `at`, the first of them lowest; they must all be inside the buffer."""
+    cdef uint64_t word
+    cdef uint8_t last
+    if CHECKED:
+        last = data[at + 7]
+    memcpy(&word, &data[at], 8)
+    return word
+
+
+cdef inline void store64(uint8_t[::1] out, int64_t at, uint64_t word) noexcept nogil:
+    """Write eight bytes at `at`; they must all be inside the buffer."""
+    if CHECKED:
+        out[at + 7] = 0
+    memcpy(&out[at], &word, 8)
+
+
+cdef inline void copy_bytes(const uint8_t[::1] data, int64_t at, int64_t width, uint8_t[::1] out, int64_t to) noexcept nogil:
+    """Copy `width` bytes; no width is no bytes, wherever they would stand."""
+    cdef uint8_t last
+    if width <= 0:
+        return
+    if CHECKED:
+        last = data[at + width - 1]
+        out[to + width - 1] = 0
+    memcpy(&out[to], &data[at], <size_t>width)
+
+
+cdef inline bint equal_bytes(const uint8_t[::1] a, int64_t a_at, const uint8_t[::1] b, int64_t b_at, int64_t width) noexcept nogil:
+    """Whether `width` bytes are the same; no bytes are."""
+    cdef uint8_t last
+    if width <= 0:
+        return True
+    if CHECKED:
+        last = a[a_at + width - 1]
+        last = b[b_at + width - 1]
+    return memcmp(&a[a_at], &b[b_at], <size_t>width) == 0
+
+
+cdef inline int64_t find_byte(const uint8_t[::1] data, int64_t at, int64_t end, int byte) noexcept nogil:
+    """The first place of a byte in data[at:end], `end` where it is not there."""
+    cdef uint8_t last
+    cdef const uint8_t *found
+    if at >= end:
+        return end
+    if CHECKED:
+        last = data[end - 1]
+    found = <const uint8_t *>memchr(&data[at], byte, <size_t>(end - at))
+    return end if found == NULL else at + (found - &data[at])
+
+
+cdef inline int64_t popcount(uint64_t word) noexcept nogil:
+    """How many bits of a word are set."""
+    word = word - ((word >> 1) & <uint64_t>0x5555555555555555)
+    word = (word & <uint64_t>0x3333333333333333) + ((word >> 2) & <uint64_t>0x3333333333333333)
+    word = (word + (word >> 4)) & <uint64_t>0x0F0F0F0F0F0F0F0F
+    return <int64_t>((word * LOW_BITS) >> 56)
+
+
+cdef inline uint64_t zero_bytes(uint64_t word) noexcept nogil:
+    """The high bit of the lowest zero byte is the lowest bit set; 0 where no byte is zero."""
+    return (word - LOW_BITS) & ~word & HIGH_BITS
+
+
+cdef inline int64_t first_byte(uint64_t marks) noexcept nogil:
+    """The index of the byte that holds the lowest bit set; the marks must not be 0."""
+    return lowest_bit(marks) >> 3

@@ -1,0 +1,9 @@
+import numpy as np
+import numpy.typing as npt
+
+from rageval_batch.columnar.strings import Offsets
+
+VARIANT: str
+
+def popcounts(words: npt.NDArray[np.uint64]) -> Offsets: ...
+def first_zero_bytes(words: npt.NDArray[np.uint64]) -> Offsets: ...

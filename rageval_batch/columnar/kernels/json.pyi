@@ -1,0 +1,38 @@
+import numpy as np
+import numpy.typing as npt
+
+from rageval_batch.columnar.strings import Bytes, Ints, Offsets
+
+OBJECT: int
+ARRAY: int
+STRING: int
+NUMBER: int
+TRUE: int
+FALSE: int
+NULL: int
+
+OK: int
+EMPTY: int
+UNEXPECTED: int
+ENDS_EARLY: int
+TRAILING: int
+BAD_ESCAPE: int
+CONTROL: int
+BAD_NUMBER: int
+
+_Columns = tuple[Ints, Ints, Ints, Bytes, Bytes, Offsets, Offsets, Offsets, Offsets, Ints, Bytes, Offsets]
+
+def parse(data: Bytes, starts: Offsets, ends: Offsets, size: int) -> tuple[_Columns, bool]: ...
+def texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes, nodes: Ints) -> tuple[Bytes, Offsets]: ...
+def elements(parent: Ints, position: Ints, slot: Ints, limit: int) -> tuple[Ints, Ints]: ...
+def members(
+    data: Bytes,
+    parent: Ints,
+    flags: Bytes,
+    key_start: Offsets,
+    key_stop: Offsets,
+    slot: Ints,
+    owners: int,
+    names: Bytes,
+    bounds: Offsets,
+) -> npt.NDArray[np.int32]: ...

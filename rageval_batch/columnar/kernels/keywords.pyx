@@ -1,0 +1,344 @@
+"""Keywords of texts (ASCII tokens, pairs of Han) and how many of them another text has."""
+
+from typing import NamedTuple
+
+import numpy as np
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from rageval_batch.columnar.kernels.utf8 cimport code_point
+
+from rageval_batch.columnar.strings import Strings
+
+
+cdef extern from *:
+    """
+    #define RAGEVAL_PAIR 0x8000000000000000ULL
+    """
+    const uint64_t PAIR "RAGEVAL_PAIR"  # the top bit of a key: a pair of characters, no token
+
+
+NO_CAP = 2**62
+
+
+class Keywords(NamedTuple):
+    """Distinct keywords of every text, first seen first: spans into `data`, tokens still in their own case."""
+
+    data: np.ndarray
+    keys: np.ndarray
+    froms: np.ndarray
+    tos: np.ndarray
+    bounds: np.ndarray
+
+    def counts(self):
+        """How many keywords each text has."""
+        return np.diff(self.bounds)
+
+
+class KeywordTables(NamedTuple):
+    """Keywords with a hash table for every text, for looking up the keywords of other texts."""
+
+    found: Keywords
+    table: np.ndarray
+    table_bounds: np.ndarray
+
+
+class KeywordHits(NamedTuple):
+    """What a look-up of keywords found: how many in each row, and for every keyword of the tables the last row with it.
+
+    `last_row` is -1 for a keyword that no row has. Where only one row looks up a text, it tells which keywords hit.
+    """
+
+    counts: np.ndarray
+    last_row: np.ndarray
+
+
+cdef inline bint is_letter(uint8_t byte) noexcept nogil:
+    return 48 <= byte <= 57 or 65 <= byte <= 90 or 97 <= byte <= 122
+
+
+cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
+    return byte | 32 if 65 <= byte <= 90 else byte
+
+
+cdef inline int64_t token_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """The end of the run of token characters at `at`, which begins with a letter or digit."""
+    while at < end and (is_letter(data[at]) or data[at] == 46 or data[at] == 95 or data[at] == 45):
+        at += 1
+    return at
+
+
+cdef inline uint64_t token_key(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """A hash of the lower-cased token with the top bit clear; equal hashes are compared byte by byte."""
+    cdef uint64_t key = <uint64_t>0xCBF29CE484222325
+    cdef int64_t k
+    for k in range(at, end):
+        key = (key ^ lower(data[k])) * <uint64_t>0x100000001B3
+    return key & ~PAIR
+
+
+cdef inline uint64_t pair_key(int64_t before, int64_t point) noexcept nogil:
+    return PAIR | (<uint64_t>before << 24) | <uint64_t>point
+
+
+cdef inline int script_of(int64_t point, bint kana) noexcept nogil:
+    """1 for Han, 2 for Kana where that is asked for, else 0."""
+    if 0x4E00 <= point <= 0x9FFF or 0x3400 <= point <= 0x4DBF:
+        return 1
+    if not kana:
+        return 0
+    if 0x3041 <= point <= 0x30FF:  # letters and combining marks; not the separate marks, the hyphen, the middle dot
+        return 0 if 0x3096 < point < 0x3099 or 0x309A < point < 0x309D or point == 0x30A0 or point == 0x30FB else 2
+    return 2 if 0x31F0 <= point <= 0x31FF or 0xFF66 <= point <= 0xFF9F else 0
+
+
+cdef inline bint may_pair(uint8_t byte, bint kana) noexcept nogil:
+    """Whether a character that begins with this byte may be of such a script; half-width Kana begin with EF."""
+    return 0xE3 <= byte <= 0xE9 or (kana and byte == 0xEF)
+
+
+cdef int64_t candidates(
+    const uint8_t[::1] data,
+    int64_t start,
+    int64_t end,
+    bint kana,
+    uint64_t[::1] keys,
+    int64_t[::1] froms,
+    int64_t[::1] tos,
+) noexcept nogil:
+    """All keywords of one text in order, repeats included: tokens first, then pairs of Han, then those of Kana."""
+    cdef int64_t stop, point, width, before, before_at, at = start, count = 0
+    cdef int script, before_script, paired_script
+    while at < end:
+        if not is_letter(data[at]):
+            at += 1
+            continue
+        stop = token_end(data, at, end)
+        if stop - at >= 3:
+            keys[count] = token_key(data, at, stop)
+            froms[count] = at
+            tos[count] = stop
+            count += 1
+        at = stop
+    for paired_script in range(1, 3 if kana else 2):
+        at = before_at = start
+        before = 0
+        before_script = 0
+        while at < end:
+            if not may_pair(data[at], kana):
+                before_script = 0
+                at += 1
+                continue
+            point, width = code_point(data, at)
+            script = script_of(point, kana)
+            if script == paired_script and script == before_script:
+                keys[count] = pair_key(before, point)
+                froms[count] = before_at
+                tos[count] = at + width
+                count += 1
+            before, before_script, before_at = point, script, at
+            at += width
+    return count
+
+
+cdef bint same_token(
+    const uint8_t[::1] a, int64_t a0, int64_t a1, const uint8_t[::1] b, int64_t b0, int64_t b1
+) noexcept nogil:
+    cdef int64_t k
+    if a1 - a0 != b1 - b0:
+        return False
+    for k in range(a1 - a0):
+        if lower(a[a0 + k]) != lower(b[b0 + k]):
+            return False
+    return True
+
+
+cdef (int64_t, int64_t) find_keyword(
+    const int32_t[::1] table,
+    int64_t base,
+    uint64_t mask,
+    uint64_t key,
+    const uint8_t[::1] data,
+    int64_t start,
+    int64_t end,
+    const uint64_t[::1] keys,
+    const uint8_t[::1] source,
+    const int64_t[::1] froms,
+    const int64_t[::1] tos,
+) noexcept nogil:
+    """(slot, entry) of a keyword in an open table of entries; entry -1 and the free slot where it is not there."""
+    cdef int64_t slot = <int64_t>(((key * <uint64_t>0x9E3779B97F4A7C15) >> 32) & mask)
+    cdef int32_t entry
+    while True:
+        entry = table[base + slot]
+        if entry < 0:
+            return slot, -1
+        if keys[entry] == key and (key & PAIR or same_token(source, froms[entry], tos[entry], data, start, end)):
+            return slot, entry
+        slot = (slot + 1) & <int64_t>mask
+
+
+cdef inline int64_t table_size(int64_t count) noexcept nogil:
+    """A power of 2 that leaves half of a table free."""
+    cdef int64_t size = 2
+    while size < 2 * count:
+        size *= 2
+    return size
+
+
+def keywords(column, int64_t cap=NO_CAP, bint kana=False):
+    """The first `cap` distinct keywords of every text; empty gives none."""
+    cdef const uint8_t[::1] data = column.data
+    cdef const int64_t[::1] offsets = column.offsets
+    cdef Py_ssize_t k, r, rows = offsets.shape[0] - 1
+    cdef int64_t widest = 1
+    for r in range(rows):
+        widest = max(widest, offsets[r + 1] - offsets[r])
+    cdef int64_t size = max(<int64_t>64, (offsets[rows] - offsets[0]) // 2)
+    cdef uint64_t[::1] keys = np.empty(widest, np.uint64)
+    cdef int64_t[::1] froms = np.empty(widest, np.int64)
+    cdef int64_t[::1] tos = np.empty(widest, np.int64)
+    cdef int32_t[::1] table = np.empty(table_size(widest), np.int32)
+    kept_keys = np.empty(size, np.uint64)
+    kept_froms = np.empty(size, np.int64)
+    kept_tos = np.empty(size, np.int64)
+    kept_bounds = np.empty(rows + 1, np.int64)
+    cdef uint64_t[::1] out_keys = kept_keys
+    cdef int64_t[::1] out_froms = kept_froms
+    cdef int64_t[::1] out_tos = kept_tos
+    cdef int64_t[::1] bounds = kept_bounds
+    cdef int64_t count, room, slot, entry, first, kept = 0
+    bounds[0] = 0
+    with nogil:
+        for r in range(rows):
+            count = candidates(data, offsets[r], offsets[r + 1], kana, keys, froms, tos)
+            room = table_size(count)
+            for k in range(room):
+                table[k] = -1
+            first = kept
+            for k in range(count):
+                if kept - first >= cap:
+                    break
+                slot, entry = find_keyword(
+                    table, 0, <uint64_t>(room - 1), keys[k], data, froms[k], tos[k], keys, data, froms, tos
+                )
+                if entry >= 0:
+                    continue
+                table[slot] = <int32_t>k
+                out_keys[kept] = keys[k]
+                out_froms[kept] = froms[k]
+                out_tos[kept] = tos[k]
+                kept += 1
+            bounds[r + 1] = kept
+    return Keywords(
+        column.data, kept_keys[:kept].copy(), kept_froms[:kept].copy(), kept_tos[:kept].copy(), kept_bounds
+    )
+
+
+def keyword_texts(found):
+    """The keywords themselves, lower-cased, one after the other."""
+    cdef const uint8_t[::1] data = found.data
+    cdef const int64_t[::1] froms = found.froms
+    cdef const int64_t[::1] tos = found.tos
+    cdef int64_t at, size = 0, to = 0
+    cdef Py_ssize_t k
+    with nogil:
+        for k in range(froms.shape[0]):
+            size += tos[k] - froms[k]
+    content = np.empty(size, np.uint8)
+    bounds = np.empty(len(froms) + 1, np.int64)
+    cdef uint8_t[::1] out = content
+    cdef int64_t[::1] offsets = bounds
+    offsets[0] = 0
+    with nogil:
+        for k in range(froms.shape[0]):
+            for at in range(froms[k], tos[k]):
+                out[to] = lower(data[at])
+                to += 1
+            offsets[k + 1] = to
+    return Strings(content, bounds)
+
+
+def keyword_tables(found):
+    """Look-up tables of keywords, one for each text."""
+    cdef const uint8_t[::1] data = found.data
+    cdef const uint64_t[::1] keys = found.keys
+    cdef const int64_t[::1] froms = found.froms
+    cdef const int64_t[::1] tos = found.tos
+    cdef const int64_t[::1] bounds = found.bounds
+    cdef Py_ssize_t r, rows = bounds.shape[0] - 1
+    table_bounds = np.empty(rows + 1, np.int64)
+    cdef int64_t[::1] starts = table_bounds
+    starts[0] = 0
+    with nogil:
+        for r in range(rows):
+            starts[r + 1] = starts[r] + table_size(bounds[r + 1] - bounds[r])
+    entries = np.full(starts[rows], -1, np.int32)
+    cdef int32_t[::1] table = entries
+    cdef uint64_t mask
+    cdef int64_t k, slot, entry
+    with nogil:
+        for r in range(rows):
+            mask = <uint64_t>(starts[r + 1] - starts[r] - 1)
+            for k in range(bounds[r], bounds[r + 1]):
+                slot, entry = find_keyword(
+                    table, starts[r], mask, keys[k], data, froms[k], tos[k], keys, data, froms, tos
+                )
+                table[starts[r] + slot] = <int32_t>k
+    return KeywordTables(found, entries, table_bounds)
+
+
+def keyword_hits(tables, const int32_t[:] which, got, bint kana=False):
+    """Which keywords of text `which[i]` are among all keywords of `got[i]`; an empty text has none."""
+    cdef const uint8_t[::1] source = tables.found.data
+    cdef const uint64_t[::1] keys = tables.found.keys
+    cdef const int64_t[::1] froms = tables.found.froms
+    cdef const int64_t[::1] tos = tables.found.tos
+    cdef const int32_t[::1] table = tables.table
+    cdef const int64_t[::1] starts = tables.table_bounds
+    cdef const uint8_t[::1] data = got.data
+    cdef const int64_t[::1] offsets = got.offsets
+    counts = np.zeros(len(which), np.int32)
+    last_row = np.full(len(keys), -1, np.int32)
+    cdef int32_t[::1] out = counts
+    cdef int32_t[::1] seen = last_row
+    cdef int64_t base, at, end, stop, begin, point, width, before, slot, entry
+    cdef uint64_t mask, key
+    cdef int script, before_script
+    cdef bint pair
+    cdef uint8_t byte
+    cdef Py_ssize_t r
+    with nogil:
+        for r in range(which.shape[0]):
+            base = starts[which[r]]
+            mask = <uint64_t>(starts[which[r] + 1] - base - 1)
+            at, end = offsets[r], offsets[r + 1]
+            before = 0
+            before_script = 0
+            while at < end:
+                byte = data[at]
+                if is_letter(byte):
+                    before_script = 0
+                    begin = at
+                    at = stop = token_end(data, at, end)
+                    if stop - begin < 3:
+                        continue
+                    key = token_key(data, begin, stop)
+                elif not may_pair(byte, kana):
+                    before_script = 0
+                    at += 1
+                    continue
+                else:
+                    begin = stop = at
+                    point, width = code_point(data, at)
+                    at += width
+                    script = script_of(point, kana)
+                    pair = script != 0 and script == before_script
+                    key = pair_key(before, point)
+                    before, before_script = point, script
+                    if not pair:
+                        continue
+                slot, entry = find_keyword(table, base, mask, key, data, begin, stop, keys, source, froms, tos)
+                if entry >= 0 and seen[entry] != r:
+                    seen[entry] = <int32_t>r
+                    out[r] += 1
+    return KeywordHits(counts, last_row)
