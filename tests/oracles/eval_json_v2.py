@@ -210,11 +210,17 @@ def strange_map(source_map: list[Any]) -> str | None:
     return "objects without such refs" if isinstance(source_map[0], dict) else element_word(source_map[0])
 
 
+def first_text(chunk: dict[str, Any], *names: str) -> str | None:
+    """The value under the first of the names that has a text."""
+    return next((chunk[name] for name in names if isinstance(chunk.get(name), str)), None)
+
+
 def grounding(source_map: list[Any], chunks: list[Any], p: dict[str, Any]) -> dict[str, Any]:
     """The columns of section 6."""
     chunks = [chunk for chunk in chunks if isinstance(chunk, dict)]
-    paths = {strip(chunk["source_path"]) for chunk in chunks if isinstance(chunk.get("source_path"), str)}
-    context = "\n".join(chunk["text"] if isinstance(chunk.get("text"), str) else "" for chunk in chunks)
+    named = [first_text(chunk, "source_path", "source", "file") for chunk in chunks]
+    paths = {strip(path) for path in named if path is not None}
+    context = "\n".join(first_text(chunk, "text", "content", "page_content") or "" for chunk in chunks)
     total = ok = 0
     for entry in source_map[: p["entry_cap"]]:
         refs = entry.get("refs") if isinstance(entry, dict) else None

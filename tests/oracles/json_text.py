@@ -282,4 +282,5 @@ def element_word(value: Any) -> str:
     """What a list with this first element is a list of."""
     if value is None or isinstance(value, bool):
         return "nulls" if value is None else "booleans"
-    return {dict: "objects", list: "lists", str: "texts"}.get(type(value), "numbers")
+    words = ((dict, "objects"), (list, "lists"), (str, "texts"))
+    return next((word for kind, word in words if isinstance(value, kind)), "numbers")
