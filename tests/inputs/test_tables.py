@@ -126,6 +126,34 @@ TEXTS = {
 }
 
 
+HELD_OUT = {  # texts on which no weight was set
+    "cp1252": [
+        "Où est la bibliothèque de l'université ?", "Die Prüfung wird für März geplant", "El año pasado ganó más",
+        "Não há informação disponível", "Smörgåsbord på svenska är gott", "Il perché è più chiaro così",
+    ],
+    "cp1251": [
+        "Срок поставки составляет тридцать дней", "Нет ответа", "Санкт-Петербург", "ООО «Ромашка»", "см. стр. 12",
+        "Київ є столицею України",
+    ],
+    "gb18030": ["该协议自签字之日起生效", "广州市天河区", "不知道", "第十二页", "答案：正确", "本公司不承担任何责任"],
+    "cp932": [
+        "この質問には答えられません", "横浜市", "サーバーのエラー", "資料に記載がない",
+        "はい、そうです", "第十二条の規定",
+    ],
+}  # fmt: skip
+ENGLISH = "The quick brown fox jumps over the lazy dog and the report says nothing of it. " * 3
+
+
+@pytest.mark.parametrize(
+    "around", ["{}", "question_id,output\n1,{}\n", f"id,output\n1,{ENGLISH}{{}}\n2,{ENGLISH}{{}}\n"]
+)
+@pytest.mark.parametrize(("encoding", "text"), [(name, text) for name, texts in HELD_OUT.items() for text in texts])
+def test_encodings_of_other_texts(encoding: str, text: str, around: str) -> None:
+    """Alone, in a cell, and amid English."""
+    content = around.replace("{}", text).encode(encoding)
+    assert recognise_encoding(content) == (encoding, True)
+
+
 @pytest.mark.parametrize(("encoding", "text"), [(name, text) for name, texts in TEXTS.items() for text in texts])
 def test_encodings_of_short_texts(encoding: str, text: str) -> None:
     """One cell is enough."""
