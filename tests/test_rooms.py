@@ -22,7 +22,7 @@ ROOMS = (
     ("runs",),
     ("analysis",),
     ("report",),
-    ("cli", "api", "bench", "__init__", "__main__"),
+    ("cli", "api", "functions", "bench", "__init__", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 STRANGERS = {"profiles": "inputs", "inputs": "profiles"}  # neither of the two may import the other
@@ -31,7 +31,7 @@ HOMES = {
     "jieba": {"columnar"},
     "zhconv": {"columnar"},
     "click": {"cli"},
-    "rapidfuzz": {"profiles"},
+    "rapidfuzz": {"columnar", "profiles"},
 }
 
 

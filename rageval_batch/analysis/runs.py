@@ -131,6 +131,16 @@ def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
     return value
 
 
+def failed_expressions(session: Session, profile: str, commit: str) -> int:
+    """How many rows of a commit have a metric of a profile file that could not be computed."""
+    found = session.rows(
+        f"select count(*) as n from stored_{profile} where commit = $commit "
+        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number)')",
+        {"commit": commit},
+    )
+    return int(found[0]["n"])
+
+
 def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
     """A line for every run of a commit, best first: the named statistics, answers and questions."""
     wanted = sorted({metric for metric, _ in named.values()} | {"score"})
@@ -166,7 +176,9 @@ def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> 
     """The record of every current run with its score, oldest first."""
     scores = {
         (row["run_id"], row["profile"], row["eval_set"]): row
-        for row in session.rows("select run_id, profile, eval_set, score, n from leaderboard")
+        for row in session.rows(
+            "select run_id, profile, eval_set, value as score, n from run_values where metric = 'score'"
+        )
     }
     out = []
     for run in matching_runs(session, profile, eval_set):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,19 +28,19 @@ def profile_option(text: str, required: bool = False) -> Callable[[Command], Com
 
     def add(command: Command) -> Command:
         return click.option(
-            "-p", "--profile", "profile_name", required=required, callback=_profile_name, metavar="NAME|FILE.py:NAME",
-            help=text,
+            "-p", "--profile", "profile_name", required=required, callback=_profile_name,
+            metavar="NAME|FILE.toml|FILE.py:NAME", help=text,
         )(command)  # fmt: skip
 
     return add
 
 
 def _profile_name(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    if given is None or not (":" in given or given.endswith(".py")):
+    if given is None:
         return given
-    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.profiles.registry import get_profile, is_reference
 
-    return get_profile(given).name
+    return get_profile(given).name if is_reference(given) else given
 
 
 def picking_options(command: Command) -> Command:
@@ -83,6 +84,20 @@ def emit(text: str, target: str | None) -> None:
         return
     try:
         Path(target).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write {target}: {error.strerror}.") from error
+
+
+def emit_pieces(pieces: Iterable[str], target: str | None) -> None:
+    """Write a text to a file or stdout, a piece at a time."""
+    if target is None:
+        for piece in chain(pieces, ["\n"]):
+            sys.stdout.write(piece)
+        return
+    try:
+        with Path(target).open("w", encoding="utf-8") as file:
+            for piece in chain(pieces, ["\n"]):
+                file.write(piece)
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror}.") from error
 

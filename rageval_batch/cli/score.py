@@ -40,7 +40,9 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
-@profile_option("How to score; see rageval profiles. FILE.py:NAME is a profile of your own.", required=True)
+@profile_option(
+    "How to score; see rageval profiles. FILE.toml or FILE.py:NAME is a profile of your own.", required=True
+)
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
 @store_option
@@ -73,6 +75,13 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
 @click.option("--source", "document", help="The document that answers were drawn from: its hash goes into the record.")
 @click.option("--keep-inputs", is_flag=True, help="Keep a copy of answers, questions and contexts in the store.")
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=1),
+    default=100_000_000,
+    show_default=True,
+    help="Refuse to make more score rows than this: every run gets one for every question.",
+)
 @click.option("--archive", metavar="DIR", help="Also write every judgement to DIR, valid ones apart (judge_protocol).")
 @click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
 @output_options(*_FORMATS)
@@ -95,6 +104,7 @@ def score(
     prompt: str | None,
     document: str | None,
     keep_inputs: bool,
+    max_rows: int,
     archive: str | None,
     strict: bool,
     format: str,
@@ -155,6 +165,7 @@ def score(
             document=sources.any_file(document) if document else None,
             metadata=given,
             keep_inputs=keep_inputs,
+            max_rows=max_rows,
         )
         outcome = _run(job, place)
         if archive is not None:
@@ -196,8 +207,8 @@ def rescore(
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run, matching_runs
     from rageval_batch.model import params_sha256
-    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.commit_profile import profile_to_rescore
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import existing_outcome
 
@@ -219,9 +230,14 @@ def rescore(
     outcomes = []
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
-        profile = get_profile(commit.manifest["profile"])
-        params = profile.read_params({**commit.manifest["params"], **changed})
-        same_version = commit.manifest.get("profile_version", 1) == profile.version
+        profile = profile_to_rescore(commit)
+        kept = {
+            name: value
+            for name, value in commit.manifest["params"].items()
+            if not profile.digest or profile.has_param(name)
+        }
+        params = profile.read_params({**kept, **changed})
+        same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
             continue
@@ -229,6 +245,11 @@ def rescore(
             outcomes.append(_run(stored_inputs.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
     _report(place, outcomes, format, target)
     return EXIT_OK
+
+
+def commit_job(job: Job, store: Store, format: str, target: str | None) -> None:
+    """Score a job into the store and report it."""
+    _report(store, [_run(job, store)], format, target)
 
 
 def _run(job: Job, store: Store) -> Outcome:
@@ -242,26 +263,21 @@ def _run(job: Job, store: Store) -> Outcome:
 
 
 def _report(store: Store, outcomes: list[Outcome], format: str, target: str | None) -> None:
-    """What became of the rows, on stderr; a line a run, on stdout."""
-    from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, summaries
-    from rageval_batch.profiles.registry import get_profile
+    """What became of the rows, on stderr; a line a run, on stdout.
+
+    The commits are there: a summary that cannot be shown is said, and is no failure of the command.
+    """
     from rageval_batch.report.cells import json_line
 
     for outcome in outcomes:
         _say_counts(outcome, store)
-    found: list[dict[str, Any]] = []
-    with open_store(store.path, functions=False) as session:
-        for outcome in outcomes:
-            profile = get_profile(outcome.commit.manifest["profile"])
-            if format in ("json", "jsonl"):
-                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
-            else:
-                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-                lines = commit_lines(session, outcome.commit.id, named)
-                if lost := outcome.lost_rows:  # marked by a column that is not there otherwise
-                    lines = [{**line, "rejected": lost.get(line["run_id"])} for line in lines]
-                found += lines
+    try:
+        found = _summaries(store, outcomes, whole=format in ("json", "jsonl"))
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
+        _say_committed(store, outcomes)
+        return
     if format == "json":
         emit(json_line(found[0] if len(found) == 1 else found), target)
     elif format == "jsonl":
@@ -274,6 +290,34 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
         )
         if len(shown) < len(found):
             say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")
+    _say_committed(store, outcomes)
+
+
+def _summaries(store: Store, outcomes: list[Outcome], whole: bool) -> list[dict[str, Any]]:
+    """All that is known of every run of the commits, or the line that a profile shows of one."""
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import commit_lines, failed_expressions, summaries
+    from rageval_batch.profiles.registry import get_profile
+
+    found: list[dict[str, Any]] = []
+    with open_store(store.path, functions=False) as session:
+        for outcome in outcomes:
+            profile = get_profile(outcome.commit.manifest["profile"])
+            if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
+                query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
+                say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
+            if whole:
+                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
+            else:
+                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
+                lines = commit_lines(session, outcome.commit.id, named)
+                if lost := outcome.lost_rows:  # marked by a column that is not there otherwise
+                    lines = [{**line, "rejected": lost.get(line["run_id"])} for line in lines]
+                found += lines
+    return found
+
+
+def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.created:
             say(f"Committed {outcome.commit.id} to {store.path}.")

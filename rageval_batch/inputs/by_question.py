@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats, read_run_ids
-from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
@@ -52,6 +53,9 @@ class _Seen:
     """Which (run, repeat, question) have been met: exact, one byte for each answer a run may have."""
 
     questions: int
+    max_rows: int  # of score rows that the runs may make: every run gets one for every question
+    rows: int = 0
+    runs: set[str] = field(default_factory=set)
     codes: dict[tuple[str, int], int] = field(default_factory=dict)
     flags: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
 
@@ -61,6 +65,7 @@ class _Seen:
         keys = coded.indices.to_numpy().astype(np.int64) << 32 | repeat
         distinct, pair = np.unique(keys, return_inverse=True)
         names = coded.dictionary.to_pylist()
+        self._check_runs(names, len(run))
         codes = [
             self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
         ]
@@ -71,21 +76,42 @@ class _Seen:
             self.flags = grown
         return mark_first(self.flags, np.array(codes, np.int64)[pair] * self.questions + question)
 
+    def _check_runs(self, names: list[str], rows: int) -> None:
+        """InputError where the runs make too many score rows, before anything is made of them."""
+        self.rows += rows
+        self.runs.update(names)
+        if len(self.runs) * self.questions <= self.max_rows:
+            return
+        reason = f"{self.rows:,} rows have {len(self.runs):,} run ids: is the column right?"
+        if len(self.runs) == self.rows:
+            reason = "every row has its own run id: is the column right?"
+        raise InputError(
+            f"{len(self.runs):,} runs x {self.questions:,} questions make more than {self.max_rows:,} score rows: "
+            f"{reason} --max-rows N allows more."
+        )
+
 
 class QuestionRows:
     """Reads rows with a question of the eval set; remembers which runs have answered what."""
 
-    def __init__(self, ids: Sequence[str], output_fields: tuple[OutputField, ...] = ()) -> None:
-        """`ids`: the questions, in the order of the eval set."""
+    def __init__(
+        self,
+        ids: Sequence[str],
+        output_fields: tuple[OutputField, ...] = (),
+        fields_first: bool = False,
+        max_rows: int = MAX_ROWS,
+    ) -> None:
+        """`ids`: the questions, in the order of the eval set; `max_rows`: of score rows that all runs may make."""
         self._output_fields = output_fields
+        self._fields_first = fields_first
         self.output_names = (*OUTPUT, *(field.name for field in output_fields))
         self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
         self._ids = pa.array(ids, LARGE_STRING)
-        self._seen = _Seen(len(ids))
+        self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
-        return readers.read_output(block, self._output_fields)
+        return readers.read_output(block, self._output_fields, self._fields_first)
 
     def has_keys(self, block: Block) -> bool:
         """Whether any row has an id of a question."""
@@ -133,20 +159,23 @@ class QuestionRows:
         return Counter(run for run, _ in self._seen.codes)
 
 
+def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_ROWS) -> QuestionRows:
+    """What reads the rows of a profile, where the eval set has these questions."""
+    return QuestionRows(ids, declared.output_fields, declared.fields_first, max_rows)
+
+
 class LoadedQuestions:
     """The questions of a job with their contexts, and the contexts of single runs."""
 
-    def __init__(
-        self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, output_fields: tuple[OutputField, ...]
-    ) -> None:
+    def __init__(self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion) -> None:
         self.eval_set = eval_set
         self._run_contexts = run_contexts
-        self._output_fields = output_fields
+        self._declared = declared
         self._ids = pa.array(eval_set.ids, LARGE_STRING)
 
-    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
-        """Reads the outputs; rows of other runs are passed over."""
-        return Ingest(outputs, QuestionRows(self.eval_set.ids, self._output_fields), runs)
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over; InputError beyond `max_rows` score rows."""
+        return Ingest(outputs, question_rows(self.eval_set.ids, self._declared, max_rows), runs)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
@@ -195,11 +224,11 @@ class ByQuestionInputs:
         run_contexts = None
         if contexts:
             eval_set, run_contexts = eval_sets.with_contexts(eval_set, contexts, folder)
-        return LoadedQuestions(eval_set, run_contexts, self.declared.output_fields)
+        return LoadedQuestions(eval_set, run_contexts, self.declared)
 
     def row_reader(self, ids: Sequence[str]) -> QuestionRows:
         """How blocks become batches of answers."""
-        return QuestionRows(ids, self.declared.output_fields)
+        return question_rows(ids, self.declared)
 
     def row_keys(self, eval_set: EvalSet) -> QuestionRowKeys:
         """Ids, datasets and weights of the questions."""

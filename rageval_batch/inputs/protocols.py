@@ -15,6 +15,7 @@ from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params
 
 UNSAID_LOSS = 0.01  # share of its rows that a run may lose to rejects before it is marked
+MAX_ROWS = 100_000_000  # score rows that a job makes unless it is told otherwise
 
 
 class RowKeys(Protocol):
@@ -83,8 +84,9 @@ class LoadedInputs(Protocol):
     def eval_set(self) -> EvalSet:
         """What the scorer is prepared for."""
 
-    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
-        """Reads the outputs; rows of other runs are passed over."""
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over; InputError where more than `max_rows` score rows would
+        be made of them."""
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in which every row has the contexts that were given for it."""

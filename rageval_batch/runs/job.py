@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_batch.inputs import eval_sets
+from rageval_batch.inputs.protocols import MAX_ROWS
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import Source, content_hash
 from rageval_batch.model import Profile, canonical_json, params_sha256
@@ -28,6 +29,7 @@ class Job:
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
     stored_extras: Path | None = None  # other columns of the rows, where the outputs are a copy without them
+    max_rows: int = MAX_ROWS  # score rows that it may make; the result does not depend on it
 
     def with_hash(self) -> Job:
         """The same job with all its files hashed."""
@@ -63,7 +65,7 @@ def identify(job: Job) -> Identity:
     described = {
         "version": __version__,
         "profile": job.profile.name,
-        "profile_version": job.profile.version,
+        "profile_version": job.profile.digest or job.profile.version,
         "params": job.params,
         "outputs": [[file.name, file.sha256, *_reading(file)] for file in job.outputs],
         "questions": [questions.version, questions.sha256],
@@ -94,7 +96,7 @@ def _reading(file: Source) -> list[dict[str, Any]]:
 def _signature(job: Job, questions: str, contexts: str | None) -> str:
     """Everything that could change a score, readable."""
     parts = {
-        "profile": f"{job.profile.name}/{job.profile.version}",
+        "profile": f"{job.profile.name}/{job.profile.revision}",
         "params": job.profile.signature(job.params),
         "questions": questions,
         "contexts": contexts[:12] if contexts else "none",

@@ -11,10 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
@@ -29,8 +30,10 @@ from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_ba
 from rageval_batch.runs.findings import Findings, find
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
+from rageval_batch.runs.summary import ScoreRows, summary_plan, write_summary
 from rageval_batch.version import __version__
 
+PROFILE_FILE = "profile.toml"
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
 
@@ -124,7 +127,8 @@ class _Sweep:
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
-        self.ingest = self.inputs.ingest(job.outputs, job.runs)
+        self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
+        self.summary_plan = summary_plan(job.profile)
         self.timing = Timing()
         self.resumed = 0
         self.rows_read = 0
@@ -234,22 +238,20 @@ class _Sweep:
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
             ready / "tallies.parquet",
         )  # fmt: skip
-        commit_files.write_parquet(
-            self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
-        )
-        pq.write_table(self._run_records(runs, findings), ready / "runs.parquet", compression="zstd")
-        return (
-            runs,
-            findings,
-            {
-                "scores": [scores.path.name],
-                "tallies": ["tallies.parquet"],
-                "rejects": ["rejects.parquet"],
-                "runs": ["runs.parquet"],
-                **self._extras(ready),
-                **(self._kept(ready) if self.job.keep_inputs else self._kept_questions(ready)),
-            },
-        )
+        commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
+        records = self._run_records(runs, findings)
+        pq.write_table(records, ready / "runs.parquet", compression="zstd")
+        files = {
+            "scores": [scores.path.name],
+            **self._summary(scores.path, records),
+            "tallies": ["tallies.parquet"],
+            "rejects": ["rejects.parquet"],
+            "runs": ["runs.parquet"],
+            **self._profile_file(ready),
+            **self._extras(ready),
+            **(self._kept(ready) if self.job.keep_inputs else self._kept_questions(ready)),
+        }
+        return runs, findings, files
 
     def _extras(self, ready: Path) -> dict[str, list[str]]:
         """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
@@ -265,9 +267,30 @@ class _Sweep:
         commit_files.write_parquet(batches, schema, order, ready / "extras.parquet")
         return {"extras": ["extras.parquet"]}
 
+    def _profile_file(self, ready: Path) -> dict[str, list[str]]:
+        """A copy of the profile file, so that the store can be read where that is not."""
+        if self.job.profile.content is None:
+            return {}
+        (ready / PROFILE_FILE).write_text(self.job.profile.content, encoding="utf-8", newline="")
+        return {"profile": [PROFILE_FILE]}
+
+    def _summary(self, scores: Path, records: pa.Table) -> dict[str, list[str]]:
+        """The summary of the commit; none where it cannot be made, as it can be made of the rows at any time."""
+        target = scores.parent / "summary.parquet"
+        folder = pa.repeat(pa.scalar(scores.parent.name, LARGE_STRING), records.num_rows)
+        runs = records.select(["run_id", "repeats"]).append_column("commit", folder)
+        try:
+            write_summary(self.summary_plan, ScoreRows.of_files([scores]), runs, target, self.staging.path)
+        except (duckdb.Error, MemoryError):
+            target.unlink(missing_ok=True)
+            return {}
+        return {"summary": [target.name]}
+
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer once, and the question and context files."""
-        commit_files.write_kept(self._rows("answers"), self.kind.kept, ready / "kept_outputs.parquet")
+        commit_files.write_kept(
+            self._part_files("answers"), self.kind.kept, ready / "kept_outputs.parquet", self.staging.path
+        )
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
             kept[role] = _copies(role, files, ready)
@@ -311,7 +334,7 @@ class _Sweep:
         return {
             "job": identity.job,
             "profile": job.profile.name,
-            "profile_version": job.profile.version,
+            "profile_version": job.profile.revision,
             "declaration": _declaration(job.profile),
             "version": __version__,
             "params": job.params,
@@ -336,6 +359,7 @@ class _Sweep:
             "runs": runs,
             "counts": vars(counts),
             "files": files,
+            "summary": self.summary_plan.definition if "summary" in files else None,
         }
 
 

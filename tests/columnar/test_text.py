@@ -40,7 +40,6 @@ def test_functions_of_two_columns(pair: tuple[list[str | None], list[str | None]
     rows = list(zip(pair[0], pair[1], strict=True))
     a, b = shaped(pair[0], pair[2]), shaped(pair[1], pair[2])
     for got, want in (
-        (text.bigram_jaccard(a, b), slow.bigram_jaccard),
         (text.soft_match(a, b, limit), lambda x, y: slow.soft_match(x, y, limit)),
         (text.keyword_hits(a, b, cap), lambda x, y: slow.keyword_hits(x, y, cap)),
     ):
@@ -50,7 +49,7 @@ def test_functions_of_two_columns(pair: tuple[list[str | None], list[str | None]
 def test_functions_of_empty_columns() -> None:
     none = pa.array([], LARGE_STRING)
     assert [len(text.squash(none)), len(text.keyword_lists(none)), len(text.keyword_hits(none, none))] == [0, 0, 0]
-    assert [len(text.bigram_jaccard(none, none)), len(text.soft_match(none, none))] == [0, 0]
+    assert len(text.soft_match(none, none)) == 0
 
 
 @given(st.lists(st.one_of(st.text(MIXED, max_size=12), small_texts("ﬁＡａß①ｶﾞ")), max_size=5))
