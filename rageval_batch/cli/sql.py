@@ -45,12 +45,14 @@ def sql(
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
     from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.runs.store import Store
 
     named = pairs(files, "--file")
     if query is None and not sys.stdin.isatty():
         query = sys.stdin.read()
     if query is None and not sys.stdout.isatty():
         raise InputError("Give a query, as an argument or from a pipe; without one, rageval sql is a shell.")
+    Store(store).require()
     with open_store(store) as session:
         session.lock(named, allow_files)
         if query is not None:
