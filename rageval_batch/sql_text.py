@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+# The name of the commit that a file of a store belongs to, from the column `filename` of a reader.
+COMMIT_OF_FILE = "split_part(replace(filename, '\\', '/'), '/', -2)"
+
 
 def quoted(value: str | os.PathLike[str]) -> str:
     """A text as an SQL literal."""

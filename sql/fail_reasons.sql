@@ -1,10 +1,8 @@
 -- fail_reasons. Grain: run x profile x eval set x reason; answers without one are not here.
--- Inputs: scores.
+-- Inputs: stored_summary, current_runs. n: answers; share: of all answers of the run.
 create view fail_reasons as
 select
-    run_id, profile, eval_set, fail_reason,
-    count(*) as n,
-    count(*) / any_value(total) as share
-from (select *, count(*) over (partition by run_id, profile, eval_set) as total from scores)
-where fail_reason is not null
-group by run_id, profile, eval_set, fail_reason;
+    r.run_id, r.profile, r.eval_set, s.group_value as fail_reason, s.n_total as n, s.n_total / s.n_counted as share
+from stored_summary s
+join current_runs r on r.commit = s.commit and r.stored_id = s.run_id
+where s.metric = '' and s.grouping = 'fail_reason';

@@ -1,59 +1,15 @@
 -- gated(wanted). Grain: current run x gate, of every level that its profile's gates have.
--- wanted: names of runs, or null for all. Inputs: gate_catalog (gates as rows), gate_values (what they are about),
+-- wanted: names of runs, or null for all. Inputs: gate_catalog (gates as rows), stored_summary (what they are about),
 -- current_runs, profile_catalog. actual is null where there is nothing to apply a gate to: it is skipped, as is one that
 -- is waived and would fail. n: questions that the statistic is over. Limits hold within 1e-9. failure: where it failed.
 -- A run to which none of its gates applies fails: it gets one row more, `applicable_gates`, whose n is how many gates
 -- there were. Gates on coverage (shares of answers, the record's provenance) do not count for that where there are others.
 create macro gated(wanted) as table
 with asked as materialized (
-    -- A small number stands for a run, so that rows are grouped by it and not by three texts.
     select r.*, row_number() over () as run, p.provenance
     from current_runs r
     join profile_catalog p on p.profile = r.profile
     where wanted is null or list_contains(wanted, r.run_id)
-),
-answers as not materialized (
-    select a.run, a.repeats, v.* exclude (commit, run_id)
-    from gate_values v
-    join asked a on a.commit = v.commit and a.stored_id = v.run_id
-),
--- As in run_summary, several repeats of a question count as their mean.
-questions as not materialized (
-    select run, metric, form, scored, value, ranked, numerator, denominator, weighted, weight, has_weights
-    from answers
-    where repeats = 1
-    union all
-    select
-        run, metric, form, bool_or(scored), exact_mean(value), exact_mean(ranked),
-        exact_sum(numerator), exact_sum(denominator), exact_mean(weighted), any_value(weight), has_weights
-    from answers
-    where repeats > 1
-    group by run, metric, form, question_id, has_weights
-),
-summed as materialized (
-    select
-        run, metric, form,
-        count(value) as n, count(*) filter (scored) as n_scored,
-        exact_mean(value) as mean, exact_sum(value) as sum, min(value) as min, max(value) as max,
-        count(ranked) as n_ranked, quantile_cont(ranked, [0.5, 0.9, 0.95]) as cuts,
-        count(denominator) as n_parts, exact_sum(numerator) / nullif(exact_sum(denominator), 0) as micro
-    from questions
-    group by run, metric, form
-),
--- The largest weight that counts: exact_weighted_mean scales by it.
-tops as not materialized (
-    select run, metric, max(weight) as top
-    from questions
-    where has_weights and weighted is not null
-    group by run, metric
-),
-weighted as not materialized (
-    select
-        q.run, q.metric, count(q.weighted) as n, exact_weighted_mean(q.weighted, q.weight, t.top) as mean
-    from questions q
-    join tops t on t.run = q.run and t.metric = q.metric
-    where q.has_weights
-    group by q.run, q.metric
 ),
 lacking as materialized (
     select
@@ -73,20 +29,22 @@ lacking as materialized (
     where len(provenance) > 0
 ),
 figures as not materialized (
-    select run, metric, unnest([
-        {stat: case form when 'value' then 'mean' when 'rate' then 'rate' else 'usable_share' end, actual: mean, n: n},
-        {stat: 'sum', actual: sum, n: n},
-        {stat: 'min', actual: min, n: n},
-        {stat: 'max', actual: max, n: n},
-        {stat: 'n', actual: n_scored::double, n: n},
-        {stat: 'p50', actual: cuts[1], n: n_ranked},
-        {stat: 'p90', actual: cuts[2], n: n_ranked},
-        {stat: 'p95', actual: cuts[3], n: n_ranked},
-        {stat: 'micro', actual: micro, n: n_parts}
-    ][:if(form = 'value', 9, 1)], max_depth := 2)
-    from summed
-    union all
-    select run, metric, 'weighted_mean', mean, n from weighted
+    select a.run, s.metric, unnest([
+        {stat: case s.metric when '' then 'usable_share' else 'mean' end, actual: s.mean, n: s.n_counted},
+        {stat: 'weighted_mean', actual: s.weighted_mean, n: s.n_counted},
+        {stat: 'sum', actual: s.sum, n: s.n_counted},
+        {stat: 'min', actual: s.min, n: s.n_counted},
+        {stat: 'max', actual: s.max, n: s.n_counted},
+        {stat: 'rate', actual: s.rate, n: s.n_counted},
+        {stat: 'n', actual: s.n_scored::double, n: s.n_counted},
+        {stat: 'p50', actual: s.p50, n: s.n_counted},
+        {stat: 'p90', actual: s.p90, n: s.n_counted},
+        {stat: 'p95', actual: s.p95, n: s.n_counted},
+        {stat: 'micro', actual: s.micro, n: s.n_parts}
+    ], max_depth := 2)
+    from stored_summary s
+    join asked a on a.commit = s.commit and a.stored_id = s.run_id
+    where s.grouping = ''
     union all
     select run, '', 'answered_share', answered_count / nullif(question_count, 0), question_count from asked
     union all

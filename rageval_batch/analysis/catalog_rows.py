@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.runs.store import Commit
+from rageval_batch.runs.summary import SummarizedMetric, SummaryPlan
 from rageval_batch.sql_text import quoted
 
 METRIC_COLUMNS = (
@@ -79,6 +80,25 @@ class ProfileRow:
     def by_question(self) -> bool:
         """Whether the units are the questions."""
         return self.unit_key == ("question_id",)
+
+    @property
+    def summary_plan(self) -> SummaryPlan:
+        """What summaries of its score rows are made of."""
+        return SummaryPlan(
+            run_stat=self.run_stat,
+            unit_key=self.unit_key,
+            metrics=tuple(
+                SummarizedMetric(
+                    name=metric.metric,
+                    column=metric.column or metric.metric,
+                    null_counts_as=metric.null_counts_as,
+                    numerator=metric.numerator,
+                    denominator=metric.denominator,
+                )
+                for metric in self.metrics
+            ),
+            groups=self.groups,
+        )
 
     @property
     def unit_sql(self) -> str:
@@ -158,74 +178,6 @@ def metric_sql(row: ProfileRow, metric: MetricRow, table: str) -> str:
 def quoted_name(name: str) -> str:
     """A name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'
-
-
-_OF_VALUES = frozenset(("mean", "sum", "min", "max", "n"))
-_RANKED = frozenset(("p50", "p90", "p95"))
-
-
-def gated_sql(catalog: Iterable[ProfileRow]) -> str:
-    """The values that gates are about: a branch for each metric that a gate uses, nothing in what its gates do not."""
-    branches = [_gated_branch("commits", "", "", {}) + " where false"]
-    for row in catalog:
-        stats: dict[str, set[str]] = {}
-        for gate in row.gates:
-            stats.setdefault(gate.metric, set()).add(gate.stat)
-        metrics = {metric.metric: metric for metric in row.metrics}
-        for name, wanted in stats.items():
-            if name in metrics:
-                branches += _gated_metric(row.profile, metrics[name], wanted)
-            elif "usable_share" in wanted:
-                usable = {"value": "(fail_reason is null)::int::double", "scored": "true"}
-                branches.append(_gated_branch(f"stored_{row.profile}", name, "usable", usable))
-    return " union all ".join(branches)
-
-
-def _gated_metric(profile: str, metric: MetricRow, stats: set[str]) -> list[str]:
-    column = metric.column or metric.metric
-    value = f"{column}::double"
-    if metric.null_counts_as is not None:
-        value = f"coalesce({value}, {metric.null_counts_as!r}::double)"
-    columns = {"scored": f"{column} is not null"}
-    if stats & _OF_VALUES:
-        columns["value"] = value
-    if stats & _RANKED:
-        columns["ranked"] = value
-    if "weighted_mean" in stats:
-        columns |= {"weighted": value, "weight": "weight"}
-    if "micro" in stats and metric.numerator and metric.denominator:
-        columns |= {"numerator": f"{metric.numerator}::double", "denominator": f"{metric.denominator}::double"}
-    branches = [_gated_branch(f"stored_{profile}", metric.metric, "value", columns)] if stats - {"rate"} else []
-    if "rate" in stats:
-        rate = {"value": f"({value} <> 0)::int::double", "scored": columns["scored"]}
-        branches.append(_gated_branch(f"stored_{profile}", metric.metric, "rate", rate))
-    return branches
-
-
-def _gated_branch(table: str, metric: str, form: str, columns: dict[str, str]) -> str:
-    keys = "commit, run_id, question_id" if columns else "commit, '' as run_id, '' as question_id"
-    numbers = ("value", "ranked", "weighted", "weight", "numerator", "denominator")
-    return (
-        f"select {keys}, '{metric}' as metric, '{form}' as form, {columns.get('scored', 'false')} as scored, "
-        + ", ".join(f"{columns.get(name, 'null::double')} as {name}" for name in numbers)
-        + f", {'weighted' in columns} as has_weights from {table}"
-    )
-
-
-NO_GROUP = (
-    "select ''::varchar as commit, ''::varchar as run_id, ''::varchar as profile, ''::varchar as question_id, "
-    "''::varchar as grouping, ''::varchar as value, 0.0::double as score, 0.0::double as passed where false"
-)
-
-
-def group_sql(row: ProfileRow, name: str) -> str:
-    """The answers of a profile by one of its columns; an answer stands under every entry of a list, once."""
-    value = f"unnest(list_distinct({name}))" if pa.types.is_list(row.schema.field(name).type) else name
-    passed = "passed::double" if "passed" in row.schema.names else "null::double"
-    return (
-        f"select commit, run_id, '{row.profile}' as profile, question_id, '{name}' as grouping, {value} as value, "
-        f"score, {passed} as passed from stored_{row.profile}"
-    )
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

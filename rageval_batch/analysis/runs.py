@@ -166,7 +166,9 @@ def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> 
     """The record of every current run with its score, oldest first."""
     scores = {
         (row["run_id"], row["profile"], row["eval_set"]): row
-        for row in session.rows("select run_id, profile, eval_set, score, n from leaderboard")
+        for row in session.rows(
+            "select run_id, profile, eval_set, value as score, n from run_values where metric = 'score'"
+        )
     }
     out = []
     for run in matching_runs(session, profile, eval_set):

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -18,14 +20,10 @@ import pyarrow as pa
 
 from rageval_batch.analysis.catalog_rows import (
     METRIC_COLUMNS,
-    NO_GROUP,
     UNKNOWN_PROFILE,
     MetricRow,
     ProfileRow,
-    common_sql,
     gate_table,
-    gated_sql,
-    group_sql,
     metric_sql,
     metric_table,
     profile_table,
@@ -34,14 +32,16 @@ from rageval_batch.analysis.catalog_rows import (
     wide_sql,
 )
 from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS, Function
-from rageval_batch.columnar.functions import register_functions
+from rageval_batch.analysis.stored_tables import StoredTables
+from rageval_batch.columnar.functions import FUNCTIONS, register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
-from rageval_batch.model.schemas import KEYS, REJECTS, RUNS, TALLIES
+from rageval_batch.model.schemas import KEYS
 from rageval_batch.resources import sql_definition, sql_names
+from rageval_batch.runs.database import connection_settings, spill_folder
 from rageval_batch.runs.store import Commit, Store
-from rageval_batch.sql_text import parquet_reader, quoted
+from rageval_batch.sql_text import quoted
 
 _WORD = re.compile(r"\w+")
 _USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table that is read, or a function that is called
@@ -50,8 +50,6 @@ _NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|
 _LISTING = frozenset(
     ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
 )
-
-MEMORY = "512MB"
 
 # What an exported file of score rows says of their runs: a JSON object in the metadata of the Parquet file.
 EXPORTED = (
@@ -99,15 +97,20 @@ class Session:
         self.commits = store.commits()
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
         self._catalog = _with_stored(tuple(catalog), self.commits)
-        settings: Any = {"memory_limit": MEMORY}
-        self._connection = duckdb.connect(config=settings)
+        self._spill = spill_folder(store.staging_folder)
+        self._connection = duckdb.connect(config=connection_settings(self._spill))
         self._registered: list[str] = []
         self._create_base()
+        self._stored = StoredTables(self._connection, store, self.commits, self._catalog)
+        self._metric_branches = [
+            metric_sql(row, metric, f"stored_{row.profile}")
+            for row in self._catalog if self._stored.commits_of(row.profile)
+            for metric in row.metrics
+        ]  # fmt: skip
         self._wide = {row.profile: row for row in self._catalog}
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
-        self._waiting |= set(self._wide)
-        if functions:
-            self._registered += register_functions(self._connection)
+        self._waiting |= {*self._wide, *self._stored.names, "metric_rows"}
+        self._functions = set(FUNCTIONS) if functions else set()  # that no query has named yet
 
     def __enter__(self) -> Session:
         return self
@@ -120,6 +123,7 @@ class Session:
         for name in self._registered:
             self._connection.remove_function(name)
         self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
 
     # --- queries --------------------------------------------------------------------------------------------------
 
@@ -131,6 +135,20 @@ class Session:
             return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
             raise InputError(f"SQL: {str(error).strip()}") from error
+
+    @contextmanager
+    def stream(self, query: str, rows: int = 8192) -> Iterator[tuple[list[str], Iterator[pa.RecordBatch]]]:
+        """(the columns, the batches) of a user's query, which is not held whole.
+
+        InputError for one that DuckDB refuses, also on the way.
+        """
+        self._define(query)
+        try:
+            result = self._connection.sql(query)
+            reader = result.to_arrow_reader(rows) if result is not None else pa.table({}).to_reader()
+        except duckdb.Error as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+        yield reader.schema.names, _batches(reader)
 
     def table(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
@@ -219,7 +237,8 @@ class Session:
         self._insert("metric_catalog", metric_table([metric]))
         if stored:
             self._metric_branches.append(metric_sql(profile, metric, f"stored_{profile.profile}"))
-            self._create_metric_rows()
+            self._waiting.add("metric_rows")
+            self._define("metric_rows")
         return metric
 
     def add_run(self, run_id: str, eval_set: str, profile: ProfileRow, metric: MetricRow, rows: pa.Table) -> None:
@@ -252,12 +271,16 @@ class Session:
         self._connection.unregister("given")
 
     def _define(self, query: str) -> None:
-        """Create the views and macros that a query names and what they build on: to bind them all takes long.
+        """Create the views, macros and functions that a query names and what they build on: all of them takes long.
 
         One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        for name in sorted(self._waiting if not words.isdisjoint(_LISTING) else words):
+        listing = not words.isdisjoint(_LISTING)
+        named = self._functions if listing else self._functions & words
+        self._registered += register_functions(self._connection, sorted(named))
+        self._functions -= named
+        for name in sorted(self._waiting if listing else words):
             self._create(name)
 
     def _create(self, name: str) -> None:
@@ -267,10 +290,24 @@ class Session:
         if name not in self._waiting:
             return
         self._waiting.remove(name)
-        statement = wide_sql(self._wide[name]) if name in self._wide else sql_definition(name)
+        if name in self._stored.names:
+            for used in self._stored.needs(name):
+                self._create(used)
+            self._stored.create(name)
+            return
+        statement = self._statement(name)
         for used in sorted(_uses(statement)):
             self._create(used)
         self._connection.execute(statement)
+
+    def _statement(self, name: str) -> str:
+        """What creates a view or macro: a file of sql/, or what follows from the catalog."""
+        if name in self._wide:
+            return wide_sql(self._wide[name])
+        if name == "metric_rows":  # all metrics as rows of one view: those of the store and of files
+            branches = [*self._metric_branches, f"select {METRIC_COLUMNS} from given_rows"]
+            return "create or replace view metric_rows as " + " union all ".join(branches)
+        return sql_definition(name)
 
     def stored_name(self, run_id: str) -> str:
         """What a run is called in the files of its commit: RUN for RUN@COMMIT."""
@@ -297,58 +334,13 @@ class Session:
         self._register("profile_catalog", profile_table(self._catalog))
         self._register("given_rows", _GIVEN_ROWS.empty_table())
         self._register("given_runs", _GIVEN_RUNS.empty_table())
-        self._store_view("stored_runs", self._files("runs"), RUNS)
-        self._store_view("stored_rejects", self._files("rejects"), REJECTS)
-        self._store_view("stored_tallies", self._files("tallies"), TALLIES)
-        for row in self._catalog:
-            self._store_view(f"stored_{row.profile}", self._files("scores", row.profile), row.schema)
-        self._connection.execute("create view stored_scores as " + " union all ".join(map(common_sql, self._catalog)))
-        self._metric_branches = [
-            metric_sql(row, metric, f"stored_{row.profile}") for row in self._catalog for metric in row.metrics
-        ]
-        self._create_metric_rows()
         self._register("gate_catalog", gate_table(self._catalog))
-        stored = [row for row in self._catalog if self._files("scores", row.profile)]
-        self._connection.execute("create view gate_values as " + gated_sql(stored))
-        groups = [group_sql(row, name) for row in self._catalog for name in row.groups]
-        self._connection.execute("create view group_rows as " + " union all ".join([NO_GROUP, *groups]))
-
-    def _create_metric_rows(self) -> None:
-        """All metrics as rows of one view: those of the store and of files."""
-        branches = [*self._metric_branches, f"select {METRIC_COLUMNS} from given_rows"]
-        self._connection.execute("create or replace view metric_rows as " + " union all ".join(branches))
 
     def _register(self, name: str, table: pa.Table) -> None:
         """A small table that stays with the session."""
         self._connection.register("given", table)
         self._connection.execute(f"create table {name} as from given")
         self._connection.unregister("given")
-
-    def _files(self, role: str, profile: str | None = None) -> list[str]:
-        commits = [commit for commit in self.commits if profile in (None, commit.manifest["profile"])]
-        return [str(path) for commit in commits for path in commit.files(role)]
-
-    def _store_view(self, name: str, files: list[str], schema: pa.Schema) -> None:
-        """All files of a role as one view with the commit each row came in; typed and empty without files.
-
-        A column that no file has, because it was added later, is null.
-        """
-        typed = pa.schema([*schema, ("commit", LARGE_STRING)])
-        if not files:
-            self._register(name, typed.empty_table())
-            return
-        reading = parquet_reader(files, filename=True, union_by_name=True)
-        rows = (
-            f"select * exclude (filename), split_part(replace(filename, '\\', '/'), '/', -2) as commit from {reading}"
-        )
-        try:
-            there = {row[0] for row in self._connection.execute(f"describe ({rows})").fetchall()}
-        except duckdb.Error as error:
-            raise StoreError(f"The store {self.store.path} has a file that cannot be read: {error}") from error
-        if later := [field for field in typed if field.name not in there]:
-            self._register(f"later_{name}", pa.schema(later).empty_table())
-            rows += f" union all by name from later_{name}"
-        self._connection.execute(f"create view {name} as {rows}")
 
     def _create_functions(self, functions: dict[str, Function]) -> None:
         """Functions of our own, over Arrow columns."""
@@ -358,6 +350,18 @@ class Session:
             kind: Any = {"type": "arrow", "null_handling": "special"}
             self._connection.create_function(name, function, arguments, result, **kind)
             self._registered.append(name)
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches of a user's query; Arrow gives an error of DuckDB that comes late as one of reading."""
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise InputError(f"SQL: {str(error).strip()}") from error
+        yield batch
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,6 +84,20 @@ def emit(text: str, target: str | None) -> None:
         return
     try:
         Path(target).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write {target}: {error.strerror}.") from error
+
+
+def emit_pieces(pieces: Iterable[str], target: str | None) -> None:
+    """Write a text to a file or stdout, a piece at a time."""
+    if target is None:
+        for piece in chain(pieces, ["\n"]):
+            sys.stdout.write(piece)
+        return
+    try:
+        with Path(target).open("w", encoding="utf-8") as file:
+            for piece in chain(pieces, ["\n"]):
+                file.write(piece)
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror}.") from error
 

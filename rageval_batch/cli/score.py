@@ -50,6 +50,13 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
 @click.option("--source", "document", help="The document that answers were drawn from: its hash goes into the record.")
 @click.option("--keep-inputs", is_flag=True, help="Keep a copy of answers, questions and contexts in the store.")
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=1),
+    default=100_000_000,
+    show_default=True,
+    help="Refuse to make more score rows than this: every run gets one for every question.",
+)
 @click.option("--archive", metavar="DIR", help="Also write every judgement to DIR, valid ones apart (judge_protocol).")
 @click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
 @output_options(*_FORMATS)
@@ -66,6 +73,7 @@ def score(
     prompt: str | None,
     document: str | None,
     keep_inputs: bool,
+    max_rows: int,
     archive: str | None,
     strict: bool,
     format: str,
@@ -107,6 +115,7 @@ def score(
             document=sources.any_file(document) if document else None,
             metadata=given,
             keep_inputs=keep_inputs,
+            max_rows=max_rows,
         )
         outcome = _run(job, place)
         if archive is not None:
@@ -194,23 +203,21 @@ def _run(job: Job, store: Store) -> Outcome:
 
 
 def _report(store: Store, outcomes: list[Outcome], format: str, target: str | None) -> None:
-    """What became of the rows, on stderr; a line a run, on stdout."""
-    from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, summaries
-    from rageval_batch.profiles.registry import get_profile
+    """What became of the rows, on stderr; a line a run, on stdout.
+
+    The commits are there: a summary that cannot be shown is said, and is no failure of the command.
+    """
     from rageval_batch.report.cells import json_line
 
     for outcome in outcomes:
         _say_counts(outcome)
-    found: list[dict[str, Any]] = []
-    with open_store(store.path, functions=False) as session:
-        for outcome in outcomes:
-            profile = get_profile(outcome.commit.manifest["profile"])
-            if format in ("json", "jsonl"):
-                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
-            else:
-                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-                found += commit_lines(session, outcome.commit.id, named)
+    try:
+        found = _summaries(store, outcomes, whole=format in ("json", "jsonl"))
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
+        _say_committed(store, outcomes)
+        return
     if format == "json":
         emit(json_line(found[0] if len(found) == 1 else found), target)
     elif format == "jsonl":
@@ -223,6 +230,28 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
         )
         if len(shown) < len(found):
             say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")
+    _say_committed(store, outcomes)
+
+
+def _summaries(store: Store, outcomes: list[Outcome], whole: bool) -> list[dict[str, Any]]:
+    """All that is known of every run of the commits, or the line that a profile shows of one."""
+    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.runs import commit_lines, summaries
+    from rageval_batch.profiles.registry import get_profile
+
+    found: list[dict[str, Any]] = []
+    with open_store(store.path, functions=False) as session:
+        for outcome in outcomes:
+            profile = get_profile(outcome.commit.manifest["profile"])
+            if whole:
+                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
+            else:
+                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
+                found += commit_lines(session, outcome.commit.id, named)
+    return found
+
+
+def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.created:
             say(f"Committed {outcome.commit.id} to {store.path}.")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from rageval_batch.cli.options import emit_rows, output_options, parquet_target, say, store_option
+from rageval_batch.cli.options import emit_pieces, emit_rows, output_options, parquet_target, say, store_option
 
 MOST_ROWS = 200  # of a table on the screen
 
@@ -27,13 +29,29 @@ def sql(query: str, store: str, format: str, target: str | None) -> None:
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
     from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.report import formats
 
     with open_store(store) as session:
         if format == "parquet":
             session.copy_to_parquet(query, Path(parquet_target(target)))
             return
-        table = session.sql(query)
-    printed = table if format != "table" or target else table.slice(0, MOST_ROWS)
-    emit_rows(printed.to_pylist(), table.column_names, format, target)
-    if printed.num_rows < table.num_rows:
-        say(f"{table.num_rows:,} rows; the first {MOST_ROWS} are shown. --format csv or -o FILE gives all.")
+        with session.stream(query) as (columns, batches):
+            if format != "table":
+                rows = (row for batch in batches for row in batch.to_pylist())
+                emit_pieces(formats.pieces(rows, columns, format), target)
+                return
+            shown, count = _first_rows(batches, None if target else MOST_ROWS)
+    emit_rows(shown, columns, format, target)
+    if len(shown) < count:
+        say(f"{count:,} rows; the first {MOST_ROWS} are shown. --format csv or -o FILE gives all.")
+
+
+def _first_rows(batches: Iterable[Any], most: int | None) -> tuple[list[dict[str, Any]], int]:
+    """(the first rows, how many there are)"""
+    shown: list[dict[str, Any]] = []
+    count = 0
+    for batch in batches:
+        wanted = batch.num_rows if most is None else max(0, most - len(shown))
+        shown += batch.slice(0, wanted).to_pylist()
+        count += batch.num_rows
+    return shown, count

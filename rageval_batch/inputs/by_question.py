@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
-from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
@@ -52,6 +53,9 @@ class _Seen:
     """Which (run, repeat, question) have been met: exact, one byte for each answer a run may have."""
 
     questions: int
+    max_rows: int  # of score rows that the runs may make: every run gets one for every question
+    rows: int = 0
+    runs: set[str] = field(default_factory=set)
     codes: dict[tuple[str, int], int] = field(default_factory=dict)
     flags: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
 
@@ -61,6 +65,7 @@ class _Seen:
         keys = coded.indices.to_numpy().astype(np.int64) << 32 | repeat
         distinct, pair = np.unique(keys, return_inverse=True)
         names = coded.dictionary.to_pylist()
+        self._check_runs(names, len(run))
         codes = [
             self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
         ]
@@ -71,17 +76,33 @@ class _Seen:
             self.flags = grown
         return mark_first(self.flags, np.array(codes, np.int64)[pair] * self.questions + question)
 
+    def _check_runs(self, names: list[str], rows: int) -> None:
+        """InputError where the runs make too many score rows, before anything is made of them."""
+        self.rows += rows
+        self.runs.update(names)
+        if len(self.runs) * self.questions <= self.max_rows:
+            return
+        reason = f"{self.rows:,} rows have {len(self.runs):,} run ids: is the column right?"
+        if len(self.runs) == self.rows:
+            reason = "every row has its own run id: is the column right?"
+        raise InputError(
+            f"{len(self.runs):,} runs x {self.questions:,} questions make more than {self.max_rows:,} score rows: "
+            f"{reason} --max-rows N allows more."
+        )
+
 
 class QuestionRows:
     """Reads rows with a question of the eval set; remembers which runs have answered what."""
 
-    def __init__(self, ids: Sequence[str], output_fields: tuple[OutputField, ...] = ()) -> None:
-        """`ids`: the questions, in the order of the eval set."""
+    def __init__(
+        self, ids: Sequence[str], output_fields: tuple[OutputField, ...] = (), max_rows: int = MAX_ROWS
+    ) -> None:
+        """`ids`: the questions, in the order of the eval set; `max_rows`: of score rows that all runs may make."""
         self._output_fields = output_fields
         self.output_names = (*OUTPUT, *(field.name for field in output_fields))
         self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
         self._ids = pa.array(ids, LARGE_STRING)
-        self._seen = _Seen(len(ids))
+        self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
@@ -136,9 +157,9 @@ class LoadedQuestions:
         self._output_fields = output_fields
         self._ids = pa.array(eval_set.ids, LARGE_STRING)
 
-    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
-        """Reads the outputs; rows of other runs are passed over."""
-        return Ingest(outputs, QuestionRows(self.eval_set.ids, self._output_fields), runs)
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over; InputError beyond `max_rows` score rows."""
+        return Ingest(outputs, QuestionRows(self.eval_set.ids, self._output_fields, max_rows), runs)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""

@@ -14,6 +14,8 @@ from rageval_batch.inputs.outputs import Ingest, RowReader
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params
 
+MAX_ROWS = 100_000_000  # score rows that a job makes unless it is told otherwise
+
 
 class RowKeys(Protocol):
     """The keys of score rows. It can be pickled, as all of a scorer."""
@@ -74,8 +76,9 @@ class LoadedInputs(Protocol):
     def eval_set(self) -> EvalSet:
         """What the scorer is prepared for."""
 
-    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
-        """Reads the outputs; rows of other runs are passed over."""
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over; InputError where more than `max_rows` score rows would
+        be made of them."""
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in which every row has the contexts that were given for it."""

@@ -17,7 +17,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
-from rageval_batch.inputs.protocols import KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params, Profile, SelfKeyed
@@ -108,8 +108,8 @@ class LoadedList:
         self._declared = declared
         self._listed = listed
 
-    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None) -> Ingest:
-        """Reads the outputs; rows of other runs are passed over."""
+    def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
+        """Reads the outputs; rows of other runs are passed over. A row makes one score row, so there is no limit."""
         return Ingest(outputs, OwnRows(self._declared.keys), runs)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -9,7 +9,7 @@ from rageval_batch.analysis.compared_runs import ComparedRuns
 from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison
 from rageval_batch.errors import IncompatibleRuns
 from rageval_batch.report.cells import format_value, json_line, truncate, visible
-from rageval_batch.report.formats import csv_text, md_text, render, screen_width, titled
+from rageval_batch.report.formats import md_text, render, screen_width, titled
 from rageval_batch.report.junit import Case, Suite, junit
 
 FORMATS = ("table", "json", "md", "csv", "junit", "parquet")
@@ -29,7 +29,7 @@ def compare_text(results: Sequence[Comparison], format: str) -> str:
         objects = [result.as_dict() for result in results]
         return json_line(objects[0] if len(objects) == 1 else objects)
     if format == "csv":
-        return csv_text(compare_rows(results), COLUMNS)
+        return render(compare_rows(results), COLUMNS, "csv")
     if format == "junit":
         return junit([Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r))) for r in results])
     return _one(results[0], format) if len(results) == 1 else _many(results, format)

@@ -6,7 +6,8 @@ import csv
 import html
 import io
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -56,14 +57,12 @@ def _shrink(widths: list[int], fixed: list[bool], room: int) -> None:
         widths[widest] -= 1
 
 
-def csv_text(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def _csv_lines(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """CSV with a header; a text that a spreadsheet would run as a formula gets an apostrophe in front."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_csv_cell(row.get(name)) for name in columns])
-    return out.getvalue().rstrip("\n")
+    for cells in chain([columns], ([_csv_cell(row.get(name)) for name in columns] for row in rows)):
+        out = io.StringIO()
+        csv.writer(out, lineterminator="").writerow(cells)
+        yield out.getvalue()
 
 
 def _csv_cell(value: Any) -> Any:
@@ -75,11 +74,12 @@ def _csv_cell(value: Any) -> Any:
     return value
 
 
-def markdown(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def _markdown_lines(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """A Markdown table; texts cannot break out of their cell."""
-    lines = ["| " + " | ".join(map(md_text, columns)) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(md_text(format_value(row.get(name))) for name in columns) + " |" for row in rows]
-    return "\n".join(lines)
+    yield "| " + " | ".join(map(md_text, columns)) + " |"
+    yield "|" + " --- |" * len(columns)
+    for row in rows:
+        yield "| " + " | ".join(md_text(format_value(row.get(name))) for name in columns) + " |"
 
 
 def md_text(text: str) -> str:
@@ -95,17 +95,26 @@ def titled(name: str, format: str) -> str:
     return f"### {name}" if format == "md" else f"{name}\n{'-' * len(name)}"
 
 
+STREAMED = ("json", "jsonl", "csv", "md")  # formats whose rows can be written one after another
+
+
+def pieces(rows: Iterable[dict[str, Any]], columns: Sequence[str], format: str) -> Iterator[str]:
+    """Rows in one of the STREAMED formats, as pieces of one text: nothing is held but the row at hand."""
+    objects = (json_line({name: row.get(name) for name in columns}) for row in rows)
+    lines = {
+        "csv": lambda: _csv_lines(rows, columns),
+        "md": lambda: _markdown_lines(rows, columns),
+    }.get(format, lambda: objects)()
+    between = ",\n " if format == "json" else "\n"
+    yield "[" if format == "json" else ""
+    for k, line in enumerate(lines):
+        yield between + line if k else line
+    yield "]" if format == "json" else ""
+
+
 def render(rows: Sequence[dict[str, Any]], columns: Sequence[str], format: str) -> str:
     """Rows in one of the text formats."""
-    if format == "json":
-        return "[" + ",\n ".join(json_line({name: row.get(name) for name in columns}) for row in rows) + "]"
-    if format == "jsonl":
-        return "\n".join(json_line({name: row.get(name) for name in columns}) for row in rows)
-    if format == "csv":
-        return csv_text(rows, columns)
-    if format == "md":
-        return markdown(rows, columns)
-    return table(rows, columns)
+    return "".join(pieces(rows, columns, format)) if format in STREAMED else table(rows, columns)
 
 
 def to_arrow(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pa.Table:

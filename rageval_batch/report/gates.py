@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rageval_batch.analysis.gates import APPLICABLE_GATES, GatedRun, GateResult
 from rageval_batch.report.cells import format_value, json_line, truncate
-from rageval_batch.report.formats import csv_text, md_text, render, table
+from rageval_batch.report.formats import md_text, render, table
 from rageval_batch.report.junit import Case, Suite, junit
 
 FEW = 12  # runs whose gates are all shown; of more, a line a run
@@ -44,7 +44,7 @@ def gate_text(results: Sequence[GatedRun], format: str, single: bool) -> str:
     if format == "jsonl":
         return "\n".join(json_line(result.as_dict()) for result in results)
     if format == "csv":
-        return csv_text(_rows(results), ROWS.names)
+        return render(_rows(results), ROWS.names, "csv")
     if format == "junit":
         return junit([_suite(result) for result in results])
     return _markdown(results) if format == "md" else _tables(results)

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +28,7 @@ from rageval_batch.inputs.sources import Source
 from rageval_batch.model import Profile
 from rageval_batch.model.schemas import OUTPUT
 from rageval_batch.runs.commit_files import MEMORY
+from rageval_batch.runs.database import connected
 from rageval_batch.runs.file_system import sync, sync_below, try_lock
 from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import parquet_reader
@@ -144,8 +144,8 @@ class _Writer:
             (self.folder / name).mkdir()
         count = invalid = 0
         contents = self._contents()
-        settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(self.folder / _SORT)}
-        with duckdb.connect(config=settings) as connection:
+        (self.folder / _SORT).mkdir()
+        with connected(self.folder / _SORT, MEMORY) as connection:
             listed = ", ".join('"' + name.replace('"', '""') + '"' for name in self.columns)
             rows = connection.sql(
                 f"select {listed} from {parquet_reader(self.scores)} order by input nulls last, line"

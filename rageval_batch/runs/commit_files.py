@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rageval_batch.columnar.strings import Ints
 from rageval_batch.inputs.protocols import KeptFormat
 from rageval_batch.resources import sql_definition
+from rageval_batch.runs.database import connected
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
 MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
+KEPT_MEMORY = "256MB"  # for the keys and hashes of answers that are kept
 RECONCILE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
 
 
@@ -28,13 +32,9 @@ def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: s
         pq.write_table(schema.empty_table(), target)
         return
     reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
-    with duckdb.connect(config=_settings(target.parent, MEMORY)) as connection:
+    with connected(target.parent.parent, MEMORY) as connection:
         connection.register("rows", reader)
         _copy(connection, query, target)
-
-
-def _settings(folder: Path, memory: str) -> dict[str, Any]:
-    return {"memory_limit": memory, "temp_directory": str(folder.parent / "sort")}
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
@@ -46,13 +46,93 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
-def write_kept(batches: Iterator[pa.RecordBatch], format: KeptFormat, target: Path) -> None:
-    """Write each distinct answer once, with the list of the rows that gave it."""
-    answer = ", ".join(map(identifier, format.answer))
-    given = ", ".join(f"{identifier(name)}: {identifier(name)}" for name in format.given_by)
-    order = ", ".join(map(identifier, format.order))
-    query = f"select {answer}, list({{{given}}} order by {order}) as given_by from rows group by all order by {answer}"
-    write_parquet(batches, format.schema, query, target)
+def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:
+    """Write the rejected rows of parts as one Parquet file, a part at a time.
+
+    Each part is of one file, and parts stand in the order of files and lines: nothing else has to be sorted.
+    """
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        for path in paths:
+            rows = pa.Table.from_batches(list(read_parts([path])), schema)
+            writer.write_table(rows.sort_by("line"), ROW_GROUP)
+
+
+def write_kept(parts: Sequence[Path], format: KeptFormat, target: Path, spill: Path) -> None:
+    """Write each distinct answer once, at its first place, with the list of the rows that gave it.
+
+    Answers may be long: they are told apart by their SHA-256, so that only that and the keys are sorted.
+    """
+    answer_schema = pa.schema([format.schema.field(name) for name in format.answer])
+    given = pa.struct([format.schema.field(name) for name in format.given_by])
+    schema = pa.schema([*answer_schema, ("given_by", pa.list_(given))])
+    placed = pa.schema([("place", pa.int64()), *format.schema])
+    with connected(spill, KEPT_MEMORY) as connection:
+        connection.register("rows", pa.RecordBatchReader.from_batches(placed, _with_places(parts, placed)))
+        keys = ", ".join(map(identifier, format.given_by))
+        connection.execute(
+            f"create temp table places as select place, {_digest(format.answer)} as digest, {keys} from rows"
+        )
+        connection.execute("create temp table firsts as select digest, min(place) as first from places group by digest")
+        order = ", ".join(map(identifier, format.order))
+        rows = connection.sql(
+            f"select first, {keys} from places join firsts using (digest) order by first, {order}, place"
+        )
+        givers = _Givers(rows.to_arrow_reader(ROW_GROUP), given)
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            for batch in _with_places(parts, placed):
+                start = batch.column("place")[0].as_py() if batch.num_rows else 0
+                firsts, lists = givers.until(start + batch.num_rows)
+                kept = batch.take(pa.array(firsts - start)).select(format.answer)
+                if kept.num_rows:
+                    writer.write_table(pa.Table.from_arrays([*kept.columns, lists], schema=schema), ROW_GROUP)
+
+
+def _digest(names: Sequence[str]) -> str:
+    """The hash of some texts, in which a null differs from every text."""
+    parts = (
+        f"coalesce(strlen({name})::varchar, 'null') || ':' || coalesce({name}, '')" for name in map(identifier, names)
+    )
+    return f"unhex(sha256({' || '.join(parts)}))"
+
+
+def _with_places(parts: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of parts with their places, counted from 0."""
+    start = 0
+    for batch in read_parts(list(parts)):
+        places = pa.array(np.arange(start, start + batch.num_rows))
+        yield pa.RecordBatch.from_arrays([places, *(batch.column(name) for name in schema.names[1:])], schema=schema)
+        start += batch.num_rows
+
+
+class _Givers:
+    """Who gave each distinct answer, in the order of their first places."""
+
+    def __init__(self, reader: pa.RecordBatchReader, given: pa.StructType) -> None:
+        self._reader = reader
+        self._given = given
+        self._rows = reader.schema.empty_table()
+
+    def until(self, place: int) -> tuple[Ints, pa.ListArray]:
+        """(the first places before a place, the list of those who gave each) of answers not asked for yet."""
+        pieces = [self._rows]
+        while not pieces[-1].num_rows or pieces[-1].column("first")[-1].as_py() < place:
+            batch = next(self._reader, None)
+            if batch is None:
+                break
+            pieces.append(pa.Table.from_batches([batch]))
+        rows = pa.concat_tables(pieces)
+        firsts = rows.column("first").to_numpy()
+        count = int(np.searchsorted(firsts, place))
+        self._rows = rows.slice(count)
+        distinct, starts = np.unique(firsts[:count], return_index=True)
+        mine = rows.slice(0, count).drop_columns("first").combine_chunks()
+        columns = [
+            mine.column(field.name).cast(field.type).combine_chunks() if count else pa.array([], field.type)
+            for field in self._given
+        ]
+        values = pa.StructArray.from_arrays(columns, fields=list(self._given))
+        offsets = pa.array(np.append(starts, count).astype(np.int32))
+        return distinct, pa.ListArray.from_arrays(offsets, values)
 
 
 def write_reconciled(
@@ -68,7 +148,7 @@ def write_reconciled(
     """Write what the macro `reconcile` makes of all score rows of the parts; the rows of the macro `log` about them."""
     from pyarrow import dataset
 
-    with duckdb.connect(config=_settings(target.parent, RECONCILE_MEMORY)) as connection:
+    with connected(target.parent.parent, RECONCILE_MEMORY) as connection:
         connection.register("rows", dataset.dataset([str(path) for path in parts], schema=schema, format="ipc"))
         connection.register("listed", listed)
         connection.execute(sql_definition(reconcile))

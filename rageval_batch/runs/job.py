@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_batch.inputs import eval_sets
+from rageval_batch.inputs.protocols import MAX_ROWS
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import Source, content_hash
 from rageval_batch.model import Profile, canonical_json, params_sha256
@@ -26,6 +27,7 @@ class Job:
     metadata: RunMetadata = field(default_factory=RunMetadata)
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
+    max_rows: int = MAX_ROWS  # score rows that it may make; the result does not depend on it
 
     def with_hash(self) -> Job:
         """The same job with all its files hashed."""

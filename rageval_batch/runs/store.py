@@ -9,8 +9,9 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from filelock import BaseFileLock
 
 from rageval_batch.errors import StoreError
 from rageval_batch.runs.file_system import sync, try_lock, write_durably
+from rageval_batch.runs.store_index import Stamp, StoreIndex, read_index
 
 MANIFEST = "manifest.json"
 STAGING = ".staging"
@@ -32,6 +34,7 @@ class Commit:
 
     path: Path
     manifest: dict[str, Any]
+    stamp: Stamp = field(default=(0, 0), compare=False)  # of the manifest, by which an index knows that it is the same
 
     @property
     def id(self) -> str:
@@ -51,6 +54,16 @@ class Store:
         if self.path.exists() and not self.path.is_dir():
             raise StoreError(f"{self.path} is a file, not a store. Name a folder with --store.")
 
+    @cached_property
+    def index(self) -> StoreIndex | None:
+        """The index of the store, as it was when it was first asked for."""
+        return read_index(self.path)
+
+    @property
+    def staging_folder(self) -> Path:
+        """The folder of unfinished work."""
+        return self.path / STAGING
+
     def commits(self) -> list[Commit]:
         """All commits, oldest first."""
         if not self.path.is_dir():
@@ -60,12 +73,24 @@ class Store:
             with os.scandir(self.path) as entries:
                 names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
             for name in names:
-                manifest = _manifest(self.path / name)
-                if manifest is not None:
-                    found.append(Commit(self.path / name, manifest))
+                commit = self._commit(name)
+                if commit is not None:
+                    found.append(commit)
         except OSError as error:
             raise StoreError(f"Cannot read the store {self.path}: {error.strerror}.") from error
         return found
+
+    def _commit(self, name: str) -> Commit | None:
+        """The commit of a folder, by the index where that knows it; None where the folder is somebody else's."""
+        try:
+            status = os.stat(self.path / name / MANIFEST)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        stamp = (status.st_mtime_ns, status.st_size)
+        manifest = self.index.manifest(name, stamp) if self.index is not None else None
+        if manifest is None:
+            manifest = _manifest(self.path / name)
+        return Commit(self.path / name, manifest, stamp) if manifest is not None else None
 
     def require(self) -> list[Commit]:
         """All commits; StoreError where there is none."""
@@ -80,7 +105,7 @@ class Store:
     def staging(self, job: str) -> Iterator[Staging]:
         """A folder aside for one job, kept if the work is interrupted and found again by the same job."""
         with _store_errors(self.path):
-            root = self.path / STAGING
+            root = self.staging_folder
             root.mkdir(parents=True, exist_ok=True)
             self._forget_abandoned(root)
             folder, lock = _claim(root, job)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,9 +28,12 @@ from rageval_batch.inputs.sources import (
 )
 from rageval_batch.model import Explanation, Profile
 from rageval_batch.model.schemas import PROVENANCE
+from rageval_batch.runs.database import connected
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
+
+MEMORY = "1GB"  # kept answers are long, and are sorted whole where their order is known
 
 
 def _named_file(reference: dict[str, Any]) -> Source:
@@ -59,7 +61,7 @@ def _outputs(commit: Commit, number: int) -> Source:
         return _unchanged(reference)
     rows = parquet_reader(commit.files("scores"))
     query = f"select distinct file from {rows} where input = $number and file is not null"
-    with duckdb.connect() as connection:
+    with connected() as connection:
         wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
     def members(folder: dict[str, Any]) -> Source:
@@ -101,7 +103,7 @@ def output_files(commit: Commit, profile: Profile, folder: Path) -> list[Source]
     if not kept:
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
-    with duckdb.connect() as connection:
+    with connected(folder, MEMORY) as connection:
         rows = _kept_rows(kept[0], input_kind(profile).kept)
         connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet)")
     return [source(target)]
@@ -227,7 +229,7 @@ def _batch(reader: RowReader, file: Source, number: int, block: readers.Block) -
 def _kept_row(path: Path, format: KeptFormat, reader: RowReader, row: dict[str, Any]) -> pa.RecordBatch:
     key = {**row, "run_id": row["stored_id"]}
     equal = " and ".join(f"{'' if name in format.answer else 'g.'}{identifier(name)} = ${name}" for name in format.key)
-    with duckdb.connect() as connection:
+    with connected(memory=MEMORY) as connection:
         found = connection.sql(_kept_rows(path, format, equal), params={name: key[name] for name in format.key})
         kept = frame_source(found.to_arrow_table(), "kept outputs")
     for block in readers.read_blocks(kept):

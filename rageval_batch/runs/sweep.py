@@ -11,10 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
@@ -27,6 +28,7 @@ from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
+from rageval_batch.runs.summary import ScoreRows, summary_plan, write_summary
 from rageval_batch.version import __version__
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
@@ -104,7 +106,8 @@ class _Sweep:
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
-        self.ingest = self.inputs.ingest(job.outputs, job.runs)
+        self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
+        self.summary_plan = summary_plan(job.profile)
         self.timing = Timing()
         self.resumed = 0
         self.rows_read = 0
@@ -206,21 +209,35 @@ class _Sweep:
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
             ready / "tallies.parquet",
         )  # fmt: skip
-        commit_files.write_parquet(
-            self._rows("rejects"), REJECTS, "from rows order by file, line", ready / "rejects.parquet"
-        )
-        pq.write_table(self._run_records(runs), ready / "runs.parquet", compression="zstd")
+        commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
+        records = self._run_records(runs)
+        pq.write_table(records, ready / "runs.parquet", compression="zstd")
         return runs, {
             "scores": [scores.path.name],
+            **self._summary(scores.path, records),
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
             **(self._kept(ready) if self.job.keep_inputs else {}),
         }
 
+    def _summary(self, scores: Path, records: pa.Table) -> dict[str, list[str]]:
+        """The summary of the commit; none where it cannot be made, as it can be made of the rows at any time."""
+        target = scores.parent / "summary.parquet"
+        folder = pa.repeat(pa.scalar(scores.parent.name, LARGE_STRING), records.num_rows)
+        runs = records.select(["run_id", "repeats"]).append_column("commit", folder)
+        try:
+            write_summary(self.summary_plan, ScoreRows.of_files([scores]), runs, target, self.staging.path)
+        except (duckdb.Error, MemoryError):
+            target.unlink(missing_ok=True)
+            return {}
+        return {"summary": [target.name]}
+
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer once, and the question and context files."""
-        commit_files.write_kept(self._rows("answers"), self.kind.kept, ready / "kept_outputs.parquet")
+        commit_files.write_kept(
+            self._part_files("answers"), self.kind.kept, ready / "kept_outputs.parquet", self.staging.path
+        )
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
             kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
@@ -288,6 +305,7 @@ class _Sweep:
             "runs": runs,
             "counts": vars(counts),
             "files": files,
+            "summary": self.summary_plan.definition if "summary" in files else None,
         }
 
 

@@ -90,7 +90,8 @@ def test_a_commit_is_a_folder_of_parquet_files_and_a_manifest(folder: Path) -> N
     assert outcome.created
     assert outcome.resumed_parts == 0
     assert sorted(path.name for path in outcome.commit.path.iterdir()) == [
-        "eval_json_v2.parquet", "manifest.json", "rejects.parquet", "runs.parquet", "tallies.parquet",
+        "eval_json_v2.parquet", "manifest.json", "rejects.parquet", "runs.parquet", "summary.parquet",
+        "tallies.parquet",
     ]  # fmt: skip
     assert [path.name for path in place.iterdir() if not path.name.startswith(".")] == [outcome.commit.id]
     assert left_aside(place) == []
@@ -425,7 +426,7 @@ def start(folder: Path, place: Path, what: str, number: int, **params: Any) -> s
 
 @pytest.mark.parametrize(
     ("what", "number"),
-    [("die_writing", 1), ("die_scoring", 6), ("die_assembling", 3), ("die_before_commit", 1)],
+    [("die_writing", 1), ("die_scoring", 6), ("die_assembling", 2), ("die_before_commit", 1)],
 )
 def test_a_killed_sweep_loses_nothing_and_shows_nothing(
     what: str, number: int, folder: Path, small_blocks: None

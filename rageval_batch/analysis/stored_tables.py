@@ -1,0 +1,220 @@
+"""The tables of a session that come from the files of a store: each is made when it is first needed.
+
+Files of the same columns are read by one reader, without looking into each of them; where the store has an index, run
+records and summaries come from that.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rageval_batch.analysis.catalog_rows import ProfileRow, common_sql
+from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.errors import StoreError
+from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
+from rageval_batch.runs import store_index
+from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
+from rageval_batch.sql_text import COMMIT_OF_FILE, parquet_reader, quoted
+
+_MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
+_MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
+_SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definition")), *SUMMARY])
+
+
+class StoredTables:
+    """stored_runs, stored_rejects, stored_tallies, stored_summary, stored_scores, stored_PROFILE of each profile."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        store: Store,
+        commits: Sequence[Commit],
+        catalog: Sequence[ProfileRow],
+    ) -> None:
+        self._connection = connection
+        self._store = store
+        self._commits = commits
+        self._catalog = catalog
+        self._profiles = {f"stored_{row.profile}": row for row in catalog}
+        index = store.index
+        self._indexed = {
+            commit.id for commit in commits if index is not None and index.manifest(commit.id, commit.stamp) is not None
+        }
+
+    @property
+    def names(self) -> set[str]:
+        """The tables that can be made."""
+        return {"stored_runs", "stored_rejects", "stored_tallies", "stored_summary", "stored_scores", *self._profiles}
+
+    def commits_of(self, profile: str) -> list[Commit]:
+        """The commits of a profile, oldest first."""
+        return [commit for commit in self._commits if commit.manifest["profile"] == profile]
+
+    def needs(self, name: str) -> list[str]:
+        """The tables that one is made of."""
+        if name == "stored_scores":
+            return [f"stored_{row.profile}" for row in self._catalog if self.commits_of(row.profile)]
+        return ["current_runs"] if name == "stored_summary" else []
+
+    def create(self, name: str) -> None:
+        """Make a table, those that it needs being there."""
+        if name == "stored_runs":
+            self._create_runs()
+        elif name == "stored_summary":
+            self._create_summary()
+        elif name == "stored_scores":
+            branches = [common_sql(row) for row in self._catalog if self.commits_of(row.profile)]
+            self._connection.execute(f"create view {name} as {' union all '.join([_NO_SCORES, *branches])}")
+        elif name in self._profiles:
+            row = self._profiles[name]
+            self._create_view(name, self._readers("scores", self.commits_of(row.profile)), row.schema)
+        else:
+            role = name.removeprefix("stored_")
+            schema = {"rejects": REJECTS, "tallies": TALLIES}[role]
+            self._create_view(name, self._one_reader(role, self._commits), schema)
+
+    # --- readers ----------------------------------------------------------------------------------------------------
+
+    def _one_reader(self, role: str, commits: Iterable[Commit]) -> list[str]:
+        """The files of a role whose columns never change."""
+        files = [path for commit in commits for path in commit.files(role)]
+        return [_reader(files)] if files else []
+
+    def _readers(self, role: str, commits: Iterable[Commit]) -> list[str]:
+        """The files of a role, a reader for those of the same columns."""
+        return [_reader(files) for files in self._by_columns(role, commits).values()]
+
+    def _by_columns(self, role: str, commits: Iterable[Commit]) -> dict[str, list[Path]]:
+        found: dict[str, list[Path]] = {}
+        for commit in commits:
+            for path in commit.files(role):
+                found.setdefault(self._columns(commit, path), []).append(path)
+        return found
+
+    def _columns(self, commit: Commit, path: Path) -> str:
+        """The columns of a file of score rows with their types, as one text."""
+        if commit.id in self._indexed and self._store.index is not None:
+            return self._store.index.columns[commit.id]
+        try:
+            schema = pq.read_schema(path)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+        return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        return StoreError(f"The store {self._store.path} has a file that cannot be read: {error}")
+
+    def _create_view(self, name: str, readers: Sequence[str], schema: pa.Schema) -> None:
+        """Rows of files as one view with the commit each came in; typed and empty without files.
+
+        A column that no file has, because it was added later, is null.
+        """
+        typed = pa.schema([*schema, ("commit", LARGE_STRING)])
+        if not readers:
+            self._register(name, typed.empty_table())
+            return
+        rows = " union all by name ".join(readers)
+        try:
+            there = {row[0] for row in self._connection.execute(f"describe ({rows})").fetchall()}
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+        if later := [field for field in typed if field.name not in there]:
+            self._register(f"later_{name}", pa.schema(later).empty_table())
+            rows += f" union all by name from later_{name}"
+        self._connection.execute(f"create view {name} as {rows}")
+
+    def _register(self, name: str, table: pa.Table) -> None:
+        self._connection.register("given", table)
+        self._connection.execute(f"create table {name} as from given")
+        self._connection.unregister("given")
+
+    # --- run records and summaries ----------------------------------------------------------------------------------
+
+    def _create_runs(self) -> None:
+        readers = self._one_reader("runs", (commit for commit in self._commits if commit.id not in self._indexed))
+        if self._indexed and self._store.index is not None:
+            self._register("indexed_commits", pa.table({"commit": pa.array(sorted(self._indexed), LARGE_STRING)}))
+            file = parquet_reader([self._store.index.path / store_index.RUNS])
+            readers.append(f"from {file} where commit in (select commit from indexed_commits)")
+        self._create_view("stored_runs", readers, RUNS)
+
+    def _create_summary(self) -> None:
+        """Summaries as commits have them; those of current results that have none, or another, are computed."""
+        current = {row[0] for row in self._connection.execute("select distinct commit from current_runs").fetchall()}
+        readers: list[str] = []
+        computed: list[str] = []
+        pairs: set[tuple[str, str]] = set()
+        rows_read = 0
+        indexed = self._store.index.summaries if self._store.index is not None else frozenset[tuple[str, str]]()
+        with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+            for row in self._catalog:
+                commits = self.commits_of(row.profile)
+                plan = row.summary_plan
+                own, missing = [], []
+                for commit in commits:
+                    if commit.id in self._indexed and (commit.id, plan.definition) in indexed:
+                        pairs.add((commit.id, plan.definition))
+                    elif commit.manifest.get("summary") == plan.definition and commit.files("summary"):
+                        own.append(commit)
+                    elif commit.id in current:
+                        missing.append(commit)
+                definition = f"{quoted(plan.definition)} as definition"
+                if own:
+                    readers.append(f"select *, {definition} from ({self._one_reader('summary', own)[0]})")
+                for files in self._by_columns("scores", missing).values():
+                    computed.append(self._computed(plan, files, Path(folder) / f"{len(computed)}.parquet"))
+                    rows_read += ScoreRows.of_files(files).count
+            if pairs and self._store.index is not None:
+                columns = zip(*sorted(pairs), strict=True)
+                self._register("indexed_summaries", pa.table(dict(zip(("commit", "definition"), columns, strict=True))))
+                file = parquet_reader([self._store.index.path / store_index.SUMMARIES])
+                readers.append(f"from {file} semi join indexed_summaries using (commit, definition)")
+            if computed:
+                self._connection.execute(f"create table computed_summary as {' union all by name '.join(computed)}")
+                readers.append("from computed_summary")
+        self._create_view("stored_summary", readers, _SUMMARIZED)
+        if len(self._commits) - len(self._indexed) > _MOST_UNINDEXED or rows_read > _MANY_ROWS:
+            self._write_index()
+
+    def _computed(self, plan: SummaryPlan, files: list[Path], target: Path) -> str:
+        """The reader of the summary of score rows that have none."""
+        commits = sorted({path.parent.name for path in files})
+        runs = self._connection.sql(
+            "select commit, run_id, repeats from stored_runs where commit in (select unnest($1))", params=[commits]
+        ).to_arrow_table()
+        write_summary(plan, ScoreRows.of_files(files), runs, target, self._store.staging_folder, with_commit=True)
+        return f"select *, {quoted(plan.definition)} as definition from {parquet_reader([target])}"
+
+    def _write_index(self) -> None:
+        """Put all that is known now into a new version of the index."""
+        pairs = self._connection.execute("select distinct commit, definition from stored_summary").fetchall()
+
+        def write_tables(runs: Path, summaries: Path) -> None:
+            for table, target in (("stored_runs", runs), ("stored_summary", summaries)):
+                rows = f"from {table} order by commit, run_id"
+                self._connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet, compression zstd)")
+
+        store_index.write_index(
+            self._store.path,
+            {commit.id: (commit.stamp, commit.manifest) for commit in self._commits},
+            {commit.id: self._columns(commit, commit.files("scores")[0]) for commit in self._commits},
+            frozenset(pairs),
+            write_tables,
+        )
+
+
+def _reader(files: Iterable[Path]) -> str:
+    return f"select * exclude (filename), {COMMIT_OF_FILE} as commit from {parquet_reader(files, filename=True)}"
+
+
+_NO_SCORES = (
+    "select commit, run_id, profile, question_id, null::varchar as dataset, repeat, weight, value as score, "
+    "fail_reason from given_rows where false"
+)

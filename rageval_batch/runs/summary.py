@@ -1,0 +1,316 @@
+"""The summary of score rows: every statistic of every run and metric, of the whole run and by group.
+
+It is written with a commit and read in place of its rows. The statistics are defined by the macros of sql/jobs; here
+the metrics of a profile are put into them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.model import Profile
+from rageval_batch.resources import sql_definition
+from rageval_batch.runs.database import connected
+from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
+
+OF_RUN = ""  # the metric of what is said of a run itself: the share of its answers that can be used
+FAIL_REASON = "fail_reason"  # the grouping of OF_RUN that counts answers by their reason
+_MACROS = (
+    "exact_sum", "exact_mean", "exact_weighted_mean", "metric_totals", "metric_parts", "metric_spread", "summary_row",
+)  # fmt: skip
+_MOST_VALUES = 16_000_000  # values that the percentiles of one statement hold at a time
+
+SUMMARY = pa.schema(
+    [
+        *((name, LARGE_STRING) for name in ("run_id", "metric", "grouping", "group_value")),
+        *((name, pa.int64()) for name in ("n_total", "n_scored", "n_counted", "n_parts")),
+        *(
+            (name, pa.float64())
+            for name in (
+                "mean", "weighted_mean", "numerator", "denominator", "micro", "rate", "std", "min", "p50", "p90", "p95",
+                "max", "sum", "value",
+            )
+        ),
+        ("n_units", pa.int64()),
+    ]
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummarizedMetric:
+    """A metric by the columns that it is made of; see model.Metric."""
+
+    name: str
+    column: str
+    null_counts_as: float | None
+    numerator: str | None
+    denominator: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryPlan:
+    """What the summary of a profile's score rows is made of."""
+
+    run_stat: str
+    unit_key: tuple[str, ...]
+    metrics: tuple[SummarizedMetric, ...]
+    groups: tuple[str, ...]
+
+    @cached_property
+    def definition(self) -> str:
+        """The hash of all that a summary depends on beside the rows: one of another definition is not read."""
+        parts = [json.dumps(asdict(self)), *(sql_definition(name) for name in _MACROS)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    @property
+    def by_question(self) -> bool:
+        """Whether a run's value is made of its questions, not of other units."""
+        return self.unit_key == ("question_id",)
+
+
+def summary_plan(profile: Profile) -> SummaryPlan:
+    """The plan that a profile declares."""
+    return SummaryPlan(
+        run_stat=profile.summary.run_stat,
+        unit_key=profile.summary.unit.key,
+        metrics=tuple(
+            SummarizedMetric(
+                name=metric.name,
+                column=metric.column or metric.name,
+                null_counts_as=metric.null_counts_as,
+                numerator=metric.numerator,
+                denominator=metric.denominator,
+            )
+            for metric in profile.metrics
+        ),
+        groups=profile.summary.groups,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRows:
+    """Score rows to summarize: a query that gives them with their `commit`, their columns and number."""
+
+    query: str
+    schema: pa.Schema
+    count: int
+
+    @classmethod
+    def of_files(cls, paths: Sequence[Path]) -> ScoreRows:
+        """The rows of Parquet files that have the same columns; their commit is the folder that they lie in."""
+        count = sum(pq.read_metadata(path).num_rows for path in paths)
+        query = f"select * exclude (filename), {COMMIT_OF_FILE} as commit from {parquet_reader(paths, filename=True)}"
+        return cls(query=query, schema=pq.read_schema(paths[0]), count=count)
+
+
+def write_summary(
+    plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, target: Path, spill: Path | None, *, with_commit: bool = False
+) -> None:
+    """Write the summary of score rows as a Parquet file with the columns of SUMMARY, and their `commit` if asked for.
+
+    `runs` are the records of their runs: commit, run_id, repeats.
+    """
+    with connected(spill) as connection:
+        for name in _MACROS:
+            connection.execute(sql_definition(name))
+        connection.execute(f"create view score_rows as {rows.query}")
+        connection.register("run_records", runs)
+        _Summarizer(connection, plan, rows.schema, rows.count).fill()
+        columns = ", ".join(identifier(name) for name in (*(["commit"] if with_commit else []), *SUMMARY.names))
+        order = "commit, run_id, metric, grouping, group_value"
+        connection.execute(
+            f"copy (select {columns} from summary order by {order}) to {quoted(target)} "
+            "(format parquet, compression zstd, row_group_size 32768)"
+        )
+
+
+@dataclass(frozen=True)
+class _MetricColumns:
+    """A metric as expressions over score rows; the columns of the k-th end in k, so that many stand side by side."""
+
+    name: str
+    value: str  # null where there is none
+    worth: str  # what a null counts as
+    numerator: str | None = None
+    denominator: str | None = None
+
+    def of_answer(self, k: int) -> list[str]:
+        """The columns of an answer that stands alone."""
+        value = f"coalesce({self.value}::double, {self.worth}::double)"
+        columns = [
+            f"{value} as value_{k}", f"{self.value} as scored_{k}", f"({value} <> 0)::int::double as nonzero_{k}",
+        ]  # fmt: skip
+        if self.denominator:
+            columns += [f"{self.numerator}::double::decimal(38, 18) as numerator_{k}",
+                        f"{self.denominator}::double::decimal(38, 18) as denominator_{k}",
+                        f"({self.denominator} is not null)::bigint as parts_{k}"]  # fmt: skip
+        return columns
+
+    def of_question(self, k: int) -> list[str]:
+        """The columns of a question, or another unit, from those of its answers."""
+        columns = [f"exact_mean(value_{k}) as value_{k}", f"any_value(scored_{k}) as scored_{k}",
+                   f"exact_mean(nonzero_{k}) as nonzero_{k}"]  # fmt: skip
+        if self.denominator:
+            columns += [f"sum({name}_{k}) as {name}_{k}" for name in ("numerator", "denominator", "parts")]
+        return columns
+
+    def totals(self, k: int) -> list[str]:
+        """The aggregates of a run that need no others."""
+        weight = "weight" if self.worth != "null" else f"case when value_{k} is not null then weight end"
+        found = [f"metric_totals(value_{k}, scored_{k}, nonzero_{k}, {weight}) as totals_{k}"]
+        if self.denominator:
+            found.append(f"metric_parts(numerator_{k}, denominator_{k}, parts_{k}, repeats) as parts_{k}")
+        return found
+
+    def row(self, k: int, run_stat: str) -> str:
+        """The row of the summary."""
+        parts = f"t.parts_{k}" if self.denominator else "{numerator: null, denominator: null, n_parts: 0}"
+        return f"summary_row({quoted(self.name)}, t.totals_{k}, {parts}, p.spread_{k}, {quoted(run_stat)})"
+
+
+class _Summarizer:
+    """Fills the table `summary` of a connection that has the views score_rows and run_records."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, plan: SummaryPlan, schema: pa.Schema, count: int) -> None:
+        self._connection = connection
+        self._plan = plan
+        self._schema = schema
+        self._metrics = [
+            *(self._metric_columns(metric) for metric in plan.metrics),
+            _MetricColumns(OF_RUN, "(s.fail_reason is null)", "0.0"),
+        ]
+        self._at_once = max(1, _MOST_VALUES // max(count, 1))
+        (self._least_repeats, self._most_repeats) = connection.execute(
+            "select coalesce(min(repeats), 1), coalesce(max(repeats), 1) from run_records"
+        ).fetchall()[0]
+
+    def fill(self) -> None:
+        """All passes over the rows."""
+        declared = ", ".join(f"{identifier(field.name)} {_SQL_TYPES[field.type]}" for field in SUMMARY)
+        self._connection.execute(f"create table summary (commit varchar, {declared})")
+        if self._plan.by_question:
+            self._passes("summary", "s.question_id")
+        else:
+            self._by_units()
+        for group in self._plan.groups:
+            if group in self._schema.names:
+                self._passes("summary", "s.question_id", group)
+        self._connection.execute(_FAIL_REASONS)
+
+    def _by_units(self) -> None:
+        """The statistics over questions, with the run's value over units."""
+        for table in ("by_question", "by_unit"):
+            self._connection.execute(f"create temp table {table} as from summary")
+        self._passes("by_question", "s.question_id")
+        unit = f"to_json([{', '.join(map(self._column, self._plan.unit_key))}])::varchar"
+        self._passes("by_unit", unit)
+        self._connection.execute(
+            "insert into summary by name select q.* replace (u.value as value, u.n_units as n_units) "
+            "from by_question q join by_unit u "
+            "on u.commit = q.commit and u.run_id = q.run_id and u.metric = q.metric"
+        )
+
+    def _passes(self, table: str, part: str, group: str | None = None) -> None:
+        """Statements for some metrics at a time, so that what they hold is bounded."""
+        for start in range(0, len(self._metrics), self._at_once):
+            metrics = self._metrics[start : start + self._at_once]
+            self._connection.execute(f"insert into {table} by name {self._statement(metrics, part, group)}")
+
+    def _statement(self, metrics: Sequence[_MetricColumns], part: str, group: str | None) -> str:
+        """The statistics of some metrics over the questions, or other parts, of each run and value of a group."""
+        spreads = (f"metric_spread(q.value_{k}, q.weight, t.totals_{k}) as spread_{k}" for k, _ in enumerate(metrics))
+        totals = (column for k, metric in enumerate(metrics) for column in metric.totals(k))
+        rows = (metric.row(k, self._plan.run_stat) for k, metric in enumerate(metrics))
+        keys = ("commit", "run_id", "group_value")
+        same = "t.commit = {0}.commit and t.run_id = {0}.run_id and t.group_value = {0}.group_value"
+        return f"""
+            with answers as not materialized ({self._answers(metrics, part, group)}),
+            questions as not materialized ({self._questions(metrics)}),
+            totals as materialized (
+                select {", ".join(keys)}, {", ".join(totals)} from questions group by {", ".join(keys)}
+            ),
+            spreads as not materialized (
+                select {", ".join(f"t.{name}" for name in keys)}, {", ".join(spreads)}
+                from questions q
+                join totals t on {same.format("q")}
+                group by {", ".join(f"t.{name}" for name in keys)}
+            )
+            select
+                t.commit, t.run_id, {quoted(group or "")} as grouping, t.group_value,
+                unnest([{", ".join(rows)}], max_depth := 2)
+            from totals t
+            join spreads p on {same.format("p")}
+        """
+
+    def _answers(self, metrics: Sequence[_MetricColumns], part: str, group: str | None) -> str:
+        """The metrics of every answer, in every group that it stands in."""
+        columns = (column for k, metric in enumerate(metrics) for column in metric.of_answer(k))
+        repeats, joined = "1", ""
+        if self._most_repeats > 1:
+            repeats = "r.repeats"
+            joined = "join run_records r on r.commit = s.commit and r.run_id = s.run_id"
+        rows = (
+            f"select s.commit, s.run_id, {self._group_value(group)} as group_value, {part} as part, s.weight, "
+            f"{repeats} as repeats, {', '.join(columns)} from score_rows s {joined}"
+        )
+        return rows if group is None else f"from ({rows}) where group_value is not null"
+
+    def _questions(self, metrics: Sequence[_MetricColumns]) -> str:
+        """The metrics of every question: rows that stand alone pass as they are, the others count as their mean."""
+        grouped = (column for k, metric in enumerate(metrics) for column in metric.of_question(k))
+        several = (
+            f"select commit, run_id, group_value, any_value(weight) as weight, any_value(repeats) as repeats, "
+            f"{', '.join(grouped)} from answers {{}} group by commit, run_id, group_value, part"
+        )
+        if not self._plan.by_question or self._least_repeats > 1:
+            return several.format("")
+        if self._most_repeats == 1:
+            return "from answers"
+        return (
+            f"select * exclude (part) from answers where repeats = 1 union all by name "
+            f"{several.format('where repeats > 1')}"
+        )
+
+    def _group_value(self, group: str | None) -> str:
+        """What a row stands under: every entry of a list, once; nothing where it is not broken down."""
+        if group is None:
+            return "''"
+        type_ = self._schema.field(group).type
+        listed = pa.types.is_list(type_) or pa.types.is_large_list(type_)
+        column = f"s.{identifier(group)}"
+        return f"unnest(list_distinct({column}))::varchar" if listed else f"{column}::varchar"
+
+    def _metric_columns(self, metric: SummarizedMetric) -> _MetricColumns:
+        worth = "null" if metric.null_counts_as is None else repr(metric.null_counts_as)
+        names = (metric.numerator, metric.denominator)
+        parts = (self._column(name) for name in names) if all(names) else (None, None)
+        return _MetricColumns(metric.name, self._column(metric.column), worth, *parts)
+
+    def _column(self, name: str | None) -> str:
+        """A column of the rows; null where they do not have it, because it came later or depends on parameters."""
+        return f"s.{identifier(name)}" if name is not None and name in self._schema.names else "null"
+
+
+_SQL_TYPES = {LARGE_STRING: "varchar", pa.int64(): "bigint", pa.float64(): "double"}
+
+_FAIL_REASONS = f"""
+    insert into summary by name
+    select
+        s.commit, s.run_id, {quoted(OF_RUN)} as metric, {quoted(FAIL_REASON)} as grouping, s.fail_reason as group_value,
+        count(*) as n_total, any_value(t.n) as n_counted
+    from score_rows s
+    join (select commit, run_id, count(*) as n from score_rows group by commit, run_id) t
+        on t.commit = s.commit and t.run_id = s.run_id
+    where s.fail_reason is not null
+    group by s.commit, s.run_id, s.fail_reason
+"""
