@@ -308,14 +308,14 @@ def _with_answers(session: Session, result: Comparison) -> Comparison:
 
 def _answers(session: Session, side: ComparedRun, units: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
     """(answers by unit, why there are none) of a side; of several repeats or judgements the first that counts."""
-    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.commit_profile import profile_of
 
     if not units or side.run is None:
         return {}, []
     try:
         commit, rows = _places(session, side.run, units)
-        return stored_inputs.unit_outputs(commit, get_profile(side.run.record["profile"]), rows), []
+        return stored_inputs.unit_outputs(commit, profile_of(commit), rows), []
     except InputError as error:
         return {}, [f"Answers of '{side.name}' are not shown: {error}"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -70,12 +70,14 @@ _GIVEN_RUNS = pa.schema(
 )  # fmt: skip
 
 
-def _with_stored(catalog: tuple[ProfileRow, ...], commits: list[Commit]) -> tuple[ProfileRow, ...]:
+def _with_stored(
+    catalog: tuple[ProfileRow, ...], commits: list[Commit], described: Callable[[Commit], ProfileRow | None]
+) -> tuple[ProfileRow, ...]:
     """The catalog, and the profiles of the store that it does not have, as their newest commits describe them."""
     newest = {commit.manifest["profile"]: commit for commit in commits}
     for row in catalog:
         newest.pop(row.profile, None)
-    found = (stored_profile(commit) for commit in newest.values())
+    found = (described(commit) for commit in newest.values())
     return (*catalog, *(row for row in found if row is not None))
 
 
@@ -90,13 +92,21 @@ class Session:
     """Queries over the commits of a store, as they were when it was opened."""
 
     def __init__(
-        self, store: Store, catalog: Iterable[ProfileRow], functions: bool = False, named: Iterable[str] = ()
+        self,
+        store: Store,
+        catalog: Iterable[ProfileRow],
+        functions: bool = False,
+        named: Iterable[str] = (),
+        described: Callable[[Commit], ProfileRow | None] = stored_profile,
     ) -> None:
-        """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name."""
+        """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name.
+
+        `described`: what a commit says of a profile that the catalog does not have.
+        """
         self.store = store
         self.commits = store.commits()
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
-        self._catalog = _with_stored(tuple(catalog), self.commits)
+        self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
         self._connection = duckdb.connect(config=connection_settings(self._spill))
         self._registered: list[str] = []

@@ -29,9 +29,11 @@ COMMANDS = {
     "sql": "sql",
     "profiles": "profiles",
     "functions": "functions",
+    "init": "init",
     "benchmark": "benchmark",
     "subset": "subset",
     "check": "check",
+    "import-scores": "import_scores",
     "bench": "bench",
 }
 
@@ -44,7 +46,7 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"rageval_batch.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
 

@@ -11,7 +11,7 @@ from rageval_batch.cli.options import emit, emit_rows, output_options
 @click.argument("name", required=False)
 @output_options("table", "json", "md")
 def profiles(name: str | None, format: str, target: str | None) -> None:
-    """List the profiles, or describe one: parameters, columns, metrics, gates.
+    """List the profiles, or describe one: inputs with an example, parameters, columns, metrics, gates.
 
     \b
     Example:

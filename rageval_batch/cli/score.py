@@ -39,7 +39,9 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
-@profile_option("How to score; see rageval profiles. FILE.py:NAME is a profile of your own.", required=True)
+@profile_option(
+    "How to score; see rageval profiles. FILE.toml or FILE.py:NAME is a profile of your own.", required=True
+)
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
 @store_option
@@ -157,8 +159,8 @@ def rescore(
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run, matching_runs
     from rageval_batch.model import params_sha256
-    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.commit_profile import profile_to_rescore
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import existing_outcome
 
@@ -180,9 +182,14 @@ def rescore(
     outcomes = []
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
-        profile = get_profile(commit.manifest["profile"])
-        params = profile.read_params({**commit.manifest["params"], **changed})
-        same_version = commit.manifest.get("profile_version", 1) == profile.version
+        profile = profile_to_rescore(commit)
+        kept = {
+            name: value
+            for name, value in commit.manifest["params"].items()
+            if not profile.digest or profile.has_param(name)
+        }
+        params = profile.read_params({**kept, **changed})
+        same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
             continue
@@ -190,6 +197,11 @@ def rescore(
             outcomes.append(_run(stored_inputs.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
     _report(place, outcomes, format, target)
     return EXIT_OK
+
+
+def commit_job(job: Job, store: Store, format: str, target: str | None) -> None:
+    """Score a job into the store and report it."""
+    _report(store, [_run(job, store)], format, target)
 
 
 def _run(job: Job, store: Store) -> Outcome:
@@ -236,13 +248,16 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
 def _summaries(store: Store, outcomes: list[Outcome], whole: bool) -> list[dict[str, Any]]:
     """All that is known of every run of the commits, or the line that a profile shows of one."""
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, summaries
+    from rageval_batch.analysis.runs import commit_lines, failed_expressions, summaries
     from rageval_batch.profiles.registry import get_profile
 
     found: list[dict[str, Any]] = []
     with open_store(store.path, functions=False) as session:
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
+            if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
+                query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
+                say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
             if whole:
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
             else:

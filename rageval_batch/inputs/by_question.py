@@ -95,10 +95,15 @@ class QuestionRows:
     """Reads rows with a question of the eval set; remembers which runs have answered what."""
 
     def __init__(
-        self, ids: Sequence[str], output_fields: tuple[OutputField, ...] = (), max_rows: int = MAX_ROWS
+        self,
+        ids: Sequence[str],
+        output_fields: tuple[OutputField, ...] = (),
+        fields_first: bool = False,
+        max_rows: int = MAX_ROWS,
     ) -> None:
         """`ids`: the questions, in the order of the eval set; `max_rows`: of score rows that all runs may make."""
         self._output_fields = output_fields
+        self._fields_first = fields_first
         self.output_names = (*OUTPUT, *(field.name for field in output_fields))
         self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
         self._ids = pa.array(ids, LARGE_STRING)
@@ -106,7 +111,7 @@ class QuestionRows:
 
     def output(self, block: Block) -> Field:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
-        return readers.read_output(block, self._output_fields)
+        return readers.read_output(block, self._output_fields, self._fields_first)
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
@@ -146,20 +151,23 @@ class QuestionRows:
         return Counter(run for run, _ in self._seen.codes)
 
 
+def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_ROWS) -> QuestionRows:
+    """What reads the rows of a profile, where the eval set has these questions."""
+    return QuestionRows(ids, declared.output_fields, declared.fields_first, max_rows)
+
+
 class LoadedQuestions:
     """The questions of a job with their contexts, and the contexts of single runs."""
 
-    def __init__(
-        self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, output_fields: tuple[OutputField, ...]
-    ) -> None:
+    def __init__(self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion) -> None:
         self.eval_set = eval_set
         self._run_contexts = run_contexts
-        self._output_fields = output_fields
+        self._declared = declared
         self._ids = pa.array(eval_set.ids, LARGE_STRING)
 
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over; InputError beyond `max_rows` score rows."""
-        return Ingest(outputs, QuestionRows(self.eval_set.ids, self._output_fields, max_rows), runs)
+        return Ingest(outputs, question_rows(self.eval_set.ids, self._declared, max_rows), runs)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
@@ -207,11 +215,11 @@ class ByQuestionInputs:
         run_contexts = None
         if contexts:
             eval_set, run_contexts = eval_sets.with_contexts(eval_set, contexts, folder)
-        return LoadedQuestions(eval_set, run_contexts, self.declared.output_fields)
+        return LoadedQuestions(eval_set, run_contexts, self.declared)
 
     def row_reader(self, ids: Sequence[str]) -> QuestionRows:
         """How blocks become batches of answers."""
-        return QuestionRows(ids, self.declared.output_fields)
+        return question_rows(ids, self.declared)
 
     def row_keys(self, eval_set: EvalSet) -> QuestionRowKeys:
         """Ids, datasets and weights of the questions."""

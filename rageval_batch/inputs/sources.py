@@ -27,9 +27,12 @@ FORMATS = {
     ".csv": "csv",
     ".arrow": "arrow",
     ".feather": "arrow",
+    ".run": "trec_run",
+    ".trec": "trec_run",
+    ".qrels": "qrels",
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-STREAMED = ("jsonl", "json", "csv")  # the formats whose reader can take a compressed stream
+STREAMED = ("jsonl", "json", "csv", "trec_run", "qrels")  # the formats whose reader can take a compressed stream
 STDIN = "-"
 _PIECE = 1 << 22
 

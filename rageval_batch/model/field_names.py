@@ -8,12 +8,12 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
-from rageval_batch.model.schemas import EXPECTED, QUESTION, QUESTION_ID
+from rageval_batch.model.schemas import CHUNKS, EXPECTED, OUTPUT, QUESTION, QUESTION_ID
 
 MISTAKEN_NAMES = "x-mistaken-names"  # annotation of a property: other names that are written when it is meant
 _COMBINED = ("allOf", "anyOf", "oneOf")
 _CONDITIONAL = ("if", "then", "else")
-_SAME_FIELD = (QUESTION_ID, QUESTION, EXPECTED)  # names of which one is enough
+SAME_FIELD = (QUESTION_ID, QUESTION, EXPECTED, OUTPUT, CHUNKS)  # names of which one is enough
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FieldNames:
 
     def _find_slips(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         there = set(names)
-        for same in _SAME_FIELD:
+        for same in SAME_FIELD:
             if not there.isdisjoint(same):
                 there.update(same)
         absent = [name for name in self.members if name not in there]

@@ -63,7 +63,7 @@ def identify(job: Job) -> Identity:
     described = {
         "version": __version__,
         "profile": job.profile.name,
-        "profile_version": job.profile.version,
+        "profile_version": job.profile.digest or job.profile.version,
         "params": job.params,
         "outputs": [[file.name, file.sha256] for file in job.outputs],
         "questions": [questions.version, questions.sha256],
@@ -88,7 +88,7 @@ def identify(job: Job) -> Identity:
 def _signature(job: Job, questions: str, contexts: str | None) -> str:
     """Everything that could change a score, readable."""
     parts = {
-        "profile": f"{job.profile.name}/{job.profile.version}",
+        "profile": f"{job.profile.name}/{job.profile.revision}",
         "params": job.profile.signature(job.params),
         "questions": questions,
         "contexts": contexts[:12] if contexts else "none",

@@ -31,6 +31,7 @@ from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.runs.summary import ScoreRows, summary_plan, write_summary
 from rageval_batch.version import __version__
 
+PROFILE_FILE = "profile.toml"
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
 
@@ -218,8 +219,16 @@ class _Sweep:
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
+            **self._profile_file(ready),
             **(self._kept(ready) if self.job.keep_inputs else {}),
         }
+
+    def _profile_file(self, ready: Path) -> dict[str, list[str]]:
+        """A copy of the profile file, so that the store can be read where that is not."""
+        if self.job.profile.content is None:
+            return {}
+        (ready / PROFILE_FILE).write_text(self.job.profile.content, encoding="utf-8", newline="")
+        return {"profile": [PROFILE_FILE]}
 
     def _summary(self, scores: Path, records: pa.Table) -> dict[str, list[str]]:
         """The summary of the commit; none where it cannot be made, as it can be made of the rows at any time."""
@@ -280,7 +289,7 @@ class _Sweep:
         return {
             "job": identity.job,
             "profile": job.profile.name,
-            "profile_version": job.profile.version,
+            "profile_version": job.profile.revision,
             "declaration": _declaration(job.profile),
             "version": __version__,
             "params": job.params,

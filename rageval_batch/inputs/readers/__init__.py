@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import columns, csv, json_rows, whole_files
+from rageval_batch.inputs.readers import columns, csv, json_rows, trec, whole_files
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -49,6 +49,8 @@ _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "arrow": columns.read_arrow,
     "csv": csv.read_csv,
     "frame": columns.read_frame,
+    "trec_run": trec.read_trec_run,
+    "qrels": trec.read_qrels,
     "texts": whole_files.read_whole_files,
 }
 

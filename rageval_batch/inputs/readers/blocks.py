@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,10 +79,13 @@ class Block(Protocol):
         """A field of each row as JSON text, null where a row lacks it; None where no row can have it."""
 
 
-def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
-    """The answer of each row: its `output`, else a JSON object of those of the fields that it has."""
+def read_output(block: Block, fields: tuple[OutputField, ...], fields_first: bool = False) -> Field:
+    """The answer of each row: its `output`, else a JSON object of those of the fields that it has.
+
+    `fields_first`: the object is the answer wherever a row has any of the fields.
+    """
     output = block.field(OUTPUT)
-    lacks = output.kind <= NOTHING
+    lacks = (output.kind <= NOTHING) | fields_first
     if not fields or not lacks.any():
         return output
     named = [(field.name, value) for field in fields if (value := block.value(field)) is not None]
@@ -89,7 +93,8 @@ def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
         return output
     empty, comma = pa.scalar("", LARGE_STRING), pa.scalar(",", LARGE_STRING)
     members = [
-        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE_STRING), value, comma, empty) for name, value in named
+        pc.binary_join_element_wise(pa.scalar(f"{json.dumps(name)}:", LARGE_STRING), value, comma, empty)
+        for name, value in named
     ]
     # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
     inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), empty)

@@ -1,15 +1,22 @@
 """Profile `legal_rag`: exact facts, sets of evidence, and gaps where the right answer is to say so."""
 
-from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary, Views
+from rageval_batch.model import ByQuestion, OutputFormat, Profile, QuestionFormat, Scoring, Summary, Views
 from rageval_batch.profiles.legal_rag.declaration import COLUMNS, GATES, METRICS, PARAMS
 from rageval_batch.profiles.legal_rag.explain import explain_answer
 from rageval_batch.profiles.legal_rag.questions import weights
-from rageval_batch.profiles.legal_rag.schema import HEADER, MARKS, QUESTION_SCHEMA, question_problems
+from rageval_batch.profiles.legal_rag.schema import (
+    ANSWER_SCHEMA,
+    EXAMPLE,
+    HEADER,
+    MARKS,
+    QUESTION_SCHEMA,
+    question_problems,
+)
 from rageval_batch.profiles.legal_rag.score import missing_columns, prepare, score
 
 PROFILE = Profile(
     name="legal_rag",
-    version=2,
+    version=3,
     title="Exact facts, sets of evidence, and gaps in a record",
     doc=(
         "Three types of question. fact_exact: typed values and their citations. evidence_set: recall and precision of "
@@ -28,6 +35,8 @@ PROFILE = Profile(
             marks=MARKS,
             strata=("type", "category", "difficulty"),
         ),
+        outputs=OutputFormat(schema=ANSWER_SCHEMA),
+        example=EXAMPLE,
         weights=weights,
     ),
     scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),

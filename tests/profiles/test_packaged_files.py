@@ -1,0 +1,90 @@
+"""The packaged profile files reference and retrieval: their cases, samples, and explanations."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import rageval_batch
+from rageval_batch.errors import InputError
+from rageval_batch.model import Profile
+from rageval_batch.profiles.registry import get_profile
+from support.cases import Case, batch_of, prepared, score_rows
+from support.places import CASES_FOLDER, SAMPLES_FOLDER
+
+CASES = {
+    name: [json.loads(line) for line in (CASES_FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    for name in ("reference", "retrieval")
+}
+
+
+def agree(got: dict[str, Any], want: dict[str, Any]) -> None:
+    for name, value in want.items():
+        if isinstance(value, int | float):
+            assert got[name] == pytest.approx(value, abs=1e-12), name
+        else:
+            assert got[name] == (value if not isinstance(value, list) else [tuple(one) for one in value]), name
+
+
+@pytest.mark.parametrize("case", CASES["reference"], ids=[case["name"] for case in CASES["reference"]])
+def test_reference(case: dict[str, Any]) -> None:
+    profile = get_profile("reference")
+    answer = Case(case["question"], case["output"], chunks=case.get("chunks"))
+    got = score_rows(profile, [answer], {})[0]
+    agree(got, case["want"])
+    explained(profile, answer, got)
+
+
+@pytest.mark.parametrize("case", CASES["retrieval"], ids=[case["name"] for case in CASES["retrieval"]])
+def test_retrieval(case: dict[str, Any]) -> None:
+    rows = [{"run_id": "r", "question_id": "q", **case["row"]}]
+    (got,) = rageval_batch.score(rows, [case["question"]], profile="retrieval").scores.to_dicts()
+    agree(got, case["want"])
+
+
+def explained(profile: Profile, answer: Case, row: dict[str, Any]) -> None:
+    """An explanation has the values that the score row has."""
+    explanation = profile.scoring.explain(prepared(profile, [answer], {}), batch_of(profile, [answer]))
+    lines = {line["name"]: line["value"] for line in explanation.sections[-2].lines}
+    assert {name: None if value is None else float(value) for name, value in lines.items()} == {
+        name: row[name] for name in lines
+    }
+
+
+def test_all_answers_together_score_as_each_alone() -> None:
+    answers = [Case(one["question"], one["output"], chunks=one.get("chunks")) for one in CASES["reference"]]
+    profile = get_profile("reference")
+    assert score_rows(profile, answers, {}) == [score_rows(profile, [one], {})[0] for one in answers]
+
+
+def test_samples_of_reference() -> None:
+    folder = SAMPLES_FOLDER / "reference"
+    found = rageval_batch.score(
+        folder / "outputs", folder / "questions.jsonl", profile="reference", contexts=folder / "contexts.jsonl"
+    )
+    means = {row["run_id"]: row["mean"] for row in found.summary.to_dicts() if row["metric"] == "score"}
+    assert means["reader-large"] > means["reader-small"] > 0
+    rows = {(row["run_id"], row["question_id"]): row for row in found.scores.to_dicts()}
+    assert rows["reader-small", "ru-3"]["fail_reason"] == "missing_output"
+    assert rows["reader-small", "zh-1"]["numbers_supported"] == 0.0, "36 months are invented"
+    assert rows["reader-large", "zh-2"]["exact_match"] == 1.0
+    assert {rows["reader-small", f"{language}-1"]["numbers_supported"] for language in ("en", "zh", "ja")} == {0.0}
+
+
+def test_samples_of_retrieval_are_the_same_as_trec_files() -> None:
+    folder = SAMPLES_FOLDER / "retrieval"
+    rows, trec = (
+        rageval_batch.score(folder / outputs, folder / questions, profile="retrieval").scores
+        for outputs, questions in (("outputs/dense.jsonl", "questions.jsonl"), ("trec/dense.run", "trec/gold.qrels"))
+    )
+    apart = ("eval_set", "question_fields")
+    assert rows.drop(apart).equals(trec.drop(apart))
+
+
+@pytest.mark.parametrize("question", [{"id": "q"}, {"id": "q", "gold_ids": []}, {"id": "q", "gold": [{"grade": 1}]}])
+def test_a_question_without_gold_tests_nothing(question: dict[str, Any]) -> None:
+    row = {"run_id": "r", "question_id": "q", "retrieved_ids": ["a"]}
+    with pytest.raises(InputError):
+        rageval_batch.score([row], [question], profile="retrieval")
