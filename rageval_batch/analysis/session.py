@@ -35,7 +35,7 @@ from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS, Function
 from rageval_batch.analysis.stored_answers import ANSWERS, read_answers
 from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
-from rageval_batch.columnar.functions import register_functions
+from rageval_batch.columnar.functions import FUNCTIONS, register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
@@ -146,8 +146,7 @@ class Session:
         self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
         self._commented = self._questions_read = self._answers_read = False
         self.notes: list[str] = []  # what queries could not have
-        if functions:
-            self._registered += register_functions(self._connection)
+        self._functions = set(FUNCTIONS) if functions else set()  # that no query has named yet
 
     def __enter__(self) -> Session:
         return self
@@ -320,12 +319,16 @@ class Session:
         self._connection.unregister("given")
 
     def _define(self, query: str) -> None:
-        """Create the views and macros that a query names and what they build on: to bind them all takes long.
+        """Create the views, macros and functions that a query names and what they build on: all of them takes long.
 
         One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        if words.isdisjoint(_LISTING):
+        listing = not words.isdisjoint(_LISTING)
+        named = self._functions if listing else self._functions & words
+        self._registered += register_functions(self._connection, sorted(named))
+        self._functions -= named
+        if not listing:
             for name in sorted(words):
                 self._create(name)
         elif not self._commented:

@@ -18,7 +18,7 @@ _LEAST = 100
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of the sweep.")
 @click.option(
     "--profile", type=click.Choice(["eval_json_v2", "reference"]), default="eval_json_v2", show_default=True,
-    help="What to measure: a sweep of eval_json_v2, or the functions of reference beside the public ones.",
+    help="What to measure: a sweep of eval_json_v2, or reference and its functions beside the public ones.",
 )  # fmt: skip
 @output_options("table", "json", "md", "jsonl", "csv", "tsv", "html", "parquet", "xlsx")
 def bench(rows: int, seed: int, profile: str, format: str, target: str | None) -> None:

@@ -16,6 +16,7 @@ import pytest
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
 from rageval_batch.api import score
+from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.errors import InputError
 from rageval_batch.resources import samples_folder
 
@@ -159,6 +160,8 @@ def test_functions(session: Session) -> None:
             "unknown": None,
         }
     ]
+    listed = session.rows("select distinct function_name as name from duckdb_functions()")
+    assert {*FUNCTIONS} <= {row["name"] for row in listed}
     many = session.rows("select count(*) as n from range(10000) t(i) where soft_match('run ' || i, 'run' || i)")
     assert many == [{"n": 10000}]
 
