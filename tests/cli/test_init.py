@@ -67,11 +67,23 @@ limit = 0.6
 """
 
 
-def test_a_profile_file_is_copied(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "support_qa.toml"
-    own.write_text(OWN, encoding="utf-8")
+EXTENDED = """
+name = "include_and_topic"
+title = "Phrases, by topic"
+extends = "include_rate"
+[fields]
+topic = "text"
+[metrics]
+long = "length(output)"
+"""
+
+
+@pytest.mark.parametrize("content", [OWN, EXTENDED], ids=["own", "extended"])
+def test_a_profile_file_is_copied(content: str, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(content, encoding="utf-8")
     test_the_three_commands_run(str(own), tmp_path, call, monkeypatch)
-    assert Path("support_qa.toml").read_text(encoding="utf-8") == OWN  # in the folder itself
+    assert Path("own.toml").read_text(encoding="utf-8") == content  # in the folder itself
 
 
 @pytest.mark.parametrize("name", [*PACKAGED, f"{OUTSIDE}:PROFILE"])
