@@ -119,10 +119,8 @@ def _definition_list(rows: list[dict[str, Any]], screen: Screen) -> str:
 
 def _inputs(profile: Profile, format: str, screen: Screen) -> list[str]:
     """An example that scores full marks, and the fields of every input."""
-    parts = [
-        titled("inputs", format),
-        _wrapped("A question and an output that score full marks:", format, screen),
-    ]
+    promise = "that score full marks" if profile.inputs.example is not None else "of the right form"
+    parts = [titled("inputs", format), _wrapped(f"A question and an output {promise}:", format, screen)]
     for name, lines in example_lines(profile).items():
         if format == "md":
             parts.append("\n".join([f"`{name}.jsonl`", "", "```json", *lines, "```"]))
