@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
 
-.PHONY: demo test soak soak-kernels bench fmt clean
+.PHONY: demo test soak soak-kernels bench docs fmt clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -43,6 +43,10 @@ soak-kernels: $(KERNELS)
 	$(BIN)/python hatch_build.py sanitized
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	ARROW_DEFAULT_MEMORY_POOL=system $(call VARIANT,sanitized) $(SOAKED)
+
+# The pages of the profiles, written from their declarations; a test holds them to it.
+docs: $(KERNELS)
+	$(BIN)/python docs/write_profiles.py
 
 bench: $(KERNELS)
 	$(BIN)/rageval bench --rows 500000

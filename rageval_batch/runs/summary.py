@@ -266,9 +266,10 @@ class _Summarizer:
         if self._most_repeats > 1:
             repeats = "r.repeats"
             joined = "join run_records r on r.commit = s.commit and r.run_id = s.run_id"
+        value = group.value if group else "''"
         rows = (
-            f"select s.commit, s.run_id, {group.value if group else quoted('')} as group_value, {part} as part, "
-            f"s.weight, {repeats} as repeats, {', '.join(columns)} from score_rows s {joined}"
+            f"select s.commit, s.run_id, {value} as group_value, {part} as part, s.weight, "
+            f"{repeats} as repeats, {', '.join(columns)} from score_rows s {joined}"
         )
         return rows if group is None else f"from ({rows}) where group_value is not null"
 
