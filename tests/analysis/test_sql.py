@@ -174,7 +174,7 @@ def test_bad_sql_is_an_input_error(session: Session) -> None:
 
 def test_an_empty_store_has_all_views(tmp_path: Path) -> None:
     """Every view is there and empty before anything was scored."""
-    with open_store(tmp_path / "none") as empty:
+    with open_store(tmp_path) as empty:
         for name in ("runs", "scores", "eval_json_v2", "metrics", "run_summary", "leaderboard", "fail_reasons",
                      "confusions", "question_difficulty", "rejects", "tallies", "commits"):  # fmt: skip
             assert empty.rows(f"select count(*) as n from {name}") == [{"n": 0}]
