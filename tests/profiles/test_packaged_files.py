@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,6 +82,21 @@ def test_samples_of_retrieval_are_the_same_as_trec_files() -> None:
     )
     apart = ("eval_set", "question_fields")
     assert rows.drop(apart).equals(trec.drop(apart))
+
+
+def test_every_scalar_field_of_a_question_is_a_group(tmp_path: Path) -> None:
+    questions = [
+        {"id": "a", "reference": "x", "category": "one", "level": 1},
+        {"id": "b", "reference": "x", "category": "two", "level": 1, "it's": True},
+        {"id": "c", "reference": "x"},
+    ]
+    rows = [{"run_id": "r", "question_id": "a", "output": "x"}, {"run_id": "r", "question_id": "b", "output": "y"}]
+    rageval_batch.score(rows, questions, profile="reference", store=tmp_path / "runs")
+    with rageval_batch.open_store(tmp_path / "runs") as session:
+        found = session.rows("select grouping, value, total_tests, mean from run_groups order by all")
+    assert [tuple(row.values()) for row in found] == [
+        ("category", "one", 1, 1.0), ("category", "two", 1, 0.0), ("it's", "true", 1, 0.0), ("level", "1", 2, 0.5),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("question", [{"id": "q"}, {"id": "q", "gold_ids": []}, {"id": "q", "gold": [{"grade": 1}]}])
