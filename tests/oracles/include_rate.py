@@ -86,9 +86,9 @@ NORMALIZERS: dict[str, Callable[[str], str]] = {
 
 
 UNSPACED = (
-    "CJK", "HIRAGANA", "HENTAIGANA", "KATAKANA", "HALFWIDTH KATAKANA", "VERTICAL KANA", "IDEOGRAPHIC", "THAI",
-    "LAO", "KHMER", "MYANMAR",
-)  # fmt: skip
+    *("CJK", "IDEOGRAPHIC", "HIRAGANA", "HENTAIGANA", "KATAKANA", "HALFWIDTH KATAKANA", "VERTICAL KANA"),
+    *("THAI", "LAO", "KHMER", "MYANMAR"),
+)
 
 
 def in_word(c: str) -> bool:

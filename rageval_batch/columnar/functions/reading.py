@@ -18,7 +18,7 @@ from rageval_batch.columnar.kernels.boundaries import main_script
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, from_arrow
 from rageval_batch.columnar.text import KeywordIndex
-from rageval_batch.columnar.values import Reader
+from rageval_batch.columnar.values import numbers_in
 
 # A text without these is not read: no digit, and nothing beyond ASCII, Cyrillic and common punctuation.
 _MAY_HOLD_NUMBERS = r"[0-9]|[^\x00-\x7f\x{a0}\x{a7}\x{ab}\x{b0}\x{bb}\x{400}-\x{4ff}\x{2010}-\x{203a}]"
@@ -28,15 +28,10 @@ _ALL_KEYWORDS = 2**31 - 1
 # --- numbers ----------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _reader() -> Reader:
-    return Reader()
-
-
 @lru_cache(maxsize=8192)
 def _values(text: str) -> tuple[Decimal, ...]:
     """The numbers of one text; those of the newest texts are kept, for retrieved texts come again and again."""
-    return tuple(number.value for number in _reader().read(text).numbers)
+    return tuple(numbers_in(text))
 
 
 class _Numbers(NamedTuple):

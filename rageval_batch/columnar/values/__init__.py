@@ -7,6 +7,7 @@ once, and only for what is asked of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -165,6 +166,6 @@ def _packaged_reader() -> Reader:
     return Reader()
 
 
-def numbers_in(text: str) -> list[float]:
+def numbers_in(text: str) -> list[Decimal]:
     """The values of all numbers of a text, in its order; an empty text has none."""
-    return [float(number.value) for number in _packaged_reader().read(text).numbers]
+    return [number.value for number in _packaged_reader().read(text).numbers]
