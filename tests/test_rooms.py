@@ -32,6 +32,8 @@ HOMES = {
     "zhconv": {"columnar"},
     "click": {"cli"},
     "rapidfuzz": {"columnar", "profiles"},
+    "prompt_toolkit": {"cli"},
+    "xlsxwriter": {"report"},
 }
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow, stored_profile
 from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.session import Session
-from rageval_batch.errors import InputError
+from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.profiles.registry import known_profiles, note_kept, note_reference
@@ -45,6 +45,9 @@ def _profile_row(profile: Profile, gate_file: GateFile | None, waived: tuple[str
         view_keys=profile.views.keys,
         internal=tuple(column.name for column in profile.columns if column.internal),
         groups=profile.summary.groups,
+        title=profile.title,
+        docs=tuple((column.name, column.doc) for column in profile.columns),
+        question_groups=profile.inputs.questions.strata,
         unit=profile.summary.unit.name,
         unit_key=profile.summary.unit.key,
         counted=profile.summary.unit.counted,
@@ -86,8 +89,15 @@ def open_store(
     named: Iterable[str] = (),
     gate_file: GateFile | None = None,
     waived: tuple[str, ...] = (),
+    missing_ok: bool = False,
 ) -> Session:
-    """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table."""
+    """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table.
+
+    StoreError where there is no such folder, unless `missing_ok`: then the store is empty.
+    """
+    store = Store(path)
+    if not missing_ok and not store.path.is_dir():
+        raise StoreError(f"There is no store {store.path}. Check the path (--store); rageval score makes a store.")
 
     def kept(commit: Commit) -> ProfileRow | None:
         """A profile that nobody here knows: by the copy of its file, else by what its commit says of it."""
@@ -100,7 +110,7 @@ def open_store(
         note_kept(profile)
         return _profile_row(profile, gate_file, waived)
 
-    session = Session(Store(path), catalog(gate_file, waived), functions, named, kept)
+    session = Session(store, catalog(gate_file, waived), functions, named, kept)
     for commit in session.commits:
         if declared := commit.manifest.get("declaration"):
             note_reference(commit.manifest["profile"], declared["reference"])

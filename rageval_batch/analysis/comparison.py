@@ -25,6 +25,7 @@ from rageval_batch.errors import InputError
 MOVERS = 10
 MOST_LISTED = 1_000  # question ids of a kind in a result; of several candidates, fewer
 _LISTED_OF_SEVERAL = 50
+MOST_DETAILED = 10  # candidates whose answers and repeats are looked up
 RULES, SIGNIFICANT = "rules", "significant"
 WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
 _LISTS = {"improvement": "improved", "regression": "regressed", "only_base": "only_base", "only_cand": "only_cand"}
@@ -133,7 +134,7 @@ def compare(
 ) -> list[Comparison]:
     """Every candidate against the base, in the order given; p-values are corrected for their number.
 
-    Answers and repeats are looked up for a single candidate only.
+    Answers and repeats are looked up where there are few candidates; of more, the notes say that they were not.
     """
     base = compared.base
     session.keep_table(
@@ -170,7 +171,11 @@ def compare(
     ]
     corrected = statistics.holm([result.p_value for result in found])
     found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
-    return [_with_details(session, result, answers) for result in found] if len(found) == 1 else found
+    found = [_with_cut_lists(result) for result in found]
+    if len(found) <= MOST_DETAILED:
+        return [_with_details(session, result, answers) for result in found]
+    note = f"Answers and repeats are looked up for at most {MOST_DETAILED} candidates: compare fewer to see them."
+    return [replace(result, notes=(*result.notes, note)) for result in found]
 
 
 _TOTALS = """
@@ -280,7 +285,21 @@ def _comparison(
     )  # fmt: skip
 
 
-# --- what is worth its time for one candidate alone -------------------------------------------------------------------
+def _with_cut_lists(result: Comparison) -> Comparison:
+    """The same comparison; a list of units that was cut is said in its notes, with how many more there are."""
+    counts = {
+        "improved": result.improvements, "regressed": result.regressions,
+        "only_base": result.only_base_count, "only_cand": result.only_cand_count,
+    }  # fmt: skip
+    cut = [
+        f"{name} lists the first {len(listed):,} of {counts[name]:,}; {counts[name] - len(listed):,} are left out."
+        for name, listed in result.listed.items()
+        if len(listed) < counts[name]
+    ]
+    return replace(result, notes=(*result.notes, *cut)) if cut else result
+
+
+# --- what is worth its time for few candidates -------------------------------------------------------------------
 
 
 def _with_details(session: Session, result: Comparison, answers: bool) -> Comparison:

@@ -138,6 +138,22 @@ def wanted_levels(session: Session, runs: Sequence[Run], level: str | None) -> l
     return [one if one in LEVELS else LEVELS[0] for one in found]
 
 
+def gated_runs(
+    runs: Sequence[Run], levels: Sequence[str], file: GateFile | None
+) -> tuple[list[Run], list[str], dict[str, int]]:
+    """(the runs whose profile has gates, their levels, how many runs each profile without gates has).
+
+    Where no profile has gates, all runs stay: `check_gates` then says what is missing.
+    """
+    names = dict.fromkeys(run.record["profile"] for run in runs)
+    without = {name for name in names if not gates_of(get_profile(name), file)}
+    if without == set(names):
+        return list(runs), list(levels), {}
+    kept = [k for k, run in enumerate(runs) if run.record["profile"] not in without]
+    counts = {name: sum(run.record["profile"] == name for run in runs) for name in names if name in without}
+    return [runs[k] for k in kept], [levels[k] for k in kept], counts
+
+
 def check_gates(runs: Sequence[Run], levels: Sequence[str], file: GateFile | None) -> None:
     """InputError where a profile has no gates of a run's level, or a gate of the file is about none of the profiles."""
     pairs = dict.fromkeys(zip((run.record["profile"] for run in runs), levels, strict=True))

@@ -28,7 +28,7 @@ class RunSummary:
     """One run: its record, the profile's summary, every metric, failures and what was counted beside."""
 
     run: Run
-    summary: dict[str, float | int | None]
+    summary: dict[str, float | int | str | None]
     metrics: list[dict[str, Any]]
     fail_reasons: list[dict[str, Any]]
     tallies: list[dict[str, Any]]
@@ -50,6 +50,14 @@ class RunSummary:
 
 
 _MOST_TALLIES = 20
+_STAT_NAMES = {"weighted_mean": "weighted mean", "micro": "micro average"}
+
+
+def stat_name(run_stat: str) -> str:
+    """What people call the statistic that makes a run's score of its rows."""
+    return _STAT_NAMES.get(run_stat, run_stat)
+
+
 _OF_RUN = "run_id = $run_id and profile = $profile and eval_set = $eval_set"
 
 
@@ -90,7 +98,8 @@ def summarize(
         f"select * exclude (run_id, profile, eval_set) from run_summary where {_OF_RUN} order by metric", run.key
     )
     by_name = {row["metric"]: row for row in metrics}
-    summary: dict[str, float | int | None] = {
+    summary: dict[str, float | int | str | None] = {
+        **_headline(session, run),
         "question_count": run.record["question_count"],
         "answered_count": run.record["answered_count"],
     }
@@ -113,6 +122,40 @@ def summarize(
             run.key,
         ),
     )
+
+
+def _headline(session: Session, run: Run) -> dict[str, float | int | str | None]:
+    """The one score of a run, the statistic that it is, and of how many units: what every command shows."""
+    rows = session.rows(
+        f"select profile, value as score, n from run_values where {_OF_RUN} and metric = 'score'", run.key
+    )
+    found = _with_stat(session, rows[0]) if rows else {}
+    return {name: value for name, value in found.items() if name != "profile"}
+
+
+def headlines(session: Session, commit: str) -> dict[str, dict[str, Any]]:
+    """The same for all runs of a commit, by run."""
+    rows = session.rows(
+        """
+        select r.run_id, r.profile, v.value as score, v.n
+        from runs r
+        join run_values v on v.run_id = r.run_id and v.profile = r.profile and v.eval_set = r.eval_set
+        where r.commit = $commit and v.metric = 'score'
+        """,
+        {"commit": commit},
+    )
+    return {row["run_id"]: _with_stat(session, row) for row in rows}
+
+
+def _with_stat(session: Session, row: dict[str, Any]) -> dict[str, Any]:
+    """A row that has a score and n, with the name of the statistic between them."""
+    known = session.profile(row["profile"])
+    out = {}
+    for name, value in row.items():
+        out[name] = value
+        if name == "score":
+            out["stat"] = stat_name(known.run_stat) if known else None
+    return out
 
 
 def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
@@ -183,7 +226,7 @@ def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> 
     out = []
     for run in matching_runs(session, profile, eval_set):
         scored = scores[run.record["run_id"], run.record["profile"], run.record["eval_set"]]
-        out.append({**run.record, "score": scored["score"], "n": scored["n"]})
+        out.append(_with_stat(session, {**run.record, "score": scored["score"], "n": scored["n"]}))
     return out
 
 
@@ -200,7 +243,8 @@ def ranked_runs(
             or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
         order by profile, eval_set, rank, run_id
     """
-    return session.rows(query, {"profile": profile, "eval_set": eval_set, "limit": limit})
+    rows = session.rows(query, {"profile": profile, "eval_set": eval_set, "limit": limit})
+    return [_with_stat(session, row) for row in rows]
 
 
 def score_row(

@@ -6,18 +6,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from rageval_batch.analysis import read_only
 from rageval_batch.analysis.catalog_rows import (
     METRIC_COLUMNS,
     UNKNOWN_PROFILE,
@@ -31,9 +30,12 @@ from rageval_batch.analysis.catalog_rows import (
     stored_profile,
     wide_sql,
 )
+from rageval_batch.analysis.comments import INTERNAL, PUBLIC, comment_on, public_views, with_comments
 from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS, Function
+from rageval_batch.analysis.stored_answers import ANSWERS, read_answers
+from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
-from rageval_batch.columnar.functions import register_functions
+from rageval_batch.columnar.functions import FUNCTIONS, register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
@@ -48,8 +50,25 @@ _USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table th
 _TEXT = re.compile(r"'[^']*'")
 _NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*)$")
 _LISTING = frozenset(
-    ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
+    (
+        "show",
+        "describe",
+        "pragma",
+        "information_schema",
+        "sqlite_master",
+        "duckdb_views",
+        "duckdb_functions",
+        "duckdb_tables",
+        "duckdb_columns",
+    )
 )
+
+# Tables of what inputs hold, which is read when a query names them.
+_READ_WHEN_ASKED = {"stored_questions": QUESTIONS, "stored_answers": ANSWERS}
+_ABOUT_QUESTIONS = frozenset(("questions", "run_groups_by", "stored_questions"))
+_ABOUT_ANSWERS = frozenset(("answers", "stored_answers"))
+
+BATCH_ROWS = 10_000  # of a result that is read batch by batch
 
 # What an exported file of score rows says of their runs: a JSON object in the metadata of the Parquet file.
 EXPORTED = (
@@ -109,7 +128,11 @@ class Session:
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
         self._connection = duckdb.connect(config=connection_settings(self._spill))
+        self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
         self._registered: list[str] = []
+        self._locked = False
+        self._connection.execute(f"create schema {INTERNAL}")
+        self._connection.execute(f"set search_path = '{INTERNAL},{PUBLIC}'")  # what is made goes to the first
         self._create_base()
         self._stored = StoredTables(self._connection, store, self.commits, self._catalog)
         self._metric_branches = [
@@ -119,9 +142,11 @@ class Session:
         ]  # fmt: skip
         self._wide = {row.profile: row for row in self._catalog}
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
-        self._waiting |= {*self._wide, *self._stored.names, "metric_rows"}
-        if functions:
-            self._registered += register_functions(self._connection)
+        self._waiting |= {*self._wide, *self._stored.names, "metric_rows", *_READ_WHEN_ASKED}
+        self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
+        self._commented = self._questions_read = self._answers_read = False
+        self.notes: list[str] = []  # what queries could not have
+        self._functions = set(FUNCTIONS) if functions else set()  # that no query has named yet
 
     def __enter__(self) -> Session:
         return self
@@ -140,26 +165,13 @@ class Session:
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
+        query = with_comments(self._checked(query))
         self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
             return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
-
-    @contextmanager
-    def stream(self, query: str, rows: int = 8192) -> Iterator[tuple[list[str], Iterator[pa.RecordBatch]]]:
-        """(the columns, the batches) of a user's query, which is not held whole.
-
-        InputError for one that DuckDB refuses, also on the way.
-        """
-        self._define(query)
-        try:
-            result = self._connection.sql(query)
-            reader = result.to_arrow_reader(rows) if result is not None else pa.table({}).to_reader()
-        except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
-        yield reader.schema.names, _batches(reader)
+            raise _refused(error) from error
 
     def table(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
@@ -171,21 +183,43 @@ class Session:
         rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist()
         return rows
 
-    def copy_to_parquet(self, query: str, target: Path) -> None:
-        """Write the result of a query to a Parquet file without holding it.
+    def reader(self, query: str) -> pa.RecordBatchReader:
+        """The result of a user's query, batch by batch, each computed when it is read.
 
-        Score rows carry what is known of their runs as metadata of the file, so that it can be compared like them.
+        Of columns with the same name the later ones get a number. InputError for what DuckDB refuses, then or there.
         """
+        query = with_comments(self._checked(query))
         self._define(query)
-        query = query.rstrip().rstrip(";")
         try:
-            about = json.dumps(self._exported(query), ensure_ascii=False)
-            self._connection.execute(
-                f"copy (\n{query}\n) to {quoted(target)} "
-                f"(format parquet, kv_metadata {{{EXPORT_KEY}: {quoted(about)}}})"
-            )
+            result = self._connection.sql(query)
+            found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
         except duckdb.Error as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
+            raise _refused(error) from error
+        names = _unique(found.schema.names)
+        schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
+        return pa.RecordBatchReader.from_batches(schema, _renamed(found, schema))
+
+    def exported_reader(self, query: str) -> pa.RecordBatchReader:
+        """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
+        the file can be compared like them."""
+        checked = with_comments(self._checked(query))
+        self._define(checked)
+        about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
+        found = self.reader(checked)
+        return pa.RecordBatchReader.from_batches(found.schema.with_metadata({EXPORT_KEY: about}), found)
+
+    def lock(self, files: Mapping[str, str] | None = None, every_file: bool = False) -> None:
+        """From here on queries only read: the store and these files, each a view of its name, or every file."""
+        for name in files or {}:
+            if name.lower() in self._waiting | {"commits"} or not name.isidentifier():
+                raise InputError(f"--file {name}=…: choose a plain name that no view of the store has.")
+        self._create("stored_summary")  # of older commits it is computed by way of a file elsewhere
+        read_only.lock(self._connection, (self.store.path, self._spill), files or {}, every_file)
+        self._locked = True
+
+    def _checked(self, query: str) -> str:
+        """A user's query; of a locked session, one query that only reads."""
+        return read_only.single_query(query) if self._locked else query.rstrip().rstrip(";")
 
     def _exported(self, query: str) -> dict[str, str | None]:
         """What is the same for all runs whose score rows a query gives: profile, eval set, hashes, run statistic.
@@ -194,7 +228,10 @@ class Session:
         """
         words = set(_WORD.findall(_TEXT.sub("", query.lower())))
         named = [row.profile for row in self._catalog if row.profile in words]
-        columns = {row[0] for row in self._connection.execute(f"describe (\n{query}\n)").fetchall()}
+        try:
+            columns = {row[0] for row in self._connection.execute(f"describe (\n{query}\n)").fetchall()}
+        except duckdb.Error:  # one that cannot stand in brackets, such as explain
+            return {}
         if "run_id" not in columns or not ("profile" in columns or len(named) == 1):
             return {}
         keys = [name for name in ("run_id", "profile", "eval_set") if name in columns]
@@ -282,13 +319,27 @@ class Session:
         self._connection.unregister("given")
 
     def _define(self, query: str) -> None:
-        """Create the views and macros that a query names and what they build on: to bind them all takes long.
+        """Create the views, macros and functions that a query names and what they build on: all of them takes long.
 
         One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        for name in sorted(self._waiting if not words.isdisjoint(_LISTING) else words):
-            self._create(name)
+        listing = not words.isdisjoint(_LISTING)
+        named = self._functions if listing else self._functions & words
+        self._registered += register_functions(self._connection, sorted(named))
+        self._functions -= named
+        if not listing:
+            for name in sorted(words):
+                self._create(name)
+        elif not self._commented:
+            for name in sorted(self._waiting):
+                self._create(name)
+            self._comment()
+            self._commented = True
+        if not self._questions_read and not words.isdisjoint(_ABOUT_QUESTIONS):
+            self._read_questions()
+        if not self._answers_read and not words.isdisjoint(_ABOUT_ANSWERS):
+            self._read_answers()
 
     def _create(self, name: str) -> None:
         """Create a view or macro of sql/, and before it what it builds on, once."""
@@ -302,10 +353,43 @@ class Session:
                 self._create(used)
             self._stored.create(name)
             return
+        if name in _READ_WHEN_ASKED:
+            self._register(name, _READ_WHEN_ASKED[name].empty_table())
+            return
         statement = self._statement(name)
         for used in sorted(_uses(statement)):
             self._create(used)
+        if name in self._public:
+            statement = statement.replace(f"create view {name} as", f"create view {PUBLIC}.{name} as", 1)
         self._connection.execute(statement)
+
+    def _read_questions(self) -> None:
+        """Read the question files of the store: only where a query is about questions, once."""
+        self._questions_read = True
+        questions, notes = read_questions(self.commits, {row.profile: row.question_groups for row in self._catalog})
+        self._insert("stored_questions", questions)
+        self.notes += notes
+
+    def _read_answers(self) -> None:
+        """Read the answers of all current runs: only where a query is about answers, once."""
+        self._answers_read = True
+        self._create("current_runs")
+        query = "select commit, list(stored_id) from current_runs where stored_id is not null group by commit"
+        runs = {commit: frozenset(names) for commit, names in self._connection.execute(query).fetchall()}
+        batches = read_answers(self.commits, runs, self.notes)
+        self._connection.register("given", pa.RecordBatchReader.from_batches(ANSWERS, batches))
+        self._connection.execute("insert into stored_answers from given")
+        self._connection.unregister("given")
+
+    def _comment(self) -> None:
+        """Say of every public view and column what it is."""
+        query = f"""
+            select table_name, list(column_name) from duckdb_columns()
+            where schema_name = '{PUBLIC}' and not internal group by all
+        """
+        for name, columns in self._connection.execute(query).fetchall():
+            if name in self._public or name == "commits":
+                comment_on(self._connection, name, self._wide.get(name), columns)
 
     def _statement(self, name: str) -> str:
         """What creates a view or macro: a file of sql/, or what follows from the catalog."""
@@ -336,7 +420,7 @@ class Session:
     def _create_base(self) -> None:
         pinned = pa.schema([("run_id", LARGE_STRING), ("stored_id", LARGE_STRING), ("commit", LARGE_STRING)])
         self._register("pinned", pa.Table.from_pylist(self._pinned, schema=pinned))
-        self._register("commits", _commit_table(self.commits))
+        self._register(f"{PUBLIC}.commits", _commit_table(self.commits))
         self._register("metric_catalog", metric_table([metric for row in self._catalog for metric in row.metrics]))
         self._register("profile_catalog", profile_table(self._catalog))
         self._register("given_rows", _GIVEN_ROWS.empty_table())
@@ -359,16 +443,32 @@ class Session:
             self._registered.append(name)
 
 
-def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """The batches of a user's query; Arrow gives an error of DuckDB that comes late as one of reading."""
-    while True:
-        try:
-            batch = reader.read_next_batch()
-        except StopIteration:
-            return
-        except (duckdb.Error, OSError, pa.ArrowException) as error:
-            raise InputError(f"SQL: {str(error).strip()}") from error
-        yield batch
+def _refused(error: Exception) -> InputError:
+    """What DuckDB says against a user's query; of files, how they are named."""
+    closed = "disabled by configuration" in str(error)
+    hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
+    return InputError(f"SQL: {str(error).strip()}{hint}")
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The names, those that were there before with a number."""
+    seen: dict[str, None] = {}
+    for name in names:
+        number, unique = 0, name
+        while unique in seen:
+            number += 1
+            unique = f"{name}_{number}"
+        seen[unique] = None
+    return list(seen)
+
+
+def _renamed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches with the names of a schema; what DuckDB finds wrong on the way is an InputError."""
+    try:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise _refused(error) from error
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import string
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.model import EvalSet
 
 LENGTH = 300  # characters of a text
 PUBLIC_ROWS = 1_000  # of the sample that the public implementations score
@@ -23,6 +25,8 @@ _REFERENCES = 1_000
 _CHUNKS = 3
 _CHANGED = 0.3  # of the words of an answer
 _BATCH = 2_048  # rows of a call, as DuckDB makes them
+BATCH_ROWS = 16_384  # rows of a batch of answers
+PROFILE = "reference"
 
 _ENGLISH = (
     "The contract of the tenant ends in March, a notice of 30 days is due before the rent of 1,250.50 dollars changes "
@@ -106,6 +110,7 @@ def measure(rows: int, seed: int) -> list[Rate]:
         for first in range(0, rows, _BATCH):
             FUNCTIONS[name].call(*(column[first : first + _BATCH] for column in given))
         rates.append(Rate(name, "rageval", rows, time.process_time() - start))
+    rates.append(_whole_profile(made_up_texts(rows, seed + 1)))  # other answers: numbers of texts read before are kept
     sample = min(rows, PUBLIC_ROWS)
     answers, references = (column[:sample].to_pylist() for column in texts[:2])
     for name, implementation, score in _public():
@@ -114,6 +119,37 @@ def measure(rows: int, seed: int) -> list[Rate]:
             score(answer, reference)
         rates.append(Rate(name, implementation, sample, time.process_time() - start))
     return rates
+
+
+def _whole_profile(texts: Texts) -> Rate:
+    """All metrics of the profile, from answers to score columns, a batch at a time."""
+    from rageval_batch.profiles.registry import get_profile
+
+    rows, count = len(texts.answers), min(len(texts.answers), _REFERENCES)
+    chunks = [json.dumps([{"text": text} for text in found]) for found in texts.chunks[:count].to_pylist()]
+    ids = tuple(f"q{k}" for k in range(count))
+    references = texts.references[:count].to_pylist()
+    objects = tuple({"id": name, "reference": text} for name, text in zip(ids, references, strict=True))
+    eval_set = EvalSet(ids, objects, (None,) * count, (1.0,) * count, dict(zip(ids, chunks, strict=True)))
+    profile = get_profile(PROFILE)
+    prepared = profile.scoring.prepare(eval_set, profile.read_params({}))
+    table = pa.table(
+        {
+            "run_id": pa.array([f"r{row // count}" for row in range(rows)], LARGE_STRING),
+            "question": pa.array((row % count for row in range(rows)), pa.int32()),
+            "repeat": pa.array([0] * rows, pa.int32()),
+            "input": pa.array([0] * rows, pa.int32()),
+            "line": pa.array(range(rows), pa.int64()),
+            "output": texts.answers,
+            "chunks": pa.nulls(rows, LARGE_STRING),
+        }
+    )
+    batches = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+    profile.scoring.score(prepared, batches[0].slice(0, 1))  # the expressions are bound at the first call
+    start = time.process_time()
+    for batch in batches:
+        profile.scoring.score(prepared, batch)
+    return Rate("all of the profile", "rageval", rows, time.process_time() - start)
 
 
 def _public() -> Iterator[tuple[str, str, Callable[[str, str], Any]]]:

@@ -11,7 +11,9 @@ from typing import NoReturn
 
 import click
 
-from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, RagevalError
+from rageval_batch.cli.options import quiet_option, say_error
+from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, InputError, RagevalError
+from rageval_batch.report.safe_text import terminal_lines, valid_text
 from rageval_batch.version import __version__
 
 # Each command and the module it lives in; a module is imported when its command is used.
@@ -47,6 +49,8 @@ class _Commands(click.Group):
             return None
         module = import_module(f"rageval_batch.cli.{COMMANDS[cmd_name]}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        if not any(parameter.name == "quiet" for parameter in command.params):
+            command.params.append(quiet_option())
         return command
 
 
@@ -54,6 +58,9 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="rageval")
 def cli() -> None:
     """Score RAG answers by the million, keep every run as Parquet, ask it in SQL.
+
+    Names of commands, profiles, runs and metrics complete in the shell after
+    eval "$(_RAGEVAL_COMPLETE=bash_source rageval)" (or zsh_source; fish_source for fish).
 
     Exit codes: 0 done or passed, 1 a gate or comparison failed, 2 bad input or usage, 70 an error of
     rageval itself, 130 interrupted.
@@ -64,35 +71,51 @@ def cli() -> None:
     """
 
 
+cli.params.append(quiet_option())
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = cli.main(arguments, prog_name="rageval", standalone_mode=False)
+        _check_words(words)
+        result = cli.main(words, prog_name="rageval", standalone_mode=False)
         sys.stdout.flush()
         code = result if isinstance(result, int) else EXIT_OK
     except click.exceptions.Exit as stop:
         code = stop.exit_code
-    except click.UsageError as error:
-        error.show()
-        code = EXIT_BAD_INPUT
     except click.ClickException as error:
-        error.show()
+        _show_usage_error(error)
         code = EXIT_BAD_INPUT
     except RagevalError as error:
-        click.echo(f"rageval: {error}", err=True)
+        say_error(f"rageval: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("rageval: interrupted. Give the same command again to go on.", err=True)
+        say_error("rageval: interrupted. Give the same command again to go on.")
         code = EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_OK
     except Exception as error:
-        traceback.print_exc()
-        click.echo(
+        sys.stderr.write(terminal_lines(traceback.format_exc()))
+        say_error(
             f"rageval: an error of rageval itself ({type(error).__name__}), not of the data. "
-            "Report it with the lines above.",
-            err=True,
+            "Report it with the lines above."
         )
         code = EXIT_UNEXPECTED
     sys.exit(code)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """InputError for a word that is not valid text: neither the store nor SQL could hold it."""
+    for word in words:
+        if valid_text(word) != word:
+            raise InputError(f"'{word}' is not valid UTF-8 text. Rename the file or run.")
+
+
+def _show_usage_error(error: click.ClickException) -> None:
+    """What click says of a wrong command line, with the words of that line made safe."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        sys.stderr.write(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n\n")
+    say_error(f"Error: {error.format_message()}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rageval_batch.cli.options import emit, parquet_target, say, store_option
-from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_OK, InputError
+from rageval_batch.cli.options import emit, emit_batches, output_options, say, say_error, store_option
+from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_OK
 
 
 @click.command()
@@ -19,9 +19,7 @@ from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_OK, InputErro
 @click.option("--min-delta", type=float, help="Gate: how far the mean over runs must be above the baseline.")
 @click.option("--max-regressions", type=click.IntRange(0), help="Gate: runs below the baseline plus --min-delta.")
 @store_option
-@click.option("--format", "format", type=click.Choice(["json", "table", "md", "parquet"]),
-              help="Output format; else by the ending of -o, else json.")  # fmt: skip
-@click.option("-o", "--output", "target", help="Write to this file in place of stdout.")
+@output_options("json", "table", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def benchmark(
     config: str,
     run_mode: str,
@@ -32,7 +30,7 @@ def benchmark(
     min_delta: float | None,
     max_regressions: int | None,
     store: str,
-    format: str | None,
+    format: str,
     target: str | None,
 ) -> int:
     """Score all datasets of CONFIG (TOML or JSON) into the store and average them for every run.
@@ -45,24 +43,18 @@ def benchmark(
     """
     from rageval_batch.analysis.benchmark import Gates, read_benchmark, run_benchmark
     from rageval_batch.report.benchmark import benchmark_table, benchmark_text
+    from rageval_batch.report.formats import FILE_FORMATS
+    from rageval_batch.report.screen import standard_screen
     from rageval_batch.runs.store import Store
 
-    format = format or ("parquet" if target and target.lower().endswith(".parquet") else "json")
-    if format == "parquet":
-        parquet_target(target)
     gates = Gates(max_std_weighted, max_std_question, max_drop_vs_baseline, min_delta, max_regressions)
     read = read_benchmark(config)
     result = run_benchmark(read, Store(store), mode=run_mode, gates=gates, baseline=baseline, say=say)
-    if format == "parquet":
-        import pyarrow.parquet as pq
-
-        try:
-            pq.write_table(benchmark_table(result), parquet_target(target))
-        except OSError as error:
-            raise InputError(f"Cannot write {target}: {error.strerror}.") from error
+    if format in FILE_FORMATS:
+        emit_batches(benchmark_table(result).to_reader(), format, target)
     else:
-        emit(benchmark_text(result, format), target)
+        emit(benchmark_text(result, format, standard_screen(target)), target, format)
     if result.error is not None:
-        say(f"rageval: {result.error}")
+        say_error(f"rageval: {result.error}")
         return EXIT_BAD_INPUT
     return EXIT_OK if result.passed else EXIT_FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rageval_batch.cli.options import emit, output_options, profile_option, say
+from rageval_batch.cli.options import emit, emit_rows, output_options, profile_option, say
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
@@ -15,7 +15,7 @@ _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
 @profile_option("Whose questions they are; else the files' shape shows it.")
 @click.option("--outputs", is_flag=True, help="The files are outputs, held against what -p says of an answer.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the profile's question files.")
-@output_options("table", "json", "jsonl", "csv", "md")
+@output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def check(
     files: tuple[str, ...], profile_name: str | None, outputs: bool, schema: bool, format: str, target: str | None
 ) -> int:
@@ -32,14 +32,13 @@ def check(
     from rageval_batch.inputs.check import check_file, file_schema
     from rageval_batch.inputs.check_outputs import check_outputs
     from rageval_batch.profiles.registry import get_profile, known_profiles
-    from rageval_batch.report import formats
 
     if schema:
         import json
 
         if profile_name is None or files:
             raise InputError("--schema needs -p PROFILE and no files.")
-        emit(json.dumps(file_schema(get_profile(profile_name)), ensure_ascii=False, indent=1), target)
+        emit(json.dumps(file_schema(get_profile(profile_name)), ensure_ascii=False, indent=1), target, "json")
         return EXIT_OK
     if not files:
         raise InputError("Name the files to check.")
@@ -49,11 +48,8 @@ def check(
     found = sources.sources(files)
     checked = [check_outputs(file, profiles[0]) if outputs else check_file(file, profiles) for file in found]
     rows = [vars(violation) for one in checked for violation in one.violations]
-    if format == "table":
-        if rows:
-            emit(formats.table(rows, _COLUMNS, room=1 << 20), target)  # a path that is cut names nothing
-    else:
-        emit(formats.render(rows, _COLUMNS, format), target)
+    if rows or format != "table":
+        emit_rows(rows, _COLUMNS, format, target)
     for one in checked:
         verdict = f"{len(one.violations):,} violations" if one.violations else "ok"
         what = "outputs" if outputs else "questions"

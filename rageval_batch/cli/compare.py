@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import click
 
-from rageval_batch.cli.options import (
-    emit,
-    emit_rows,
-    output_options,
-    parquet_target,
-    picking_options,
-    say,
-    store_option,
-)
+from rageval_batch.cli import completion
+from rageval_batch.cli.options import emit, emit_rows, output_options, picking_options, say, store_option
 from rageval_batch.errors import EXIT_FAILED, EXIT_OK, IncompatibleRuns, InputError, StoreError
 
 _SHOWN = 5
 
 
 @click.command()
-@click.argument("runs", nargs=-1, metavar="[BASE] [CAND]...")
-@click.option("--base", help="The base, in place of the first argument.")
-@click.option("--cand", "more", multiple=True, help="A candidate, beside the arguments.")
+@click.argument("runs", nargs=-1, metavar="[BASE] [CAND]...", shell_complete=completion.runs)
+@click.option("--base", help="The base, in place of the first argument.", shell_complete=completion.runs)
+@click.option("--cand", "more", multiple=True, help="A candidate, beside the arguments.",
+              shell_complete=completion.runs)  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="All other runs of the base's profile and questions.")
-@click.option("--metric", default="score", show_default=True, help="Compare by this metric of the profile.")
-@click.option("--min-delta", type=float, default=0.0, show_default=True, help="The least delta that passes.")
+@click.option("--metric", default="score", show_default=True, help="Compare by this metric of the profile.",
+              shell_complete=completion.metrics)  # fmt: skip
+@click.option("--min-delta", type=float, default=0.0, show_default=True, help="Pass with at least this delta.")
 @click.option("--max-regressions", type=click.IntRange(0), default=0, show_default=True,
               help="How many questions may be worse.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice(["rules", "significant"]), default="rules", show_default=True,
@@ -34,7 +29,7 @@ _SHOWN = 5
 @click.option("--seed", type=int, default=None, help="Seed of the resamples.")
 @store_option
 @picking_options
-@output_options("table", "json", "md", "csv", "junit", "parquet")
+@output_options("table", "json", "md", "csv", "junit", "parquet", "jsonl", "tsv", "html", "xlsx")
 def compare(
     runs: tuple[str, ...],
     base: str | None,
@@ -67,12 +62,13 @@ def compare(
     from rageval_batch.analysis.comparison import compare as compare_runs
     from rageval_batch.columnar import statistics
     from rageval_batch.report.compare import COLUMNS, compare_rows, compare_text, mismatch_text
+    from rageval_batch.report.formats import FILE_FORMATS, and_more
+    from rageval_batch.report.screen import standard_screen
 
     first, candidates = _named(runs, base, more, every)
-    if format == "parquet":
-        parquet_target(target)
     rules = Rules(min_delta, max_regressions, fail_on)
-    with open_store(store, functions=False, named=pins([first, *candidates])) as session:
+    named = pins([first, *candidates])
+    with open_store(store, functions=False, named=named, missing_ok=True) as session:  # files of runs need no store
         try:
             compared = find_compared_runs(
                 session, first, candidates,
@@ -80,16 +76,16 @@ def compare(
             )  # fmt: skip
         except IncompatibleRuns as error:
             if (text := mismatch_text(error, format)) is not None:
-                emit(text, target)
+                emit(text, target, format)
             raise
         results = compare_runs(session, compared, rules, seed=statistics.SEED if seed is None else seed)
     if compared.left_out:
-        names = ", ".join(compared.left_out[:_SHOWN]) + (", …" if len(compared.left_out) > _SHOWN else "")
+        names = and_more(compared.left_out, len(compared.left_out), _SHOWN)
         say(f"{len(compared.left_out)} runs were left out, scored with another source or other parameters: {names}")
-    if format == "parquet":
+    if format in FILE_FORMATS:
         emit_rows(compare_rows(results), COLUMNS, format, target)
     else:
-        emit(compare_text(results, format), target)
+        emit(compare_text(results, format, standard_screen(target)), target, format)
     return EXIT_OK if all(result.passed for result in results) else EXIT_FAILED
 
 
@@ -109,7 +105,7 @@ def _named(runs: tuple[str, ...], base: str | None, more: tuple[str, ...], every
 @store_option
 @picking_options
 @click.option("-n", "--limit", type=click.IntRange(1), help="Only so many runs, the best.")
-@output_options("table", "json", "jsonl", "csv", "md", "parquet")
+@output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def leaderboard(
     store: str, profile_name: str | None, eval_set: str | None, limit: int | None, format: str, target: str | None
 ) -> None:
@@ -126,4 +122,4 @@ def leaderboard(
         rows = ranked_runs(session, profile_name, eval_set, limit)
     if not rows:
         raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
-    emit_rows(rows, list(rows[0]), format, target)
+    emit_rows(rows, list(rows[0]), format, target, optional=("eval_set", "stat", "low", "high"))

@@ -29,7 +29,7 @@ def demo(keep: str | None) -> None:
 def _demo(store: Path) -> None:
     from rageval_batch.resources import samples_folder
 
-    say("Scoring the packaged samples.\n")
+    say("Scoring the packaged samples.")
     for profile, words in SAMPLES.items():
         folder = samples_folder() / profile
         _call("score", "-p", profile, *(word.format(folder) for word in words), "--store", str(store))

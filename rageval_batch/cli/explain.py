@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from rageval_batch.cli import completion
 from rageval_batch.cli.options import emit, output_options, pairs, picking_options, store_option
 from rageval_batch.errors import InputError
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=completion.runs)
 @click.argument("question")
 @click.option("--repeat", type=int, default=0, show_default=True, help="Which repeat of the question.")
 @click.option("--key", "keys", multiple=True, metavar="K=V", help="Which row of the question, e.g. judge_model=NAME.")
@@ -39,6 +40,7 @@ def explain(
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run, score_row
     from rageval_batch.report.cells import json_line
+    from rageval_batch.report.screen import standard_screen
     from rageval_batch.report.show import explain_text
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.commit_profile import profile_of
@@ -58,6 +60,6 @@ def explain(
         said = str(error)
     if format == "json":
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None
-        emit(json_line({**row, "explanation": sections, "output": output, "note": said}), target)
+        emit(json_line({**row, "explanation": sections, "output": output, "note": said}), target, format)
         return
-    emit(explain_text(row, output, explanation, said, format), target)
+    emit(explain_text(row, output, explanation, said, format, standard_screen(target)), target, format)

@@ -18,5 +18,8 @@ def functions(name: str | None, format: str, target: str | None) -> None:
       rageval functions token_f1
     """
     from rageval_batch.report.functions import describe_function, function_list
+    from rageval_batch.report.screen import standard_screen
 
-    emit(function_list(format) if name is None else describe_function(name, format), target)
+    screen = standard_screen(target)
+    text = function_list(format, screen) if name is None else describe_function(name, format, screen)
+    emit(text, target, format)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from rageval_batch.cli.options import emit, emit_arrow, output_options, picking_options, say, store_option
+from rageval_batch.cli import completion
+from rageval_batch.cli.options import emit, emit_batches, output_options, picking_options, say, store_option
 from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
 
 
 @click.command()
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=completion.runs)
 @click.option("--all", "every", is_flag=True, help="All current runs of the store.")
 @click.option(
     "--level",
@@ -20,7 +21,7 @@ from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
 @click.option("--allow-missing-provenance", is_flag=True, help="Do not fail a run whose record is not complete.")
 @store_option
 @picking_options
-@output_options("table", "json", "jsonl", "csv", "md", "junit", "parquet")
+@output_options("table", "json", "jsonl", "csv", "md", "junit", "parquet", "tsv", "html", "xlsx")
 def gate(
     runs: tuple[str, ...],
     every: bool,
@@ -34,6 +35,8 @@ def gate(
     target: str | None,
 ) -> int:
     """Hold RUNS against the gates of their profile; exit 1 if any run fails. RUN@COMMIT is an older result.
+
+    --all skips the runs of a profile without gates, says so, and is decided by the others.
 
     A gate with nothing to apply to is skipped. A run all of whose gates are skipped fails: there is nothing to judge.
     Gates on coverage (answered_share, usable_share, n) and on provenance do not count for that where there are others.
@@ -61,11 +64,14 @@ def gate(
         WAIVED_PROVENANCE,
         check_gates,
         gate_runs,
+        gated_runs,
         wanted_levels,
         wanted_runs,
         with_claims,
     )
     from rageval_batch.report import gates as report
+    from rageval_batch.report.formats import FILE_FORMATS
+    from rageval_batch.report.screen import standard_screen
 
     if bool(runs) == every:
         raise InputError("Name the runs to gate, or give --all.")
@@ -74,14 +80,19 @@ def gate(
     with open_store(store, functions=False, named=runs, gate_file=file, waived=waived) as session:
         wanted = wanted_runs(session, runs, profile_name, eval_set)
         levels = wanted_levels(session, wanted, level)
+        if every:
+            wanted, levels, without = gated_runs(wanted, levels, file)
+            for name, count in without.items():
+                say(f"{count:,} runs of {name} are skipped: it has no gates. Give some with --gates FILE.toml.")
         check_gates(wanted, levels, file)
         results = gate_runs(session, wanted, levels, every)
         if format in ("json", "jsonl") or (format in ("table", "md") and len(results) <= report.FEW):
             results = with_claims(session, results)
-    if format == "parquet":
-        emit_arrow(report.gate_table(results), target)
+    if format in FILE_FORMATS:
+        emit_batches(report.gate_table(results).to_reader(), format, target)
     else:
-        emit(report.gate_text(results, format, single=len(results) == 1 and not every), target)
+        single = len(results) == 1 and not every
+        emit(report.gate_text(results, format, single, standard_screen(target)), target, format)
     failed = sum(not result.passed for result in results)
     say(f"Runs: {len(results) - failed:,} passed, {failed:,} failed.")
     return EXIT_FAILED if failed else EXIT_OK

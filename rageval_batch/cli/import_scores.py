@@ -16,7 +16,7 @@ from rageval_batch.cli.options import output_options, store_option
 @click.option("--lower", multiple=True, metavar="COLUMN", help="A column of which less is better.")
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set; else the questions of the rows.")
 @store_option
-@output_options("table", "json", "jsonl", "csv", "md")
+@output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def import_scores(
     files: tuple[str, ...],
     run_id: str | None,

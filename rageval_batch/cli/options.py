@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rageval_batch.cli import completion
 from rageval_batch.errors import InputError
+from rageval_batch.report.safe_text import message_text, terminal_lines, valid_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rageval_batch.report.layout import Tones
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-DEFAULT_STORE = "runs"
 
 
 def store_option(command: Command) -> Command:
     """--store"""
     return click.option(
-        "--store", default=DEFAULT_STORE, show_default=True, envvar="RAGEVAL_STORE", help="Folder of the store."
+        "--store",
+        default=completion.DEFAULT_STORE,
+        show_default=True,
+        envvar="RAGEVAL_STORE",
+        help="Folder of the store.",
     )(command)
 
 
@@ -29,7 +37,7 @@ def profile_option(text: str, required: bool = False) -> Callable[[Command], Com
     def add(command: Command) -> Command:
         return click.option(
             "-p", "--profile", "profile_name", required=required, callback=_profile_name,
-            metavar="NAME|FILE.toml|FILE.py:NAME", help=text,
+            metavar="NAME|FILE.toml|FILE.py:NAME", help=text, shell_complete=completion.profiles,
         )(command)  # fmt: skip
 
     return add
@@ -45,23 +53,35 @@ def _profile_name(context: click.Context, option: click.Parameter, given: str | 
 
 def picking_options(command: Command) -> Command:
     """-p and --eval-set, where a store may hold several."""
-    command = click.option("--eval-set", help="Name, version or hash of the eval set; else the newest.")(command)
+    command = click.option(
+        "--eval-set",
+        help="Name, version or hash of the eval set; else the newest.",
+        shell_complete=completion.eval_sets,
+    )(command)
     return profile_option("Profile; else that of the newest result.")(command)
 
 
 def output_options(*formats: str) -> Callable[[Command], Command]:
-    """--format and -o."""
+    """--format and -o; the format is the given one, else that of the file's ending, else the first of these."""
+
+    def choose(context: click.Context, option: click.Parameter, given: str | None) -> str:
+        from rageval_batch.report.formats import FILE_FORMATS, chosen_format
+
+        target: str | None = context.params.get("target")
+        format = chosen_format(given, target, formats)
+        if format in FILE_FORMATS and target is None:
+            raise InputError(f"--format {format} needs a file: add -o FILE.{format}.")
+        return format
 
     def add(command: Command) -> Command:
-        command = click.option("-o", "--output", "target", help="Write to this file in place of stdout.")(command)
+        command = click.option(
+            "-o", "--output", "target", is_eager=True, metavar="FILE", type=click.Path(),
+            help="Write to this file in place of stdout, in the format of its ending.",
+        )(command)  # fmt: skip
         return click.option(
-            "--format",
-            "format",
-            type=click.Choice(formats),
-            default=formats[0],
-            show_default=True,
-            help="Output format.",
-        )(command)
+            "--format", "format", type=click.Choice(formats), callback=choose,
+            help=f"Output format; else by the ending of -o, else {formats[0]}.",
+        )(command)  # fmt: skip
 
     return add
 
@@ -77,59 +97,84 @@ def pairs(items: Sequence[str], option: str) -> dict[str, str]:
     return out
 
 
-def emit(text: str, target: str | None) -> None:
-    """Write text to a file or stdout."""
+def emit(text: str, target: str | None, format: str = "table") -> None:
+    """Write a text to a file or stdout.
+
+    A table was made for the screen it goes to; of other formats a terminal gets nothing that it could act on.
+    """
     if target is None:
+        if format != "table" and sys.stdout.isatty():
+            text = terminal_lines(text)
         sys.stdout.write(text + "\n")  # as it is: click.echo would take escape sequences out of data
         return
+    from rageval_batch.report.writers import replaced_file
+
     try:
-        Path(target).write_text(text + "\n", encoding="utf-8")
+        with replaced_file(target) as out:
+            out.write(valid_text(text + "\n").encode())
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror}.") from error
 
 
-def emit_pieces(pieces: Iterable[str], target: str | None) -> None:
-    """Write a text to a file or stdout, a piece at a time."""
-    if target is None:
-        for piece in chain(pieces, ["\n"]):
-            sys.stdout.write(piece)
+def emit_rows(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    format: str,
+    target: str | None,
+    *,
+    optional: Sequence[str] = (),
+    tones: Tones | None = None,
+) -> None:
+    """Write rows in a format; on a screen without room the `optional` columns are left out."""
+    from rageval_batch.report.formats import FILE_FORMATS, render
+    from rageval_batch.report.screen import standard_screen
+    from rageval_batch.report.writers import to_arrow
+
+    if format in FILE_FORMATS:
+        emit_batches(to_arrow(rows, columns).to_reader(), format, target)
         return
-    try:
-        with Path(target).open("w", encoding="utf-8") as file:
-            for piece in chain(pieces, ["\n"]):
-                file.write(piece)
-    except OSError as error:
-        raise InputError(f"Cannot write {target}: {error.strerror}.") from error
+    emit(render(rows, columns, format, standard_screen(target), optional=optional, tones=tones), target, format)
 
 
-def emit_rows(rows: Sequence[dict[str, Any]], columns: Sequence[str], format: str, target: str | None) -> None:
-    """Write rows in a format; Parquet needs a file."""
-    from rageval_batch.report import formats
+def emit_batches(reader: pa.RecordBatchReader, format: str, target: str | None) -> None:
+    """Write record batches as csv, tsv, json, jsonl, parquet or xlsx, one after the other."""
+    from rageval_batch.report.writers import text_chunks, write_file
 
-    if format == "parquet":
-        emit_arrow(formats.to_arrow(rows, columns), target)
+    if target is not None:
+        write_file(reader, format, target)
         return
-    emit(formats.render(rows, columns, format), target)
+    shown = terminal_lines if sys.stdout.isatty() else str
+    for chunk in text_chunks(reader, format):
+        sys.stdout.write(shown(chunk))
 
 
-def emit_arrow(table: Any, target: str | None) -> None:
-    """Write an Arrow table to a Parquet file."""
-    import pyarrow.parquet as pq
-
-    path = parquet_target(target)
-    try:
-        pq.write_table(table, path)
-    except OSError as error:
-        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+_QUIET = "rageval.quiet"
 
 
-def parquet_target(target: str | None) -> str:
-    """The file that Parquet goes to."""
-    if target is None:
-        raise InputError("--format parquet needs a file: add -o FILE.parquet.")
-    return target
+def quiet_option() -> click.Option:
+    """--quiet, which every command has: no messages but errors."""
+
+    def note(context: click.Context, option: click.Parameter, given: bool) -> None:
+        context.meta[_QUIET] = given or context.meta.get(_QUIET, False)
+
+    return click.Option(
+        ["--quiet"], is_flag=True, expose_value=False, is_eager=True, callback=note,
+        help="No messages and no progress: results and errors only.",
+    )  # fmt: skip
+
+
+def is_quiet() -> bool:
+    """Whether messages are not wanted."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET, False))
 
 
 def say(text: str) -> None:
-    """A message for people, on stderr."""
-    click.echo(text, err=True)
+    """A message for people, on stderr, on a line of its own; nothing with --quiet."""
+    if not is_quiet():
+        say_error(text)
+
+
+def say_error(text: str) -> None:
+    """What people must know, on stderr."""
+    sys.stderr.write(message_text(text) + "\n")

@@ -7,6 +7,8 @@ import time
 
 import click
 
+from rageval_batch.cli.options import is_quiet
+
 _EVERY = 10.0
 
 
@@ -16,9 +18,12 @@ class Progress:
     def __init__(self, doing: str) -> None:
         self._doing = doing
         self._start = self._last = time.monotonic()
-        self._moving = sys.stderr.isatty()
+        self._moving = sys.stderr.isatty() and not is_quiet()
+        self._silent = is_quiet()
 
     def __call__(self, rows: int, size: int) -> None:
+        if self._silent:
+            return
         now = time.monotonic()
         rate = rows / max(now - self._start, 1e-9)
         line = f"{self._doing} {rows:,} rows of {size / 1e6:,.0f} MB, {rate:,.0f} rows/s"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import click
 
+from rageval_batch.cli import completion
 from rageval_batch.cli.options import emit, emit_rows, output_options, picking_options, store_option
 from rageval_batch.errors import StoreError
 
-_COLUMNS = ("run_id", "profile", "score", "n", "commit")
+_COLUMNS = ("run_id", "profile", "eval_set", "score", "stat", "n", "commit")
+_OPTIONAL = ("commit", "eval_set", "stat")  # where the screen has no room
 
 
 @click.command()
 @store_option
 @picking_options
-@output_options("table", "json", "jsonl", "csv", "md", "parquet")
+@output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def runs(store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
     """List the runs of a store with their scores, newest last.
 
@@ -28,17 +30,19 @@ def runs(store: str, profile_name: str | None, eval_set: str | None, format: str
         rows = scored_runs(session, profile_name, eval_set)
     if not rows:
         raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
-    columns = list(rows[0]) if format in ("json", "jsonl", "csv", "parquet") else list(_COLUMNS)
-    emit_rows(rows, columns, format, target)
+    columns = list(_COLUMNS) if format in ("table", "md", "html") else list(rows[0])
+    emit_rows(rows, columns, format, target, optional=_OPTIONAL)
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=completion.runs)
 @store_option
 @picking_options
-@output_options("table", "json", "md")
+@output_options("table", "json", "md", "jsonl", "csv", "tsv", "html", "parquet", "xlsx")
 def show(run: str, store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
     """Show one RUN: its record, summary, metrics, failures and confusions. RUN@COMMIT is an older result.
+
+    As a file of rows (csv, tsv, jsonl, html, parquet, xlsx): its metrics.
 
     \b
     Example:
@@ -48,10 +52,17 @@ def show(run: str, store: str, profile_name: str | None, eval_set: str | None, f
     from rageval_batch.analysis.runs import find_run, summarize
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
-    from rageval_batch.report.show import show_text
+    from rageval_batch.report.screen import standard_screen
+    from rageval_batch.report.show import metric_rows, show_text
 
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
         profile = get_profile(found.record["profile"])
         summary = summarize(session, found, profile.summary.stats, tuple(profile.views.shown))
-    emit(json_line(summary.as_dict()) if format == "json" else show_text(summary, format, profile.views.shown), target)
+    if format == "json":
+        emit(json_line(summary.as_dict()), target, format)
+    elif format in ("table", "md"):
+        emit(show_text(summary, format, profile.views.shown, standard_screen(target)), target, format)
+    else:
+        rows = metric_rows(summary)
+        emit_rows(rows, list(rows[0]) if rows else [], format, target)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval_batch.cli import completion
 from rageval_batch.cli.options import (
     emit,
     emit_rows,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from rageval_batch.runs.sweep import Outcome
 
 FEW = 12  # runs that are all shown; of more, the best and the worst
-_FORMATS = ("table", "json", "jsonl", "csv", "md")
+_FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 
 
 def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
@@ -47,6 +49,28 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @store_option
 @click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter of the profile.")
 @click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="FIELD=PATH",
+    help="Where a field of an output row stands: a column, or a path such as response.texts[0].",
+)
+@click.option("--map-file", help="A TOML or JSON file with a table [map] of fields and paths.")
+@click.option(
+    "--from",
+    "tool",
+    metavar="TOOL",
+    help="Outputs as ragas, deepeval, promptfoo, lm-eval, inspect or mlflow export them.",
+)
+@click.option("--encoding", help="Encoding of CSV and JSON outputs, where it is not recognised: cp1251, gb18030, …")
+@click.option("--run-id", metavar="NAME", help="The run of all rows, whatever their column run_id says.")
+@click.option(
+    "--run-id-from",
+    type=click.Choice(("path", "stem", "column")),
+    help="Name runs by the path or stem of their file, or by the column run_id alone. "
+    "Else: the column, else the stem, and where stems collide the folders in which the files differ.",
+)
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of all runs, e.g. index_version=7.")
 @click.option("--run-meta", "run_meta_file", help="Metadata of single runs: rows with run_id.")
 @click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
@@ -70,6 +94,12 @@ def score(
     store: str,
     given_params: tuple[str, ...],
     params_file: str | None,
+    mapped: tuple[str, ...],
+    map_file: str | None,
+    tool: str | None,
+    encoding: str | None,
+    run_id: str | None,
+    run_id_from: str | None,
     meta: tuple[str, ...],
     run_meta_file: str | None,
     prompt: str | None,
@@ -89,7 +119,11 @@ def score(
     Example:
       rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
     """
+    from rageval_batch.config import read_table
     from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.inputs.one_table import take_questions
+    from rageval_batch.inputs.presets import read_map, with_map
+    from rageval_batch.inputs.run_names import with_run_names
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs.archive import write_archive
     from rageval_batch.runs.job import Job
@@ -102,18 +136,33 @@ def score(
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
-    if profile.inputs.questions_required and not questions:
-        raise InputError(f"Profile {profile.name} needs the questions of the eval set: add -q FILE.")
     if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
     place = Store(store)
-    with sources.opened(outputs, profile.inputs.whole_files) as files:
+    fields = {
+        **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
+        **read_map(pairs(mapped, "--map"), "--map"),
+    }
+    with (
+        sources.opened(outputs, profile.inputs.whole_files) as opened,
+        tempfile.TemporaryDirectory(prefix="rageval-") as folder,
+    ):
+        files = [sources.with_encoding(file, encoding) for file in opened] if encoding else opened
+        files, notes = with_run_names(with_map(files, tool, fields), run_id, run_id_from)
+        question_files = sources.sources(questions)
+        context_files = sources.sources(contexts) if contexts else []
+        notes += sources.guesses([*files, *question_files, *context_files])
+        if profile.inputs.questions_required and not questions:
+            table = take_questions(files, profile, Path(folder))
+            files, question_files, notes = table.outputs, [table.questions], [*notes, *table.notes]
+        for note in notes:
+            say(note)
         job = Job(
             profile=profile,
             params=params,
             outputs=files,
-            questions=sources.sources(questions),
-            contexts=sources.sources(contexts) if contexts else [],
+            questions=question_files,
+            contexts=context_files,
             document=sources.any_file(document) if document else None,
             metadata=given,
             keep_inputs=keep_inputs,
@@ -130,7 +179,7 @@ def score(
 
 
 @click.command()
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=completion.runs)
 @click.option("--all", "every", is_flag=True, help="All current runs of the profile.")
 @click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter to change.")
 @click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
@@ -222,33 +271,32 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
     from rageval_batch.report.cells import json_line
 
     for outcome in outcomes:
-        _say_counts(outcome)
+        _say_counts(outcome, store)
     try:
-        found = _summaries(store, outcomes, whole=format in ("json", "jsonl"))
+        found = _summaries(store, outcomes, format)
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
         _say_committed(store, outcomes)
         return
     if format == "json":
-        emit(json_line(found[0] if len(found) == 1 else found), target)
+        emit(json_line(found[0] if len(found) == 1 else found), target, format)
     elif format == "jsonl":
-        emit("\n".join(map(json_line, found)), target)
+        emit("\n".join(map(json_line, found)), target, format)
     else:
-        shown = found if format == "csv" or len(found) <= FEW else [*found[: FEW // 2], *found[-FEW // 2 :]]
-        names = dict.fromkeys(name for line in shown for name in line)
-        emit_rows(
-            shown, ["run_id", *(name for name in names if name not in _EDGES), "answered", "questions"], format, target
-        )
+        for_people = target is None and format in ("table", "md")
+        shown = [*found[: FEW // 2], *found[-FEW // 2 :]] if for_people and len(found) > FEW else found
+        names = dict.fromkeys(name for line in shown for name in line if name not in ("profile", *_COUNTS))
+        emit_rows(shown, [*names, *_COUNTS], format, target, optional=("stat", "answered"))
         if len(shown) < len(found):
-            say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: rageval sql 'from leaderboard'.")
+            say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
     _say_committed(store, outcomes)
 
 
-def _summaries(store: Store, outcomes: list[Outcome], whole: bool) -> list[dict[str, Any]]:
+def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
     """All that is known of every run of the commits, or the line that a profile shows of one."""
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, failed_expressions, summaries
+    from rageval_batch.analysis.runs import commit_lines, failed_expressions, headlines, summaries
     from rageval_batch.profiles.registry import get_profile
 
     found: list[dict[str, Any]] = []
@@ -258,11 +306,17 @@ def _summaries(store: Store, outcomes: list[Outcome], whole: bool) -> list[dict[
             if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
                 query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
                 say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
-            if whole:
+            if format in ("json", "jsonl"):
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
-            else:
-                named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-                found += commit_lines(session, outcome.commit.id, named)
+                continue
+            named = {name: profile.summary.stats[name] for name in profile.summary.headline}
+            scores = headlines(session, outcome.commit.id)
+            same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
+            own = [name for name, stat in named.items() if stat != same]  # people need no number twice
+            lost = outcome.lost_rows  # marked by a column that is not there otherwise
+            for line in commit_lines(session, outcome.commit.id, named):
+                marked = {"rejected": lost.get(line["run_id"])} if lost else {}
+                found.append({**scores[line["run_id"]], **{name: line[name] for name in (*own, *_COUNTS)}, **marked})
     return found
 
 
@@ -272,10 +326,10 @@ def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
             say(f"Committed {outcome.commit.id} to {store.path}.")
 
 
-_EDGES = ("run_id", "answered", "questions")
+_COUNTS = ("answered", "questions")
 
 
-def _say_counts(outcome: Outcome) -> None:
+def _say_counts(outcome: Outcome, store: Store) -> None:
     counts = outcome.counts
     if not outcome.created:
         say(f"Nothing to do: commit {outcome.commit.id} has this already.")
@@ -283,5 +337,15 @@ def _say_counts(outcome: Outcome) -> None:
         say(f"Went on with an interrupted sweep: {outcome.resumed_parts} parts were scored already.")
     say(
         f"{counts.rows_read:,} rows read = {counts.score_rows:,} score rows - {counts.missing_rows:,} missing outputs "
-        f"+ {counts.rejected_rows:,} rejected"
+        f"+ {counts.rejected_rows:,} rejected{_reject_reasons(outcome)}"
     )
+    if counts.rejected_rows:
+        query = f"from rejects where commit = '{outcome.commit.id}'"
+        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(str(store.path))}')
+    for warning in outcome.warnings:
+        say(warning)
+
+
+def _reject_reasons(outcome: Outcome) -> str:
+    reasons = ", ".join(f"{reason} {n:,}" for reason, n in outcome.reject_reasons.items())
+    return f" ({reasons})" if reasons else ""

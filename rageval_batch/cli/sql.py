@@ -2,56 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_batch.cli.options import emit_pieces, emit_rows, output_options, parquet_target, say, store_option
+from rageval_batch.cli.options import emit, emit_batches, emit_rows, output_options, pairs, say, store_option
+from rageval_batch.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rageval_batch.analysis.session import Session
 
 MOST_ROWS = 200  # of a table on the screen
 
 
 @click.command()
-@click.argument("query")
+@click.argument("query", required=False)
+@click.option("--file", "files", multiple=True, metavar="NAME=PATH",
+              help="A Parquet, CSV or JSON file that the query may read, as a view of that name.")  # fmt: skip
+@click.option("--allow-files", is_flag=True, help="Let the query read every file; else the store and --file only.")
 @store_option
-@output_options("table", "csv", "json", "jsonl", "md", "parquet")
-def sql(query: str, store: str, format: str, target: str | None) -> None:
+@output_options("table", "csv", "json", "jsonl", "md", "parquet", "tsv", "html", "xlsx")
+def sql(
+    query: str | None, files: tuple[str, ...], allow_files: bool, store: str, format: str, target: str | None
+) -> None:
     """Ask a store in SQL: all views and macros, and the functions that `rageval functions` lists.
 
-    Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
-    tallies, gate_results, commits, repeat_scores, judge_*, and one a profile. Macros: regressions(base, cand),
-    run_delta(base, cand). The score rows of a run, written as Parquet, can be compared like the run.
+    Without a QUERY: on a terminal a shell (completion, history, .tables, .schema NAME), from a pipe its text. Queries
+    only read: the store and the files named with --file. Results are written by -o alone.
+
+    "show tables" lists the views: runs, scores, questions, answers, metrics, run_summary, leaderboard, fail_reasons,
+    confusions, question_difficulty, rejects, tallies, gate_results, commits, repeat_scores, run_groups,
+    judge_*, and one a profile. Macros: regressions(base, cand), run_delta(base, cand), run_groups_by('$.field'). The
+    score rows of a run, written as Parquet, can be compared like the run.
 
     \b
     Example:
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.report import formats
+    from rageval_batch.runs.store import Store
 
+    named = pairs(files, "--file")
+    if query is None and not sys.stdin.isatty():
+        query = sys.stdin.read()
+    if query is None and not sys.stdout.isatty():
+        raise InputError("Give a query, as an argument or from a pipe; without one, rageval sql is a shell.")
+    Store(store).require()
     with open_store(store) as session:
-        if format == "parquet":
-            session.copy_to_parquet(query, Path(parquet_target(target)))
+        session.lock(named, allow_files)
+        if query is not None:
+            write_result(session, query, format, target)
+            for note in session.notes:
+                say(note)
             return
-        with session.stream(query) as (columns, batches):
-            if format != "table":
-                rows = (row for batch in batches for row in batch.to_pylist())
-                emit_pieces(formats.pieces(rows, columns, format), target)
-                return
-            shown, count = _first_rows(batches, None if target else MOST_ROWS)
-    emit_rows(shown, columns, format, target)
-    if len(shown) < count:
-        say(f"{count:,} rows; the first {MOST_ROWS} are shown. --format csv or -o FILE gives all.")
+        from rageval_batch.cli.sql_shell import run_shell
+
+        run_shell(session, lambda text: write_result(session, text, format, target))
 
 
-def _first_rows(batches: Iterable[Any], most: int | None) -> tuple[list[dict[str, Any]], int]:
-    """(the first rows, how many there are)"""
-    shown: list[dict[str, Any]] = []
-    count = 0
-    for batch in batches:
-        wanted = batch.num_rows if most is None else max(0, most - len(shown))
-        shown += batch.slice(0, wanted).to_pylist()
-        count += batch.num_rows
-    return shown, count
+def write_result(session: Session, query: str, format: str, target: str | None) -> None:
+    """Write the result of a query as it comes; a screen shows the first rows and says how many more there are."""
+    from rageval_batch.report.layout import table_lines
+    from rageval_batch.report.screen import standard_screen
+    from rageval_batch.report.writers import replaced_file
+
+    if format == "parquet":
+        emit_batches(session.exported_reader(query), format, target)
+        return
+    reader = session.reader(query)
+    if format in ("md", "html"):
+        emit_rows(list(_rows(reader)), reader.schema.names, format, target)
+    elif format != "table":
+        emit_batches(reader, format, target)
+    elif target is not None:
+        with replaced_file(target) as out:
+            out.writelines(f"{line}\n".encode() for line in table_lines(_rows(reader), reader.schema.names))
+    else:
+        screen = standard_screen()
+        rows = _rows(reader)
+        shown = rows if screen.exact else iter(list(islice(rows, MOST_ROWS)))
+        for line in table_lines(shown, reader.schema.names, screen):
+            emit(line, None)
+        if more := sum(1 for _ in rows):
+            say(f"{MOST_ROWS + more:,} rows: {more:,} more than are shown. --format csv or -o FILE gives all.")
+
+
+def _rows(reader: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
+    for batch in reader:
+        yield from batch.to_pylist()

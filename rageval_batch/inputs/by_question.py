@@ -17,12 +17,12 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
-from rageval_batch.inputs.readers import Block, Field
+from rageval_batch.inputs.readers import ABSENT, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
-from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
+from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT
 
 ORDER = ("run_id", "question_id", "repeat")  # of the rows of a commit
 
@@ -113,9 +113,17 @@ class QuestionRows:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
         return readers.read_output(block, self._output_fields, self._fields_first)
 
+    def has_keys(self, block: Block) -> bool:
+        """Whether any row has an id of a question."""
+        return bool((block.field(QUESTION_ID).kind != ABSENT).any())
+
+    def has_extras(self, block: Block) -> bool:
+        """True: the fields of an answer are known."""
+        return True
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
-        run_id, bad_run = read_keys(block.field(RUN_ID), None if has_run else source.stem)
+        run_id, bad_run = read_run_ids(block, source, has_run)
         question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
         question = pc.index_in(question_id, self._ids)
@@ -123,7 +131,7 @@ class QuestionRows:
             [
                 run_id, question.fill_null(0).cast(pa.int32()), pa.array(repeat),
                 pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
-                output.text, readers.read_chunks(block),
+                output.text, readers.read_own_chunks(block),
             ],
             schema=BATCH,
         )  # fmt: skip
@@ -190,6 +198,7 @@ class LoadedQuestions:
                 answered_count=int(flags.sum()),
                 repeats=repeats[run],
                 metadata=metadata.get(run, {}),
+                rejected=ingest.rejected(run),
             )
             for run, flags in answered.items()
         }

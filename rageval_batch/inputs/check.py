@@ -52,6 +52,11 @@ def file_schema(profile: Profile) -> dict[str, Any]:
     return {"$schema": DRAFT, "title": f"Questions of the profile {profile.name}", **_schema(profile.inputs.questions)}
 
 
+def question_fields(profile: Profile) -> FieldNames:
+    """The names that a question of a profile may have."""
+    return FieldNames.of_schema(_schema(profile.inputs.questions)["properties"]["questions"]["items"])
+
+
 def _schema(format: QuestionFormat) -> dict[str, Any]:
     question = {
         "type": "object",
@@ -127,19 +132,22 @@ def checked_questions(
     read = [read_question_file(file) for file in files]
     found = [(file, one) for file in read for one in violations(file, format or profile.inputs.questions)]
     if found:
-        raise InputError(_refusal([one for _, one in found], found[0][0].source, profile))
+        raise InputError(refusal([one for _, one in found], found[0][0].source, profile))
     return read
 
 
-def _refusal(found: list[Violation], first: Source, profile: Profile) -> str:
-    """What is wrong with questions that cannot be scored: one sentence, or a line for each of the first violations."""
+def refusal(found: list[Violation], first: Source | None, profile: Profile) -> str:
+    """What is wrong with questions that cannot be scored: one sentence, or a line for each of the first violations.
+
+    `first`: a question file of which `check` lists more; None where there is none.
+    """
     said = [_sentence(one) for one in found[:_LISTED]]
     if len(found) == 1:
         return f"{said[0]}. Nothing was scored."
     lines = [f"{len(found):,} violations in the questions of {profile.name}. Nothing was scored.", *said]
     if len(found) > _LISTED:
         lines.append(f"… and {len(found) - _LISTED:,} more.")
-    if first.table is None:
+    if first is not None and first.table is None:
         lines.append(f"`rageval check {first.name} -p {profile.name}` lists all of them.")
     return "\n  ".join(lines)
 

@@ -30,10 +30,19 @@ def example_rows(profile: Profile) -> ExampleRows:
     key = {"question_id": ID} if by_question else {}
     provenance = dict.fromkeys(profile.summary.provenance, "example")
     return ExampleRows(
-        ({**key, **example.question},),
+        ({**key, **example.question, **_absent(profile.inputs.questions.schema, {**key, **example.question})},),
         ({"run_id": RUN, **key, **example.output, **provenance},),
         tuple({**key, **chunk} for chunk in example.contexts),
     )
+
+
+def _absent(schema: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
+    """Required fields that a question lacks, as where a profile file adds some to those of the profile it extends."""
+    rules = schema.get("properties", {})
+    out = {name: _value(rules.get(name, {})) for name in schema.get("required", ()) if name not in question}
+    for part in schema.get("allOf", ()):
+        out |= _absent(part, {**question, **out})
+    return out
 
 
 def _made_up(inputs: Inputs) -> Example:

@@ -23,6 +23,7 @@ class FieldNames:
     members: dict[str, FieldNames] = field(default_factory=dict)
     items: list[FieldNames] = field(default_factory=list)
     mistaken: dict[str, str] = field(default_factory=dict)  # name written -> name meant
+    types: set[str] = field(default_factory=set)  # JSON types that the schema names for the value itself
     _slips: dict[tuple[str, ...], list[tuple[str, str]]] = field(default_factory=dict)  # by the names of an object
 
     @staticmethod
@@ -33,6 +34,8 @@ class FieldNames:
         return names
 
     def _add(self, schema: Mapping[str, Any]) -> None:
+        given = schema.get("type", ())
+        self.types.update([given] if isinstance(given, str) else given)
         for name, rules in schema.get("properties", {}).items():
             self.members.setdefault(name, FieldNames())._add(rules)
             self.mistaken.update(dict.fromkeys(rules.get(MISTAKEN_NAMES, ()), name))

@@ -47,6 +47,16 @@ def no_missing_columns(prepared: Any, question: Any) -> dict[str, pa.Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Uncomputed:
+    """A part of the score that is 0 because the inputs lack what it is computed from, and what would mend that."""
+
+    part: str
+    where: str  # SQL condition over the columns of a score row
+    why: str
+    give: str  # a sentence
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scoring:
     """The scorer: functions of modules, so that it can be pickled. `prepare` works an eval set out once; each of the
     others takes what it returned."""
@@ -59,6 +69,7 @@ class Scoring:
     failing_claims: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not
     # hold: dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
     columns: Callable[[Params], tuple[Column, ...]] | None = None  # where parameters change the columns
+    uncomputed: tuple[Uncomputed, ...] = ()  # what `score` tells where it happens
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,12 @@ import pyarrow as pa
 
 from rageval_batch.analysis.benchmark import Benchmark
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.report.cells import json_line, visible
-from rageval_batch.report.formats import md_text, render, titled
+from rageval_batch.report.cells import json_line
+from rageval_batch.report.formats import ROW_FORMATS, render, titled
+from rageval_batch.report.safe_text import markdown_text, terminal_text
+from rageval_batch.report.screen import PLAIN, Screen, verdict_tone
 
-FORMATS = ("json", "table", "md", "parquet")
+FORMATS = ("json", *(name for name in ROW_FORMATS if name != "json"))
 _ROWS = pa.schema(
     [
         ("benchmark", LARGE_STRING),
@@ -33,24 +35,31 @@ _ROWS = pa.schema(
 )
 
 
-def benchmark_text(result: Benchmark, format: str) -> str:
-    """The whole result as JSON, or what people look at as a table or Markdown."""
+def benchmark_text(result: Benchmark, format: str, screen: Screen = PLAIN) -> str:
+    """The whole result as JSON, what people look at as a table or Markdown, or its rows."""
     if format == "json":
         return json_line(result.as_dict())
+    if format not in ("table", "md"):
+        return render(_rows(result), _ROWS.names, format)
     verdict = "PASSED" if result.passed else "FAILED"
     runs = [vars(run) for run in result.runs]
-    parts = [f"## {md_text(result.name)}: {verdict}" if format == "md" else f"{visible(result.name)}: {verdict}"]
+    shown = screen.paint(verdict, verdict_tone(result.passed))
+    parts = [
+        f"## {markdown_text(result.name)}: {verdict}" if format == "md" else f"{terminal_text(result.name)}: {shown}"
+    ]
     if runs:
         columns = ("run_id", "weighted_score", "question_weighted_score", "total_questions")
-        parts.append(render(runs, columns, format))
+        parts.append(render(runs, columns, format, screen))
     by_dataset = [
         {"dataset": row["dataset"], "run_id": row["run_id"], "score": row["score"], "error": row["error"]}
         for row in _rows(result)
     ]
-    parts += [titled("datasets", format), render(by_dataset, ("dataset", "run_id", "score", "error"), format)]
+    parts += [titled("datasets", format), render(by_dataset, ("dataset", "run_id", "score", "error"), format, screen)]
     if result.gates:
         gates = [vars(gate) for gate in result.gates]
-        parts += [titled("gates", format), render(gates, ("gate", "actual", "limit", "passed"), format)]
+        tones = {"passed": verdict_tone}
+        columns = ("gate", "actual", "limit", "passed")
+        parts += [titled("gates", format), render(gates, columns, format, screen, tones=tones)]
     return "\n\n".join(parts)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+
+from rageval_batch.report.safe_text import json_text, terminal_text
 
 _WIDE = frozenset("WF")
 _INVISIBLE = frozenset(("Mn", "Me", "Cf"))
@@ -42,26 +44,19 @@ def padded(text: str, room: int, right: bool = False) -> str:
     return gap + text if right else text + gap
 
 
-def visible(text: str) -> str:
-    """Control and direction characters written as escapes, so that data cannot move the cursor or hide text."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def format_value(value: Any) -> str:
-    """A value for people, rounded."""
+def format_value(value: Any, exact: bool = False) -> str:
+    """A value for people on one line, rounded; `exact`: to the last digit."""
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return _number(value)
+        return repr(value) if exact and math.isfinite(value) else _number(value)
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
+        return value.isoformat(" ") if exact else value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, dict | list | tuple):
-        return visible(json.dumps(to_jsonable(value), ensure_ascii=False))
-    return visible(str(value))
+        return terminal_text(json.dumps(to_jsonable(value), ensure_ascii=False))
+    return terminal_text(str(value))
 
 
 def _number(value: float) -> str:
@@ -74,8 +69,10 @@ def to_jsonable(value: Any) -> Any:
     """A value as JSON can hold it, unrounded."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, datetime | date):
+    if isinstance(value, datetime | date | time):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, bytes):
@@ -91,4 +88,4 @@ def to_jsonable(value: Any) -> Any:
 
 def json_line(value: Any) -> str:
     """One JSON value on one line."""
-    return json.dumps(to_jsonable(value), ensure_ascii=False, allow_nan=False)
+    return json_text(json.dumps(to_jsonable(value), ensure_ascii=False, allow_nan=False))

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from rageval_batch.analysis.compared_runs import ComparedRuns
-from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison
+from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
+from rageval_batch.analysis.runs import stat_name
 from rageval_batch.errors import IncompatibleRuns
-from rageval_batch.report.cells import format_value, json_line, truncate, visible
-from rageval_batch.report.formats import md_text, render, screen_width, titled
+from rageval_batch.report.cells import format_value, json_line
+from rageval_batch.report.formats import and_more, render, titled
 from rageval_batch.report.junit import Case, Suite, junit
+from rageval_batch.report.safe_text import markdown_text, terminal_text
+from rageval_batch.report.screen import PLAIN, Screen, delta_tone, verdict_tone
 
-FORMATS = ("table", "json", "md", "csv", "junit", "parquet")
 COLUMNS = (
     "base_run", "candidate_run", "profile", "metric", "base", "candidate", "delta", "interval_low", "interval_high",
     "p_value", "p_holm", "improvements", "regressions", "ties", "only_base_count", "only_cand_count", "passed",
@@ -23,16 +25,18 @@ _SHOWN_ANSWERS = 3
 _ANSWER = 400
 
 
-def compare_text(results: Sequence[Comparison], format: str) -> str:
+def compare_text(results: Sequence[Comparison], format: str, screen: Screen = PLAIN) -> str:
     """Comparisons in one of the text formats; one object of JSON for one candidate, an array for several."""
     if format == "json":
         objects = [result.as_dict() for result in results]
         return json_line(objects[0] if len(objects) == 1 else objects)
-    if format == "csv":
-        return render(compare_rows(results), COLUMNS, "csv")
+    if format == "jsonl":
+        return "\n".join(json_line(result.as_dict()) for result in results)
     if format == "junit":
         return junit([Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r))) for r in results])
-    return _one(results[0], format) if len(results) == 1 else _many(results, format)
+    if format not in ("table", "md"):
+        return render(compare_rows(results), COLUMNS, format)
+    return _one(results[0], format, screen) if len(results) == 1 else _many(results, format, screen)
 
 
 def compare_rows(results: Sequence[Comparison]) -> list[dict[str, Any]]:
@@ -56,17 +60,37 @@ def _cases(result: Comparison) -> list[Case]:
         return [Case("no significant drop", "passed" if result.passed else "failed", _interval(result))]
     enough = result.delta is not None and rules.passed(result.delta, 0, result.interval)
     few = result.regressions <= rules.max_regressions
+    ids = and_more(result.listed["regressed"], result.regressions, _SHOWN_IDS)
     return [
         Case(
-            "delta", "passed" if enough else "failed", f"delta {format_value(result.delta)}, least {rules.min_delta:g}"
+            "delta",
+            "passed" if enough else "failed",
+            f"the delta is {format_value(result.delta)} and must be at least {rules.min_delta:g}",
         ),
         Case(
             "regressions",
             "passed" if few else "failed",
-            f"{result.regressions} regressions, most {rules.max_regressions}: "
-            + ", ".join(result.listed["regressed"][:_SHOWN_IDS]),
+            f"{_count(result.regressions, 'regression')}, at most {rules.max_regressions} allowed"
+            + (f": {ids}" if ids else ""),
         ),
     ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def rule_text(rules: Rules) -> str:
+    """The rules of a comparison in words, with the options that change them."""
+    if rules.fail_on == SIGNIFICANT:
+        return "Fails only on a drop that the 95 % interval shows (--fail-on significant)."
+    worse = (
+        "on any regression; allow some with --max-regressions"
+        if rules.max_regressions == 0
+        else f"on more than {_count(rules.max_regressions, 'regression')} (--max-regressions)"
+    )
+    least = "on a lower score" if rules.min_delta == 0 else f"on a delta below {rules.min_delta:g} (--min-delta)"
+    return f"Fails {least}, and {worse}."
 
 
 def _interval(result: Comparison) -> str:
@@ -75,10 +99,17 @@ def _interval(result: Comparison) -> str:
 
 def _verdict(result: Comparison) -> str:
     failed = [case.message for case in _cases(result) if case.status == "failed"]
-    return "PASSED" if result.passed else "FAILED: " + visible("; ".join(failed))
+    return "PASSED" if result.passed else "FAILED: " + "; ".join(failed)
 
 
-def _one(result: Comparison, format: str) -> str:
+def _head(title: str, verdict: str, passed: bool, format: str, screen: Screen) -> list[str]:
+    """What was compared, and how it ended."""
+    if format == "md":
+        return [f"## {markdown_text(title)}", f"**{markdown_text(verdict)}**"]
+    return [terminal_text(title), screen.paint(terminal_text(verdict), verdict_tone(passed))]
+
+
+def _one(result: Comparison, format: str, screen: Screen) -> str:
     compared = result.compared
     line = {
         "base": result.base_score,
@@ -91,11 +122,11 @@ def _one(result: Comparison, format: str) -> str:
         "worse": result.regressions,
         "same": result.ties,
     }
-    head = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
+    title = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
     parts = [
-        f"## {md_text(head)}" if format == "md" else visible(head),
-        f"**{md_text(_verdict(result))}**" if format == "md" else _verdict(result),
-        render([line], list(line), format),
+        *_head(title, _verdict(result), result.passed, format, screen),
+        _plain(rule_text(result.rules), format),
+        render([line], list(line), format, screen, tones={"delta": delta_tone}),
         *(_plain(note, format) for note in result.notes),
     ]
     for name, count, what in (
@@ -103,46 +134,49 @@ def _one(result: Comparison, format: str) -> str:
         ("only_cand", result.only_cand_count, "only in the candidate"),
     ):
         if count:
-            parts.append(_plain(f"{count:,} {compared.unit}s {what}: {_ids(result.listed[name], count)}", format))
+            ids = and_more(result.listed[name], count, _SHOWN_IDS)
+            parts.append(_plain(f"{_count(count, compared.unit)} {what}: {ids}", format))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
-            parts.append(_plain(f"{side}: " + ", ".join(f"{n} {format_value(v)}" for n, v in repeats.items()), format))
+            values = ", ".join(f"{name} {format_value(value, screen.exact)}" for name, value in repeats.items())
+            parts.append(_plain(f"{side}: {values}", format))
     if result.movers:
         rows = [vars(mover) for mover in result.movers]
         columns = ("question_id", "base_score", "cand_score", "delta")
-        parts += [titled("moved most", format), render(rows, columns, format)]
-        parts += _answers(result, format)
+        moved = result.improvements + result.regressions
+        title = "moved most" + (f" ({len(rows)} of {moved:,})" if moved > len(rows) else "")
+        parts += [titled(title, format), render(rows, columns, format, screen, tones={"delta": delta_tone})]
+        parts += _answers(result, format, screen)
     return "\n\n".join(parts)
 
 
-def _answers(result: Comparison, format: str) -> list[str]:
-    """Both answers of the questions that moved most, cut."""
+def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
+    """Both answers of the questions that moved most; cut only for people."""
+    whole = format == "table" and screen.exact
+    shown = result.movers if whole else result.movers[:_SHOWN_ANSWERS]
     rows = [
-        {"question": mover.question_id if side == "base" else "", "run": side, "answer": _cut(answer)}
-        for mover in result.movers[:_SHOWN_ANSWERS]
+        {"question": mover.question_id if side == "base" else "", "run": side, "answer": _cut(answer, whole)}
+        for mover in shown
         for side, answer in (("base", mover.base_answer), ("candidate", mover.cand_answer))
         if mover.base_answer is not None or mover.cand_answer is not None
     ]
-    return [titled("answers", format), render(rows, ("question", "run", "answer"), format)] if rows else []
+    return [titled("answers", format), render(rows, ("question", "run", "answer"), format, screen)] if rows else []
 
 
-def _cut(answer: str | None) -> str | None:
-    return None if answer is None else answer if len(answer) <= _ANSWER else answer[:_ANSWER] + "…"
-
-
-def _ids(ids: Sequence[str], count: int) -> str:
-    return ", ".join(ids[:_SHOWN_IDS]) + (", …" if count > _SHOWN_IDS else "")
+def _cut(answer: str | None, whole: bool) -> str | None:
+    return answer if answer is None or whole or len(answer) <= _ANSWER else answer[:_ANSWER] + "…"
 
 
 def _plain(text: str, format: str) -> str:
-    return md_text(text) if format == "md" else truncate(visible(text), 4 * screen_width())
+    return markdown_text(text) if format == "md" else terminal_text(text)
 
 
 def _measure(compared: ComparedRuns) -> str:
-    return f"{compared.metric}, {'higher' if compared.higher_is_better else 'lower'} is better"
+    better = "higher" if compared.higher_is_better else "lower"
+    return f"{stat_name(compared.run_stat)} of {compared.metric}, {better} is better"
 
 
-def _many(results: Sequence[Comparison], format: str) -> str:
+def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     """A line for each candidate, best first."""
     rows = [
         {
@@ -161,14 +195,15 @@ def _many(results: Sequence[Comparison], format: str) -> str:
     compared = results[0].compared
     failed = sum(not result.passed for result in results)
     verdict = "PASSED" if not failed else f"FAILED: {failed} of {len(results)} candidates"
-    base = f"{compared.base.name} ({format_value(results[0].base_score)})"
-    head = f"{len(results)} candidates against {base}: {_measure(compared)}"
+    base = f"{compared.base.name} ({format_value(results[0].base_score, screen.exact and format != 'md')})"
+    title = f"{len(results)} candidates against {base}: {_measure(compared)}"
     notes = dict.fromkeys(note for result in results for note in result.notes)
+    tones = {"delta": delta_tone, "passed": verdict_tone}
     return "\n\n".join(
         [
-            f"## {md_text(head)}" if format == "md" else visible(head),
-            f"**{verdict}**" if format == "md" else verdict,
-            render(rows, list(rows[0]), format),
+            *_head(title, verdict, not failed, format, screen),
+            _plain(rule_text(results[0].rules), format),
+            render(rows, list(rows[0]), format, screen, optional=("p (Holm)", _LOW, _HIGH), tones=tones),
             *(_plain(note, format) for note in notes),
         ]
     )

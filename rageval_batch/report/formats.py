@@ -1,93 +1,83 @@
-"""Rows as table, json, jsonl, csv, md or parquet."""
+"""Rows in every format that a result can have: texts here, files of columns in `writers`."""
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
+from rageval_batch.errors import InputError
+from rageval_batch.report.cells import format_value, json_line
+from rageval_batch.report.layout import Tones, table
+from rageval_batch.report.safe_text import html_text, markdown_text
+from rageval_batch.report.screen import PLAIN, Screen
+from rageval_batch.report.writers import csv_text
 
-from rageval_batch.report.cells import format_value, json_line, padded, to_jsonable, truncate, visible, width
-
-FORMATS = ("table", "json", "jsonl", "csv", "md", "parquet")
-NARROWEST = 80
-_LEAST = 4
-_GAP = 2
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def screen_width() -> int:
-    """Columns to fit into: those of the terminal, and eighty where there is none."""
-    return max(40, shutil.get_terminal_size((NARROWEST, 24)).columns)
+ROW_FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
+FILE_FORMATS = ("parquet", "xlsx")  # bytes that need a file
+_ENDINGS = {
+    ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "md",
+    ".markdown": "md", ".parquet": "parquet", ".xlsx": "xlsx", ".html": "html", ".htm": "html", ".xml": "junit",
+}  # fmt: skip
 
 
-def table(rows: Sequence[dict[str, Any]], columns: Sequence[str], room: int | None = None) -> str:
-    """Aligned columns that fit the screen: the widest texts are cut first, numbers never."""
-    if not columns:
-        return ""
-    cells = [[format_value(row.get(name)) for name in columns] for row in rows]
-    numeric = [
-        all(isinstance(row.get(name), int | float | None) and not isinstance(row.get(name), bool) for row in rows)
-        and any(row.get(name) is not None for row in rows)
-        for name in columns
-    ]
-    widths = [max([width(name), *(width(line[k]) for line in cells)]) for k, name in enumerate(columns)]
-    _shrink(widths, numeric, (room or screen_width()) - _GAP * (len(columns) - 1))
-    lines = [list(columns), *cells]
-    return "\n".join(
-        (" " * _GAP)
-        .join(padded(truncate(cell, widths[k]), widths[k], numeric[k]) for k, cell in enumerate(line))
-        .rstrip()
-        for line in lines
+def chosen_format(given: str | None, target: str | None, formats: Sequence[str]) -> str:
+    """The format of a result: the given one, else that of the file's ending, else the first of the command's.
+
+    InputError where the command does not write what the ending stands for.
+    """
+    if given is not None:
+        return given
+    ending = "." + target.rsplit(".", 1)[1].lower() if target and "." in target else ""
+    found = _ENDINGS.get(ending)
+    if found is None or found in formats:
+        return found or formats[0]
+    raise InputError(
+        f"{target}: this command does not write {ending} files. It writes: {', '.join(formats)}; "
+        "--format chooses one of them for a file of any name."
     )
 
 
-def _shrink(widths: list[int], fixed: list[bool], room: int) -> None:
-    """Take columns off the widest texts until all fits or nothing can be cut any more."""
-    free = [k for k in range(len(widths)) if not fixed[k]]
-    while sum(widths) > room:
-        widest = max(free, key=lambda k: widths[k], default=None)
-        if widest is None or widths[widest] <= _LEAST:
-            return
-        widths[widest] -= 1
+def render(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    format: str,
+    screen: Screen = PLAIN,
+    *,
+    optional: Sequence[str] = (),
+    tones: Tones | None = None,
+) -> str:
+    """Rows in one of the text formats; of `optional` columns and `tones` see `layout.table`."""
+    if format == "json":
+        return "[" + ",\n ".join(json_line({name: row.get(name) for name in columns}) for row in rows) + "]"
+    if format == "jsonl":
+        return "\n".join(json_line({name: row.get(name) for name in columns}) for row in rows)
+    if format in ("csv", "tsv"):
+        return csv_text(rows, columns, format)
+    if format == "md":
+        return markdown(rows, columns)
+    if format == "html":
+        return html_page(rows, columns)
+    return table(rows, columns, screen, optional=optional, tones=tones)
 
 
-def _csv_lines(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    """CSV with a header; a text that a spreadsheet would run as a formula gets an apostrophe in front."""
-    for cells in chain([columns], ([_csv_cell(row.get(name)) for name in columns] for row in rows)):
-        out = io.StringIO()
-        csv.writer(out, lineterminator="").writerow(cells)
-        yield out.getvalue()
-
-
-def _csv_cell(value: Any) -> Any:
-    value = to_jsonable(value)
-    if isinstance(value, str) and value.startswith(_FORMULA) and value != "==":  # the operator of a gate is no formula
-        return "'" + value
-    if isinstance(value, dict | list):
-        return json_line(value)
-    return value
-
-
-def _markdown_lines(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
+def markdown(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """A Markdown table; texts cannot break out of their cell."""
-    yield "| " + " | ".join(map(md_text, columns)) + " |"
-    yield "|" + " --- |" * len(columns)
-    for row in rows:
-        yield "| " + " | ".join(md_text(format_value(row.get(name))) for name in columns) + " |"
+    lines = ["| " + " | ".join(map(markdown_text, columns)) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(markdown_text(format_value(row.get(name))) for name in columns) + " |" for row in rows]
+    return "\n".join(lines)
 
 
-def md_text(text: str) -> str:
-    """A text that Markdown shows as it is."""
-    escaped = html.escape(visible(text), quote=False)
-    for c in "\\`*_[]|":
-        escaped = escaped.replace(c, "\\" + c)
-    return escaped
+def html_page(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """A page with one table, every value to its last digit."""
+    head = "".join(f"<th>{html_text(name)}</th>" for name in columns)
+    body = "\n".join(
+        "<tr>" + "".join(f"<td>{html_text(format_value(row.get(name), exact=True))}</td>" for name in columns) + "</tr>"
+        for row in rows
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>rageval</title></head><body>\n'
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</body></html>"
+    )
 
 
 def titled(name: str, format: str) -> str:
@@ -95,28 +85,7 @@ def titled(name: str, format: str) -> str:
     return f"### {name}" if format == "md" else f"{name}\n{'-' * len(name)}"
 
 
-STREAMED = ("json", "jsonl", "csv", "md")  # formats whose rows can be written one after another
-
-
-def pieces(rows: Iterable[dict[str, Any]], columns: Sequence[str], format: str) -> Iterator[str]:
-    """Rows in one of the STREAMED formats, as pieces of one text: nothing is held but the row at hand."""
-    objects = (json_line({name: row.get(name) for name in columns}) for row in rows)
-    lines = {
-        "csv": lambda: _csv_lines(rows, columns),
-        "md": lambda: _markdown_lines(rows, columns),
-    }.get(format, lambda: objects)()
-    between = ",\n " if format == "json" else "\n"
-    yield "[" if format == "json" else ""
-    for k, line in enumerate(lines):
-        yield between + line if k else line
-    yield "]" if format == "json" else ""
-
-
-def render(rows: Sequence[dict[str, Any]], columns: Sequence[str], format: str) -> str:
-    """Rows in one of the text formats."""
-    return "".join(pieces(rows, columns, format)) if format in STREAMED else table(rows, columns)
-
-
-def to_arrow(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pa.Table:
-    """Rows as Arrow, for Parquet."""
-    return pa.table({name: [row.get(name) for row in rows] for name in columns})
+def and_more(names: Sequence[str], count: int, most: int) -> str:
+    """The first names of a list of `count`, and how many more there are."""
+    shown = names[:most]
+    return ", ".join(shown) + (f" … and {count - len(shown):,} more" if count > len(shown) else "")

@@ -9,8 +9,11 @@ from typing import Any
 from rageval_batch.columnar.functions import FUNCTIONS, Function, sql_result
 from rageval_batch.errors import InputError
 from rageval_batch.report.cells import json_line
-from rageval_batch.report.formats import md_text, render, screen_width
+from rageval_batch.report.formats import render
+from rageval_batch.report.safe_text import markdown_text
+from rageval_batch.report.screen import PLAIN, Screen
 
+_WIDTH = 80  # of paragraphs where there is no screen
 _HEAD = """\
 # Functions
 
@@ -43,7 +46,7 @@ def _row(function: Function) -> dict[str, Any]:
     }
 
 
-def function_list(format: str) -> str:
+def function_list(format: str, screen: Screen = PLAIN) -> str:
     """Every function: a line each, an array of objects, or a page."""
     rows = [_row(function) for function in FUNCTIONS.values()]
     if format == "json":
@@ -51,10 +54,10 @@ def function_list(format: str) -> str:
     if format == "md":
         return "\n".join([_HEAD, *map(_section, FUNCTIONS.values())]).rstrip("\n")
     lines = [{"example": row["example"], "gives": json_line(row["gives"])} for row in rows]
-    return render(lines, ("example", "gives"), "table")
+    return render(lines, ("example", "gives"), "table", screen)
 
 
-def describe_function(name: str, format: str) -> str:
+def describe_function(name: str, format: str, screen: Screen = PLAIN) -> str:
     """One function; InputError for a name that is none."""
     if name not in FUNCTIONS:
         near = get_close_matches(name, FUNCTIONS, n=1)
@@ -66,7 +69,7 @@ def describe_function(name: str, format: str) -> str:
     if format == "md":
         return _section(function).rstrip("\n")
     paragraphs = (f"{_typed(function)} -> {sql_result(function)}", function.doc, function.null_rule)
-    wrapped = [textwrap.fill(text, screen_width()) for text in paragraphs]
+    wrapped = [textwrap.fill(text, screen.columns or _WIDTH) for text in paragraphs]
     return "\n\n".join([*wrapped, f"{function.example.sql} = {json_line(function.example.value)}"])
 
 
@@ -77,6 +80,6 @@ def _typed(function: Function) -> str:
 def _section(function: Function) -> str:
     return (
         f"## `{_typed(function)}` → `{sql_result(function)}`\n\n"
-        f"{md_text(function.doc)} {md_text(function.null_rule)}\n\n"
+        f"{markdown_text(function.doc)} {markdown_text(function.null_rule)}\n\n"
         f"```sql\n{function.example.sql}  -- {json_line(function.example.value)}\n```\n"
     )

@@ -9,13 +9,18 @@ import pyarrow as pa
 
 from rageval_batch.analysis.gates import APPLICABLE_GATES, GatedRun, GateResult
 from rageval_batch.report.cells import format_value, json_line, truncate
-from rageval_batch.report.formats import md_text, render, table
+from rageval_batch.report.formats import render
 from rageval_batch.report.junit import Case, Suite, junit
+from rageval_batch.report.layout import table
+from rageval_batch.report.provenance import how_to_give
+from rageval_batch.report.safe_text import markdown_text, terminal_text
+from rageval_batch.report.screen import PLAIN, Screen, verdict_tone
 
 FEW = 12  # runs whose gates are all shown; of more, a line a run
 MOST_LINES = 40  # runs of a Markdown comment or a table
 MOST_CLAIMS = 3  # of a failing run
 _TEXT_ROOM = 100
+_TONES = {"status": verdict_tone, "result": verdict_tone}
 _COLUMNS = ("gate", "status", "actual", "limit", "n", "why")
 
 ROWS = pa.schema(
@@ -36,18 +41,18 @@ def _rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
     return [row for result in results for row in result.rows()]
 
 
-def gate_text(results: Sequence[GatedRun], format: str, single: bool) -> str:
+def gate_text(results: Sequence[GatedRun], format: str, single: bool, screen: Screen = PLAIN) -> str:
     """Results in a text format; `single` JSON is one object."""
     if format == "json":
         lines = [json_line(result.as_dict()) for result in results]
         return lines[0] if single else "[" + ",\n ".join(lines) + "]"
     if format == "jsonl":
         return "\n".join(json_line(result.as_dict()) for result in results)
-    if format == "csv":
-        return render(_rows(results), ROWS.names, "csv")
     if format == "junit":
         return junit([_suite(result) for result in results])
-    return _markdown(results) if format == "md" else _tables(results)
+    if format == "md":
+        return _markdown(results)
+    return _tables(results, screen) if format == "table" else render(_rows(results), ROWS.names, format)
 
 
 def _verdict(result: GatedRun) -> str:
@@ -62,10 +67,10 @@ def _rule(gate: GateResult) -> str:
     return f"{gate.stat} of {gate.metric}" if gate.metric else gate.stat.replace("_", " ")
 
 
-def _against(gate: GateResult) -> tuple[str, str]:
+def _against(gate: GateResult, exact: bool = False) -> tuple[str, str]:
     """(actual, limit) as they are shown: a failing value is not rounded so far that it looks like its limit."""
     whole = gate.actual is not None and float(gate.actual).is_integer()
-    actual = f"{gate.actual:.0f}" if whole else format_value(gate.actual)
+    actual = f"{gate.actual:.0f}" if whole else format_value(gate.actual, exact)
     if gate.actual is not None and gate.status == "failed" and float(actual) == gate.limit:
         actual = f"{gate.actual:.12g}"
     return actual, f"{gate.op} {gate.limit:.12g}"
@@ -75,8 +80,8 @@ def _why(gate: GateResult) -> str:
     return gate.failure or gate.reason or ""
 
 
-def _line(gate: GateResult) -> dict[str, Any]:
-    actual, limit = _against(gate)
+def _line(gate: GateResult, exact: bool = False) -> dict[str, Any]:
+    actual, limit = _against(gate, exact)
     why = _why(gate).partition(": ")[0]
     return {"gate": gate.gate, "status": gate.status, "actual": actual, "limit": limit, "n": gate.n, "why": why}
 
@@ -89,8 +94,14 @@ def _brief(gate: GateResult, limit: bool = False) -> str:
 
 
 def _details(result: GatedRun) -> list[str]:
-    """What a failure says beside its name: too long for a column."""
-    return [f"{gate.gate}: {format_value(gate.failure)}" for gate in result.of_status("failed") if ": " in _why(gate)]
+    """What a failure says beside its name: too long for a column; of missing fields, how they are given."""
+    lines = []
+    for gate in result.of_status("failed"):
+        failure, _, names = _why(gate).partition(": ")
+        if names:
+            hint = f". {how_to_give(names.split(', '))}" if gate.stat == "missing_provenance" else ""
+            lines.append(f"{gate.gate}: {failure}: {names}{hint}")
+    return lines
 
 
 def _said(gate: GateResult) -> str:
@@ -104,21 +115,23 @@ def _said(gate: GateResult) -> str:
 # --- table ----------------------------------------------------------------------------------------------------------
 
 
-def _tables(results: Sequence[GatedRun]) -> str:
+def _tables(results: Sequence[GatedRun], screen: Screen) -> str:
     if len(results) > FEW:
-        return _overview(results)
+        return _overview(results, screen)
     parts = []
     for result in results:
-        parts.append(f"{_verdict(result)}  {format_value(result.run.record['run_id'])}" + _level(result, "  level {}"))
-        parts.append(table([_line(gate) for gate in result.gates], _COLUMNS))
-        notes = [*_details(result), *([result.note] if result.note else []), *_claims(result)]
-        parts.append("\n".join([*notes, ""]))
+        verdict = screen.paint(_verdict(result), verdict_tone(result.passed))
+        parts.append(f"{verdict}  {format_value(result.run.record['run_id'])}" + _level(result, "  level {}"))
+        parts.append(table([_line(gate, screen.exact) for gate in result.gates], _COLUMNS, screen, tones=_TONES))
+        notes = [*_details(result), *([result.note] if result.note else []), *_claims(result, screen.exact)]
+        parts.append("\n".join([*map(terminal_text, notes), ""]))
     return "\n".join(parts).rstrip("\n")
 
 
-def _overview(results: Sequence[GatedRun]) -> str:
-    """A line a run, those that fail first."""
-    ordered = sorted(results, key=lambda result: result.passed)[:MOST_LINES]
+def _overview(results: Sequence[GatedRun], screen: Screen) -> str:
+    """A line a run, those that fail first; a screen shows so many and says how many more there are."""
+    ordered = sorted(results, key=lambda result: result.passed)
+    ordered = ordered if screen.exact else ordered[:MOST_LINES]
     rows = [
         {
             "run_id": result.run.record["run_id"],
@@ -128,20 +141,20 @@ def _overview(results: Sequence[GatedRun]) -> str:
         }
         for result in ordered
     ]
-    return table(rows, ("run_id", "result", "failed", "skipped"))
+    more = len(results) - len(ordered)
+    lines = [table(rows, ("run_id", "result", "failed", "skipped"), screen, optional=("skipped",), tones=_TONES)]
+    return "\n".join([*lines, *([f"… and {more:,} more runs. --format csv or -o FILE has all."] if more else [])])
 
 
-def _claims(result: GatedRun) -> list[str]:
+def _claims(result: GatedRun, whole: bool = False) -> list[str]:
+    """The first claims that do not hold; `whole`: all of them, uncut."""
     if result.passed or not result.failing_claims:
         return []
-    lines = [
-        truncate(
-            f"{format_value(claim['task_id'])} {format_value(claim['claim_id'])}: {claim['reason']}: "
-            f"{format_value(claim['text'])}",
-            _TEXT_ROOM,
-        )
-        for claim in result.failing_claims[:MOST_CLAIMS]
-    ]
+    lines = []
+    for claim in result.failing_claims if whole else result.failing_claims[:MOST_CLAIMS]:
+        head = f"{format_value(claim['task_id'])} {format_value(claim['claim_id'])}: {claim['reason']}: "
+        text = format_value(claim["text"])
+        lines.append(head + (text if whole else truncate(text, max(_TEXT_ROOM - len(head), _TEXT_ROOM // 3))))
     more = len(result.failing_claims) - len(lines)
     return [f"{len(result.failing_claims)} claims do not hold:", *lines, *([f"… and {more} more"] if more else [])]
 
@@ -179,16 +192,16 @@ def _failed_run(result: GatedRun) -> list[str]:
     rows = [_line(gate) for gate in result.of_status("failed")]
     lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
     if details := _details(result):
-        lines += ["", *map(md_text, details)]
+        lines += ["", *map(markdown_text, details)]
     if skipped := result.of_status("skipped"):
-        lines += ["", "Skipped: " + ", ".join(md_text(gate.gate) for gate in skipped)]
+        lines += ["", "Skipped: " + ", ".join(markdown_text(gate.gate) for gate in skipped)]
     if claims := _claims(result):
-        lines += ["", *(f"- {md_text(line)}" if k else line for k, line in enumerate(claims))]
+        lines += ["", *(f"- {markdown_text(line)}" if k else line for k, line in enumerate(claims))]
     return lines
 
 
 def _failed_line(result: GatedRun) -> str:
-    return f"- **FAIL** {_md_run(result)}: " + md_text(
+    return f"- **FAIL** {_md_run(result)}: " + markdown_text(
         "; ".join(_brief(gate, limit=True) for gate in result.of_status("failed"))
     )
 
@@ -196,12 +209,12 @@ def _failed_line(result: GatedRun) -> str:
 def _passed_line(result: GatedRun) -> str:
     parts = list(map(_brief, result.of_status("passed")))
     parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
-    return f"- **PASS** {_md_run(result)}: " + md_text(", ".join(parts))
+    return f"- **PASS** {_md_run(result)}: " + markdown_text(", ".join(parts))
 
 
 def _md_run(result: GatedRun) -> str:
     record = result.run.record
-    return md_text(
+    return markdown_text(
         f"{format_value(record['run_id'])} ({record['profile']}, {record['eval_set']}{_level(result, ', level {}')})"
     )
 

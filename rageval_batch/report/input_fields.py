@@ -46,8 +46,9 @@ def needs(profile: Profile) -> dict[str, list[str]]:
 
 def _row(field: Field, under: str = "") -> dict[str, Any]:
     default = "required" if field.required else field.default
-    names = f"; also {', '.join(field.names)}" if field.names else ""
-    return {"field": f"{under}{field.path}", "type": field.type, "default": default, "what": f"{field.meaning}{names}"}
+    names = f"also {', '.join(field.names)}" if field.names else ""
+    what = "; ".join(part for part in (field.meaning, names) if part)
+    return {"field": f"{under}{field.path}", "type": field.type, "default": default, "what": what}
 
 
 def _own(names: tuple[str, ...], type_: str, default: str | None, what: str) -> dict[str, Any]:
@@ -64,7 +65,8 @@ def _output_row_fields(profile: Profile) -> Iterable[dict[str, Any]]:
         for name in inputs.keys:
             yield _own((name,), "text", None, "as in the record, over which it wins")
     yield _own(("repeat",), "whole number", "0", "which of several answers of a run to a question")
-    yield _own(OUTPUT, _answer_type(profile), "required", _answer_meaning(profile))
+    needed = None if inputs.output_fields else "required"
+    yield _own(OUTPUT, _answer_type(profile), needed, _answer_meaning(profile))
     if isinstance(inputs, ByQuestion):
         yield _own(CHUNKS, "list", None, "what was retrieved for this answer, in place of the contexts")
 

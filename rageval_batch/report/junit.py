@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from xml.sax.saxutils import quoteattr
 
-# What XML 1.0 cannot hold, escaped or not.
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from rageval_batch.report.safe_text import xml_attribute
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,10 @@ def junit(suites: list[Suite]) -> str:
     """All suites as one document; any text is written so that it stays well-formed."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{_counts(suites)}>"]
     for suite in suites:
-        name = _attribute(suite.name)
+        name = xml_attribute(suite.name)
         lines.append(f"  <testsuite name={name}{_counts([suite])}>")
         for case in suite.cases:
-            opened = f"    <testcase classname={name} name={_attribute(case.name)}"
+            opened = f"    <testcase classname={name} name={xml_attribute(case.name)}"
             lines.append(opened + (">" + _result(case) + "</testcase>" if case.status != "passed" else "/>"))
         lines.append("  </testsuite>")
     return "\n".join([*lines, "</testsuites>"])
@@ -51,8 +48,4 @@ def _counts(suites: list[Suite]) -> str:
 
 
 def _result(case: Case) -> str:
-    return f"<{'failure' if case.status == 'failed' else 'skipped'} message={_attribute(case.message)}/>"
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(_NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    return f"<{'failure' if case.status == 'failed' else 'skipped'} message={xml_attribute(case.message)}/>"

@@ -10,19 +10,29 @@ from typing import Any
 
 from rageval_batch.analysis.monitor import Watch, Window
 from rageval_batch.report.cells import json_line
-from rageval_batch.report.formats import table
+from rageval_batch.report.formats import render
+from rageval_batch.report.layout import table
+from rageval_batch.report.screen import PLAIN, Screen, verdict_tone
 
 MOST_EMPTY = 3  # windows without runs, one after the other, that a table shows one by one
 _COLUMNS = ("until", "n", "mean", "base", "drop", "low", "high", "status")
 
 
-def watch_text(watch: Watch, format: str) -> str:
-    """A table of all windows, one JSON object with everything, or a JSON line an alert."""
+def window_rows(watch: Watch) -> list[dict[str, Any]]:
+    """A flat row for each window."""
+    return [{"profile": watch.profile, "metric": watch.metric, **asdict(window)} for window in watch.windows]
+
+
+def watch_text(watch: Watch, format: str, screen: Screen = PLAIN) -> str:
+    """A table of all windows, one JSON object with everything, a JSON line an alert, or the rows of all windows."""
     if format == "json":
         return json_line(watch.as_dict())
     if format == "jsonl":
         return "\n".join(json_line({"profile": watch.profile, **asdict(window)}) for window in watch.alerts)
-    return table(_rows(watch.windows), _COLUMNS)
+    if format == "table":
+        return table(_rows(watch.windows), _COLUMNS, screen, tones={"status": verdict_tone})
+    rows = window_rows(watch)
+    return render(rows, list(rows[0]) if rows else [], format)
 
 
 def _rows(windows: Sequence[Window]) -> list[dict[str, Any]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from rageval_batch.analysis.runs import RunSummary
 from rageval_batch.model import Explanation
-from rageval_batch.report.cells import format_value, truncate, visible
-from rageval_batch.report.formats import render, screen_width, titled
+from rageval_batch.report.formats import render, titled
+from rageval_batch.report.layout import pair_lines
+from rageval_batch.report.provenance import given_by
+from rageval_batch.report.safe_text import markdown_block, terminal_lines, terminal_text
+from rageval_batch.report.screen import PLAIN, Screen
 
 _RECORD = (
     "run_id", "profile", "eval_set", "commit", "created_at", "signature", "params_sha256", "questions_sha256",
@@ -19,59 +21,71 @@ _GROUP = ("grouping", "value", "total_tests", "passed_tests", "pass_rate", "mean
 _METRIC = ("metric", "mean", "n_scored", "n_total", "std", "p50", "max")
 
 
-def _pairs(values: dict[str, Any], format: str) -> str:
+def _pairs(values: Mapping[str, Any], format: str, screen: Screen) -> str:
     if format == "md":
         return render([{"": name, "value": value} for name, value in values.items()], ["", "value"], format)
-    room = max(map(len, values))
-    return "\n".join(
-        f"{name:<{room}}  {truncate(format_value(value), screen_width() - room - 2)}" for name, value in values.items()
-    )
+    return "\n".join(pair_lines(values, screen))
 
 
-def show_text(summary: RunSummary, format: str, shown_views: Mapping[str, tuple[str, ...]] | None = None) -> str:
-    """A run as a table or as Markdown; of views of its profile's own, these columns."""
+def _record(summary: RunSummary) -> dict[str, Any]:
+    """The run's record; a field that is missing says how it is given."""
     record = summary.run.record
+    shown = {name: record[name] for name in _RECORD}
+    missing = {name: f"– (give it with {option})" for name in shown if (option := given_by(name))}
+    return {name: missing.get(name) if value is None else value for name, value in shown.items()} | dict(record["meta"])
+
+
+def metric_rows(summary: RunSummary) -> list[dict[str, Any]]:
+    """A flat row for each metric of a run."""
+    return [{**summary.run.key, **row} for row in summary.metrics]
+
+
+def show_text(
+    summary: RunSummary,
+    format: str,
+    shown_views: Mapping[str, tuple[str, ...]] | None = None,
+    screen: Screen = PLAIN,
+) -> str:
+    """A run as a table or as Markdown; of views of its profile's own, these columns."""
     parts = [
-        _pairs({name: record[name] for name in _RECORD} | dict(record["meta"]), format),
+        _pairs(_record(summary), format, screen),
         titled("summary", format),
-        _pairs(dict(summary.summary), format),
+        _pairs(summary.summary, format, screen),
         titled("metrics", format),
-        render(summary.metrics, _METRIC, format),
+        render(summary.metrics, _METRIC, format, screen, optional=("max", "p50", "std", "n_total")),
     ]
     if summary.groups:
-        parts += [titled("by group", format), render(summary.groups, _GROUP, format)]
+        parts += [titled("by group", format), render(summary.groups, _GROUP, format, screen)]
     if summary.fail_reasons:
-        parts += [titled("failures", format), render(summary.fail_reasons, ("fail_reason", "n", "share"), format)]
+        columns: tuple[str, ...] = ("fail_reason", "n", "share")
+        parts += [titled("failures", format), render(summary.fail_reasons, columns, format, screen)]
     for name, columns in (shown_views or {}).items():
         if rows := summary.views[name]:
-            parts += [titled(name, format), render(rows, columns, format)]
+            parts += [titled(name, format), render(rows, columns, format, screen)]
     if summary.tallies:
-        parts += [titled("most often wrong", format), render(summary.tallies, ("kind", "got", "expected", "n"), format)]
+        columns = ("kind", "got", "expected", "n")
+        parts += [titled("most often wrong", format), render(summary.tallies, columns, format, screen)]
     return "\n\n".join(parts)
 
 
 def explain_text(
-    row: dict[str, Any], output: str | None, explanation: Explanation | None, said: str | None, format: str
+    row: dict[str, Any],
+    output: str | None,
+    explanation: Explanation | None,
+    said: str | None,
+    format: str,
+    screen: Screen = PLAIN,
 ) -> str:
     """One answer: its score row, then what was expected and got."""
     scored = {name: value for name, value in row.items() if value is not None}
-    parts = [_pairs(scored, format)]
+    parts = [_pairs(scored, format, screen)]
     if said:
-        parts.append(said)
+        parts.append(terminal_text(said))
     for section in explanation.sections if explanation else ():
         columns = list(section.lines[0]) if section.lines else []
-        parts += [titled(section.name, format), render(section.lines, columns, format) if columns else "nothing"]
+        body = render(section.lines, columns, format, screen) if columns else "nothing"
+        parts += [titled(section.name, format), body]
     if output is not None:
-        parts += [titled("answer", format), _answer(output, format)]
+        answer = markdown_block(output) if format == "md" else terminal_lines(output)
+        parts += [titled("answer", format), answer]
     return "\n\n".join(parts)
-
-
-def _answer(output: str, format: str) -> str:
-    if format == "md":
-        fence = "`" * (max((len(run) for run in _backtick_runs(output)), default=0) + 3)
-        return f"{fence}\n{output}\n{fence}"
-    return "\n".join(visible(line) for line in output.split("\n"))
-
-
-def _backtick_runs(text: str) -> list[str]:
-    return re.findall(r"`+", text)

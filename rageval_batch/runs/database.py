@@ -34,6 +34,7 @@ def connected(preferred: Path | None = None, memory: str = MEMORY) -> Iterator[d
     spill = spill_folder(preferred)
     try:
         with duckdb.connect(config=connection_settings(spill, memory)) as connection:
+            connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
             yield connection
     finally:
         shutil.rmtree(spill, ignore_errors=True)

@@ -76,8 +76,9 @@ def _read(files: Iterable[Source]) -> _Seen:
         for block in readers.read_blocks(file):
             ids = block.field(QUESTION_ID).text
             seen.questions.update(name for name in ids.unique().to_pylist() if name)
-            for name, _, texts in block.others(KNOWN_FIELDS):
-                _note(seen.columns.setdefault(name, _Numbers()), texts)
+            for column in block.others(KNOWN_FIELDS):
+                if len(texts := column.short().text):
+                    _note(seen.columns.setdefault(column.name, _Numbers()), texts)
     return seen
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from rageval_batch.inputs import eval_sets
@@ -27,6 +28,7 @@ class Job:
     metadata: RunMetadata = field(default_factory=RunMetadata)
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
+    stored_extras: Path | None = None  # other columns of the rows, where the outputs are a copy without them
     max_rows: int = MAX_ROWS  # score rows that it may make; the result does not depend on it
 
     def with_hash(self) -> Job:
@@ -65,7 +67,7 @@ def identify(job: Job) -> Identity:
         "profile": job.profile.name,
         "profile_version": job.profile.digest or job.profile.version,
         "params": job.params,
-        "outputs": [[file.name, file.sha256] for file in job.outputs],
+        "outputs": [[file.name, file.sha256, *_reading(file)] for file in job.outputs],
         "questions": [questions.version, questions.sha256],
         "contexts": contexts,
         "source": document,
@@ -83,6 +85,12 @@ def identify(job: Job) -> Identity:
         signature=_signature(job, questions.version, contexts),
         job=hashlib.sha256(canonical_json(described).encode()).hexdigest(),
     )
+
+
+def _reading(file: Source) -> list[dict[str, Any]]:
+    """How a file is read, where that is not as its name says."""
+    reading = file.reading.as_dict()
+    return [reading] if reading else []
 
 
 def _signature(job: Job, questions: str, contexts: str | None) -> str:

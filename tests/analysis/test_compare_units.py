@@ -25,6 +25,7 @@ from rageval_batch.api import score
 from rageval_batch.cli import main
 from rageval_batch.columnar import statistics
 from rageval_batch.errors import InputError
+from rageval_batch.report.writers import write_file
 from support.effort import examples
 from support.stores import publish, score_row, simple_run
 
@@ -70,7 +71,7 @@ def exported(store: Path, profile: str, runs: list[str], folder: Path) -> list[s
     files = [folder / f"{run}.parquet" for run in runs]
     with open_store(store, functions=False) as session:
         for run, file in zip(runs, files, strict=True):
-            session.copy_to_parquet(f"from {profile} where run_id = '{run}'", file)
+            write_file(session.exported_reader(f"from {profile} where run_id = '{run}'"), "parquet", str(file))
     return list(map(str, files))
 
 
@@ -273,14 +274,14 @@ def test_an_exported_file_says_what_it_is(tmp_path: Path) -> None:
     target = tmp_path / "it's.parquet"
     for query, wanted in queries.items():
         with open_store(tmp_path / "runs", functions=False) as session:
-            session.copy_to_parquet(query, target)
+            write_file(session.exported_reader(query), "parquet", str(target))
         about = json.loads(pq.read_metadata(target).metadata[b"rageval"])
         assert wanted <= set(about) and ("run_id" in about) == ("run_id" in wanted), query
         if wanted:
             assert (about["profile"], about["run_stat"], about["source_sha256"]) == ("eval_json_v2", "mean", "5" * 64)
             assert about.get("commit") == commit.id and about["questions_sha256"] == "a" * 64
     with open_store(tmp_path / "runs", functions=False) as session, pytest.raises(InputError, match="SQL"):
-        session.copy_to_parquet("select nothing from nowhere", target)
+        session.exported_reader("select nothing from nowhere")
 
 
 def test_a_file_is_compared_by_its_profile_not_by_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

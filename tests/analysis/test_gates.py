@@ -495,7 +495,7 @@ def test_table_shows_every_gate(call: Any) -> None:
     code, out, err = call("--all")
     assert code == 1
     assert "PASS  good" in out and "FAIL  bad" in out and "FAIL  nameless" in out
-    assert "schema_pass_rate  failed  0.6667  >= 0.98" in out
+    assert "schema_pass_rate  failed  0.6666666666666666  >= 0.98" in out
     assert "MissingProvenance: model_id, adapter_id" in out
     assert "1 passed, 3 failed" in err
     assert "\x1b" not in out and "\x01" not in out and "\u202e" not in out

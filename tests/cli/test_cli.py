@@ -21,6 +21,7 @@ from rageval_batch.cli import main
 from rageval_batch.report.cells import width
 from rageval_batch.resources import samples_folder
 from support.places import SAMPLES_FOLDER
+from support.terminal import on_terminal
 
 SAMPLES = samples_folder() / "eval_json_v2"
 QUESTIONS = SAMPLES / "questions.json"
@@ -225,7 +226,7 @@ def test_a_full_disk_is_said_and_gone_on_from(rageval: Call, tmp_path: Path) -> 
     assert rageval(*words).code == 0
 
 
-def test_show_and_runs(scored: Call) -> None:
+def test_show_and_runs(scored: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run's record has provenance, signature and summary; an older result has its commit's name."""
     record = json.loads(scored("show", "adapter-good", "--format", "json").out)
     assert record["prompt_version"] == "2.3.1"
@@ -237,8 +238,10 @@ def test_show_and_runs(scored: Call) -> None:
     gaps = json.loads(scored("show", "adapter-gaps", "--format", "json").out)
     assert gaps["fail_reasons"] == {"missing_output": 6}
     assert gaps["answered_count"] == 26
-    assert all(width(line) <= 80 for line in scored("show", "adapter-weak").out.splitlines())
-    assert all(width(line) <= 80 for line in scored("runs").out.splitlines())
+    with monkeypatch.context() as patched:
+        on_terminal(patched)
+        assert all(width(line) <= 80 for line in scored("show", "adapter-weak").out.splitlines())
+        assert all(width(line) <= 80 for line in scored("runs").out.splitlines())
     assert "| metric |" in scored("show", "adapter-weak", "--format", "md").out
     listed = json.loads(scored("runs", "--format", "json").out)
     assert {row["run_id"] for row in listed} == {"adapter-good", "adapter-weak", "adapter-format", "adapter-gaps"}
@@ -416,7 +419,7 @@ def test_bench_of_functions(rageval: Call) -> None:
     lines = json.loads(rageval("bench", "--profile", "reference", "--rows", "200", "--format", "json").out)
     ours = {line["function"] for line in lines if line["implementation"] == "rageval"}
     public = {(line["function"], line["implementation"]) for line in lines if line["implementation"] != "rageval"}
-    assert {"token_f1", "rouge_l", "chrf", "numbers_supported"} <= ours
+    assert {"token_f1", "rouge_l", "chrf", "numbers_supported", "all of the profile"} <= ours
     assert public == {("token_f1", "SQuAD v1.1 rules"), ("rouge_l", "rouge-score"), ("chrf", "sacreBLEU")}
     assert all(line["rows"] == 200 and line["rows_per_s"] > 0 for line in lines)
 

@@ -111,6 +111,15 @@ def same(got: Any, want: Any) -> bool:
     return type(got) is type(want) and bool(got == want)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_columns_of_nothing(name: str) -> None:
+    """No rows, and columns of Arrow's type null."""
+    function = FUNCTIONS[name]
+    for rows in (0, 2):
+        got = function.call(*[pa.nulls(rows)] * len(function.arguments))
+        assert got.type == function.result and got.null_count == len(got) == rows
+
+
 # --- oracles and cases ------------------------------------------------------------------------------------------
 
 
@@ -342,6 +351,9 @@ def test_python_takes_arrays_series_lists_and_scalars() -> None:
     assert functions.token_f1(FRAME["s"].to_pandas(), FRAME["text"].to_list()).to_pylist() == want
     assert functions.contains("red car", "car").to_pylist() == [True]
     assert functions.recall_at([["a"], ["b"]], [["a"], ["a"]], 1).to_pylist() == [1.0, 0.0]
+    assert functions.recall_at([[1, 2]], [[2]], 2).to_pylist() == [1.0]
+    with pytest.raises(TypeError, match="refs is of type refs; a column of struct"):
+        functions.token_f1(["a"], [{"a": 1}])
     with pytest.raises(ValueError, match="columns of one length"):
         functions.token_f1(["a", "b"], ["a"])
     with pytest.raises(AttributeError, match="token_f2"):

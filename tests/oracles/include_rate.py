@@ -85,8 +85,10 @@ NORMALIZERS: dict[str, Callable[[str], str]] = {
 }
 
 
-UNSPACED = ("CJK", "HIRAGANA", "HENTAIGANA", "KATAKANA", "HALFWIDTH KATAKANA", "VERTICAL KANA", "IDEOGRAPHIC", "THAI")
-UNSPACED += ("LAO", "KHMER", "MYANMAR")
+UNSPACED = (
+    "CJK", "HIRAGANA", "HENTAIGANA", "KATAKANA", "HALFWIDTH KATAKANA", "VERTICAL KANA", "IDEOGRAPHIC", "THAI",
+    "LAO", "KHMER", "MYANMAR",
+)  # fmt: skip
 
 
 def in_word(c: str) -> bool:

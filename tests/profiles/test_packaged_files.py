@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rageval_batch
+from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.model import Profile
 from rageval_batch.profiles.registry import get_profile
@@ -81,6 +83,39 @@ def test_samples_of_retrieval_are_the_same_as_trec_files() -> None:
     )
     apart = ("eval_set", "question_fields")
     assert rows.drop(apart).equals(trec.drop(apart))
+
+
+def test_every_scalar_field_of_a_question_is_a_group(tmp_path: Path) -> None:
+    questions = [
+        {"id": "a", "reference": "x", "category": "one", "level": 1},
+        {"id": "b", "reference": "x", "category": "two", "level": 1, "it's": True},
+        {"id": "c", "reference": "x"},
+    ]
+    rows = [{"run_id": "r", "question_id": "a", "output": "x"}, {"run_id": "r", "question_id": "b", "output": "y"}]
+    rageval_batch.score(rows, questions, profile="reference", store=tmp_path / "runs")
+    with rageval_batch.open_store(tmp_path / "runs") as session:
+        found = session.rows("select grouping, value, total_tests, mean from run_groups order by all")
+    assert [tuple(row.values()) for row in found] == [
+        ("category", "one", 1, 1.0), ("category", "two", 1, 0.0), ("it's", "true", 1, 0.0), ("level", "1", 2, 0.5),
+    ]  # fmt: skip
+
+
+def test_one_table_with_everything_is_enough(tmp_path: Path) -> None:
+    """By hand: 24 months as it is; "at 8 bar" has two of the three words of "at 6.5 bar", and 8 is in no text."""
+    table = tmp_path / "table.csv"
+    table.write_text(
+        "question,answer,reference,contexts\n"
+        'How long?,24 months,24 months,"[""It is 24 months.""]"\n'
+        'When?,at 8 bar,at 6.5 bar,"[""It opens at 6.5 bar.""]"\n',
+        encoding="utf-8",
+    )
+    words = ["score", str(table), "-p", "reference", "--store", str(tmp_path / "runs")]
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 0
+    with rageval_batch.open_store(tmp_path / "runs") as session:
+        rows = session.rows("select token_f1, exact_match, numbers_supported from reference order by all desc")
+    assert [list(row.values()) for row in rows] == [[1.0, 1.0, 1.0], [pytest.approx(2 / 3), 0.0, 0.0]]
 
 
 @pytest.mark.parametrize("question", [{"id": "q"}, {"id": "q", "gold_ids": []}, {"id": "q", "gold": [{"grade": 1}]}])

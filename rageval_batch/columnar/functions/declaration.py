@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.functions.columns import Type, flat_array, read_column
+from rageval_batch.columnar.functions.columns import ReadColumn, Type, flat_array, read_column
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,14 @@ class Function:
         code: Callable[..., Any] = getattr(import_module(f"{__package__}.{self.module}"), self.name)
         return code
 
+    def _read(self, array: pa.Array, argument: Argument) -> ReadColumn:
+        try:
+            return read_column(array, argument.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TypeError(
+                f"{self.signature}: {argument.name} is of type {argument.type}; a column of {array.type} does not fit."
+            ) from error
+
     def call(self, *columns: Any) -> pa.Array:
         """The result for Arrow columns of equal length, one for each argument."""
         if len(columns) != len(self.arguments):
@@ -71,7 +79,7 @@ class Function:
         if len({len(array) for array in arrays}) > 1:
             lengths = ", ".join(str(len(array)) for array in arrays)
             raise ValueError(f"{self.signature} takes columns of one length; these have {lengths} rows.")
-        read = [read_column(array, argument.type) for array, argument in zip(arrays, self.arguments, strict=True)]
+        read = [self._read(array, argument) for array, argument in zip(arrays, self.arguments, strict=True)]
         found = self._code(*(column.values for column in read))
         out = found if isinstance(found, pa.Array) else pa.array(found)
         out = out if out.type == self.result else out.cast(self.result)

@@ -7,6 +7,7 @@ DuckDB's meaning.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -48,9 +49,9 @@ def sql_result(function: Function) -> str:
     return function.sql_type or _SQL_RESULT[function.result]
 
 
-def register_functions(connection: Any) -> list[str]:
-    """Create every function in a DuckDB connection; the names that `remove_function` takes before it is closed."""
-    return [_register(connection, function) for function in FUNCTIONS.values()]
+def register_functions(connection: Any, names: Iterable[str] = FUNCTIONS) -> list[str]:
+    """Create functions in a DuckDB connection, else all; the names that `remove_function` takes before it is closed."""
+    return [_register(connection, FUNCTIONS[name]) for name in names]
 
 
 def _register(connection: Any, function: Function) -> str:

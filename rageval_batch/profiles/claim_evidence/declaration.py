@@ -21,6 +21,8 @@ FIELDS = {
     "contradictions": (ARRAY,),
 }
 
+CLAIM_SHAPE = "a list of {claim_id, text, type, evidence: [{evidence_id, text}]}"
+
 GAIN = "ndcg_10"  # the column of the default number of ranks
 
 PARAMS = (
@@ -66,7 +68,7 @@ COLUMNS = (
     Column("category", LARGE_STRING, "what kind of task it is"),
     Column("score", pa.float64(), "share of the row's gates that hold, of those that apply; 0 to 1"),
     Column("fail_reason", LARGE_STRING, "why the answer cannot be used"),
-    Column("fail_detail", LARGE_STRING, "the fields of which the answer has none"),
+    Column("fail_detail", LARGE_STRING, "the fields of which the answer has none, or a field of another shape"),
     _rate("provenance_rate"),
     _count("facts_without_evidence"),
     _count("claim_count"),

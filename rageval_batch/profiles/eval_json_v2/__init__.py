@@ -1,6 +1,6 @@
 """Profile `eval_json_v2`: structured JSON answers against an expected example."""
 
-from rageval_batch.model import ByQuestion, OutputFormat, Profile, QuestionFormat, Scoring, Summary
+from rageval_batch.model import ByQuestion, OutputFormat, Profile, QuestionFormat, Scoring, Summary, Uncomputed
 from rageval_batch.profiles.eval_json_v2.declaration import (
     ANSWER_SCHEMA,
     COLUMNS,
@@ -37,7 +37,20 @@ PROFILE = Profile(
         outputs=OutputFormat(schema=ANSWER_SCHEMA, text=False),
         example=EXAMPLE,
     ),
-    scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),
+    scoring=Scoring(
+        prepare=prepare,
+        score=score,
+        missing=missing_columns,
+        explain=explain_answer,
+        uncomputed=(
+            Uncomputed(
+                part="grounding",
+                where="context_missing and schema_ok",
+                why="it is 0 without the retrieved chunks",
+                give="Give them with -c FILE, or as contexts of the output rows.",
+            ),
+        ),
+    ),
     summary=Summary(
         stats={
             "eval_score_avg": ("score", "mean"),

@@ -63,7 +63,7 @@ COLUMNS = (
     Column("schema_ok", pa.bool_(), "one JSON object with all seven fields of their types"),
     Column("repaired", pa.bool_(), "scored from inside a fence or amid other text (json_mode=lenient)"),
     Column("fail_reason", LARGE_STRING, "the first thing that is wrong with the answer"),
-    Column("fail_detail", LARGE_STRING, "the fields that are absent or of another type"),
+    Column("fail_detail", LARGE_STRING, "the fields that are absent or of another type, or the shape of source_map"),
     Column("context_missing", pa.bool_(), "no retrieved chunks were given for this question"),
     *(Column(name, pa.float64(), "1 on a soft match, else 0") for name in CLASSES),
     *(

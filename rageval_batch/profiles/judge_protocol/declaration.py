@@ -49,6 +49,9 @@ BEHIND = (
         "why the text cannot be read, else the first flag; missing where there is no record",
     ),
     Column(
+        "fail_detail", LARGE_STRING, "what a record without scores or evidence has, and what is wanted", internal=True
+    ),
+    Column(
         "cross_score",
         pa.float64(),
         "the score of a valid judgement of another model, duplicates left out",

@@ -1,6 +1,6 @@
 """Profile `legal_rag`: exact facts, sets of evidence, and gaps where the right answer is to say so."""
 
-from rageval_batch.model import ByQuestion, OutputFormat, Profile, QuestionFormat, Scoring, Summary, Views
+from rageval_batch.model import ByQuestion, OutputFormat, Profile, QuestionFormat, Scoring, Summary, Uncomputed, Views
 from rageval_batch.profiles.legal_rag.declaration import COLUMNS, GATES, METRICS, PARAMS
 from rageval_batch.profiles.legal_rag.explain import explain_answer
 from rageval_batch.profiles.legal_rag.questions import weights
@@ -39,7 +39,21 @@ PROFILE = Profile(
         example=EXAMPLE,
         weights=weights,
     ),
-    scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),
+    scoring=Scoring(
+        prepare=prepare,
+        score=score,
+        missing=missing_columns,
+        explain=explain_answer,
+        uncomputed=(
+            Uncomputed(
+                part="citation_correctness",
+                where="question_type = 'fact_exact' and citation_correctness = 0 and critical_count is null",
+                why="it is 0 where a question without required_evidence gets an answer without a citation, "
+                "so a right fact scores 0.7",
+                give="Give the questions required_evidence, or citation_required: false.",
+            ),
+        ),
+    ),
     summary=Summary(
         stats={
             "total_tests": ("passed", "n_total"),

@@ -1,0 +1,92 @@
+"""A session that a user's SQL can only read with: the store, and files that were named beforehand.
+
+DuckDB reads and writes any file, attaches databases and installs extensions on request. A locked session has its file
+access narrowed to folders and files, its settings fixed, and takes one statement at a time, which must be a query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from rageval_batch.errors import InputError
+from rageval_batch.sql_text import identifier, parquet_reader, quoted
+
+_EXPLAIN = re.compile(r"\s*explain\s+(?:\([^)]*\)\s*|analyze\s+)?(.*)", re.IGNORECASE | re.DOTALL)
+_PIVOT = re.compile(r"\s*(?:pivot|pivot_wider|with|from|select)\b", re.IGNORECASE)
+_COMPRESSED = (".gz", ".zst")
+
+
+def single_query(text: str) -> str:
+    """The one query of a text; InputError where it is none, more than one, or more than a query."""
+    try:
+        statements = duckdb.extract_statements(text)
+    except duckdb.Error as error:
+        raise InputError(f"SQL: {str(error).strip()}") from error
+    if len(statements) != 1:
+        raise InputError(f"Give one query at a time: there are {len(statements)}.")
+    query: str = statements[0].query.strip().rstrip(";")
+    if not _only_reads(statements[0], query):
+        kind = statements[0].type.name.lower()
+        raise InputError(
+            f"rageval sql only reads, and a statement of the kind {kind} does more. -o FILE writes a result."
+        )
+    return query
+
+
+def _only_reads(statement: duckdb.Statement, query: str) -> bool:
+    kind = statement.type
+    if kind == duckdb.StatementType.SELECT:
+        return True
+    if kind == duckdb.StatementType.MULTI:  # a pivot is two statements for DuckDB; so is the copy of one
+        return _PIVOT.match(query) is not None
+    if kind == duckdb.StatementType.EXPLAIN and (found := _EXPLAIN.match(query)):  # its `analyze` runs what it explains
+        try:
+            explained = duckdb.extract_statements(found[1])
+        except duckdb.Error:
+            return False
+        return len(explained) == 1 and explained[0].type == duckdb.StatementType.SELECT
+    return False
+
+
+def lock(
+    connection: duckdb.DuckDBPyConnection,
+    folders: Sequence[Path],
+    files: Mapping[str, str],
+    every_file: bool,
+) -> None:
+    """Narrow a connection for good: it reads below `folders` and the `files`, each a view of its name, or all files."""
+    for name, path in files.items():
+        try:
+            connection.execute(f"create view main.{identifier(name)} as from {_file_reader(name, path)}")
+        except duckdb.Error as error:
+            raise InputError(f"--file {name}={path} cannot be read: {str(error).strip().splitlines()[0]}") from error
+    for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "python_enable_replacements"):
+        connection.execute(f"set {setting} = false")
+    if not every_file:
+        places = ", ".join(quoted(folder.absolute()) for folder in folders)
+        named = ", ".join(quoted(Path(path).absolute()) for path in files.values())
+        connection.execute(f"set allowed_directories = [{places}]")
+        connection.execute(f"set allowed_paths = [{named}]")
+        connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
+
+
+def _file_reader(name: str, path: str) -> str:
+    """The expression that reads a file by its ending."""
+    place = Path(path).absolute()
+    if not place.is_file():
+        raise InputError(f"--file {name}={path}: there is no such file.")
+    plain = place.name.lower()
+    for ending in _COMPRESSED:
+        plain = plain.removesuffix(ending)
+    if plain.endswith(".parquet"):
+        return parquet_reader([place])
+    if plain.endswith((".csv", ".tsv")):
+        return f"read_csv([{quoted(place)}], hive_partitioning = false)"
+    if plain.endswith((".jsonl", ".ndjson", ".json")):
+        return f"read_json([{quoted(place)}], hive_partitioning = false)"
+    raise InputError(f"--file {name}={path}: give a .parquet, .csv, .tsv, .json or .jsonl file.")

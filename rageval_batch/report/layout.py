@@ -1,0 +1,145 @@
+"""Rows as aligned text for a screen: no header and no id is ever cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from rageval_batch.report.cells import format_value, padded, truncate, width
+from rageval_batch.report.safe_text import terminal_text
+from rageval_batch.report.screen import PLAIN, Screen
+
+Tones = Mapping[str, Callable[[object], str | None]]  # by column: the tone of a value
+
+# A name that is cut names nothing: these columns are shown whole.
+NAMES = frozenset(
+    ("run_id", "question_id", "run", "question", "base_run", "candidate_run", "candidate", "task_id", "claim_id",
+     "commit", "unit", "path", "profile", "metric", "gate", "dataset", "column", "param")
+)  # fmt: skip
+_LEAST_TEXT = 24  # columns that a text keeps before the table is turned
+_WIDEST_PADDED = 200  # in a pipe, longer texts stand out of their column in place of padding all others
+_SAMPLE = 1_000  # rows that decide the widths of a long table
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """How rows are laid out: which columns, how wide, and those that had no room."""
+
+    names: list[str]
+    widths: list[int]
+    numeric: list[bool]
+    dropped: list[str]
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    screen: Screen = PLAIN,
+    *,
+    optional: Sequence[str] = (),
+    tones: Tones | None = None,
+) -> str:
+    """Aligned columns. On a screen that is too narrow long texts are cut first; then columns that are `optional` go,
+    the first of them first, and are named below; then every row stands by itself, a line a column."""
+    return "\n".join(table_lines(rows, columns, screen, optional=optional, tones=tones))
+
+
+def table_lines(
+    rows: Iterable[Mapping[str, Any]],
+    columns: Sequence[str],
+    screen: Screen = PLAIN,
+    *,
+    optional: Sequence[str] = (),
+    tones: Tones | None = None,
+) -> Iterator[str]:
+    """The lines of a table; the first rows decide the widths, so that no long result is held whole."""
+    if not columns:
+        return
+    left = iter(rows)
+    sample = list(islice(left, _SAMPLE))
+    layout = _laid_out(sample, columns, screen, optional)
+    if layout is None:
+        yield from _vertical(chain(sample, left), columns, screen, tones or {})
+        return
+    yield _line([terminal_text(name) for name in layout.names], layout, [None] * len(layout.names), screen)
+    for row in chain(sample, left):
+        cells = [format_value(row.get(name), screen.exact) for name in layout.names]
+        if not screen.exact:
+            cells = [truncate(cell, room) for cell, room in zip(cells, layout.widths, strict=True)]
+        yield _line(cells, layout, [_tone(tones, name, row) for name in layout.names], screen)
+    if layout.dropped:
+        yield f"Not shown for want of room: {', '.join(layout.dropped)}. A wider screen or -o FILE shows all."
+
+
+def _tone(tones: Tones | None, name: str, row: Mapping[str, Any]) -> str | None:
+    return tones[name](row.get(name)) if tones and name in tones else None
+
+
+def _line(cells: Sequence[str], layout: _Columns, tones: Sequence[str | None], screen: Screen) -> str:
+    parts = []
+    for k, cell in enumerate(cells):
+        last = k == len(cells) - 1 and not layout.numeric[k]
+        shown = cell if last else padded(cell, layout.widths[k], layout.numeric[k])
+        parts.append(screen.paint(shown, tones[k]))
+    return _GAP.join(parts).rstrip()
+
+
+def _laid_out(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], screen: Screen, optional: Sequence[str]
+) -> _Columns | None:
+    """Names, widths and kinds of the columns that fit; null where a row does not fit on a line."""
+    natural = {
+        name: max([width(terminal_text(name)), *(width(format_value(row.get(name), screen.exact)) for row in rows)])
+        for name in columns
+    }
+    numeric = {name: _is_numeric(rows, name) for name in columns}
+    if screen.columns is None:
+        widths = [min(natural[name], max(_WIDEST_PADDED, width(terminal_text(name)))) for name in columns]
+        return _Columns(list(columns), widths, [numeric[name] for name in columns], [])
+    least = {
+        name: room if numeric[name] or name in NAMES else max(width(terminal_text(name)), min(room, _LEAST_TEXT))
+        for name, room in natural.items()
+    }
+    shown, dropped = list(columns), []
+    going = [name for name in optional if name in shown]
+    while _whole_width([least[name] for name in shown]) > screen.columns:
+        if not going:
+            return None
+        dropped.append(going.pop(0))
+        shown.remove(dropped[-1])
+    widths = [natural[name] for name in shown]
+    while _whole_width(widths) > screen.columns:
+        widest = max((k for k, name in enumerate(shown) if widths[k] > least[name]), key=lambda k: widths[k])
+        widths[widest] -= 1
+    return _Columns(shown, widths, [numeric[name] for name in shown], dropped)
+
+
+def _whole_width(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _is_numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    values = [row.get(name) for row in rows]
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values if value is not None]
+    return bool(numbers) and all(numbers)
+
+
+def _vertical(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], screen: Screen, tones: Tones) -> Iterator[str]:
+    """Every row by itself: a line a column, a blank line between rows."""
+    for k, row in enumerate(rows):
+        if k:
+            yield ""
+        yield from pair_lines({name: row.get(name) for name in columns}, screen, tones)
+
+
+def pair_lines(values: Mapping[str, Any], screen: Screen = PLAIN, tones: Tones | None = None) -> Iterator[str]:
+    """A line a name with its value; on a screen, texts other than names are cut at its edge."""
+    room = max((width(terminal_text(name)) for name in values), default=0)
+    for name, value in values.items():
+        cell = format_value(value, screen.exact)
+        if screen.columns is not None and name not in NAMES and isinstance(value, str | dict | list | tuple):
+            cell = truncate(cell, max(_LEAST_TEXT, screen.columns - room - len(_GAP)))
+        yield padded(terminal_text(name), room) + _GAP + screen.paint(cell, _tone(tones, name, values))

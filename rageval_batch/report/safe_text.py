@@ -1,0 +1,95 @@
+"""Text of others made safe for where it is shown: terminal, JSON, CSV, Markdown, XML, HTML.
+
+Run ids, file names, answers, and the messages of other libraries may hold anything: escape sequences that recolour or
+retitle a terminal, characters that turn the direction of what follows, formulas, markup. Whatever leaves the program
+goes through one of these functions.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from xml.sax.saxutils import quoteattr
+
+# What a terminal may act on or hide: controls, format characters, halves of surrogate pairs, unassigned and private
+# code points, and the separators of lines and paragraphs. Spaces of every kind are shown as they are.
+_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+_JOINERS = frozenset("\u200c\u200d")  # scripts and emoji are spelled with them; they move nothing
+
+# A spreadsheet takes a cell that begins so for a formula; the wide forms are those of Asian input methods.
+FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
+_OPERATOR = "=="  # of a gate: no formula
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~])")
+
+
+def _is_safe(c: str) -> bool:
+    return c.isprintable() or c in _JOINERS or unicodedata.category(c) not in _UNSAFE
+
+
+def _escape(c: str) -> str:
+    return c.encode("unicode_escape").decode()
+
+
+def terminal_text(text: str) -> str:
+    """The text on one line: what could move the cursor, colour, hide or turn text is written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if _is_safe(c) else _escape(c) for c in text)
+
+
+def terminal_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(map(terminal_text, text.split("\n")))
+
+
+def message_text(text: str) -> str:
+    """A message of possibly several lines: those behind the first are indented, so that none passes for one of ours."""
+    return terminal_lines(text).replace("\n", "\n  ")
+
+
+def json_text(text: str) -> str:
+    """Written JSON in which everything that a terminal could act on is an escape: the same value for a reader."""
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\n" or _is_safe(c) else _json_escape(c) for c in text)
+
+
+def _json_escape(c: str) -> str:
+    units = c.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
+
+
+def csv_text_cell(text: str) -> str:
+    """The text of a CSV or spreadsheet cell: one that would run as a formula gets an apostrophe in front."""
+    text = valid_text(text)
+    return "'" + text if text[:1] and text[0] in FORMULA_STARTS and text != _OPERATOR else text
+
+
+def valid_text(text: str) -> str:
+    """The text without halves of surrogate pairs, which no file can hold: they are written as escapes."""
+    return _SURROGATE.sub(lambda found: _escape(found[0]), text)
+
+
+def markdown_text(text: str) -> str:
+    """A text that Markdown shows as it is, on one line."""
+    return _MARKDOWN.sub(r"\\\1", html.escape(terminal_text(text), quote=False))
+
+
+def markdown_block(text: str) -> str:
+    """A text of several lines as a block of code that it cannot end."""
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 3)
+    return f"{fence}\n{terminal_lines(text)}\n{fence}"
+
+
+def xml_attribute(text: str) -> str:
+    """The text as a quoted attribute: what XML 1.0 cannot hold, escaped or not, is written as an escape."""
+    return quoteattr(_NOT_XML.sub(lambda found: _escape(found[0]), text))
+
+
+def html_text(text: str) -> str:
+    """A text that HTML shows as it is, in an element or a quoted attribute."""
+    return html.escape(terminal_lines(text), quote=True)

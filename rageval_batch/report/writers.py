@@ -1,0 +1,200 @@
+"""Record batches as CSV, TSV, JSON lines, JSON, Parquet and Excel, one batch at a time: no result is held whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rageval_batch.errors import InputError
+from rageval_batch.report.cells import json_line, to_jsonable
+from rageval_batch.report.safe_text import FORMULA_STARTS, csv_text_cell, valid_text
+
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
+_FORMULA = f"^[{FORMULA_STARTS.replace('-', chr(92) + '-')}]"
+_EXCEL_ROWS, _EXCEL_COLUMNS, _EXCEL_TEXT = 1_048_576, 16_384, 32_767
+_EXCEL_WHOLE = 2**53  # Excel has doubles only
+
+
+def write_file(reader: pa.RecordBatchReader, format: str, target: str) -> None:
+    """Write all batches to a file, which appears whole or not at all; InputError where it cannot be written."""
+    try:
+        with replaced_file(target) as out:
+            _WRITERS[format](reader, out)
+    except OSError as error:
+        raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def replaced_file(target: str) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of `target` at the end, unless something failed; a pipe or device is
+    written to as it is."""
+    path = Path(target)
+    if path.exists() and not path.is_file():
+        with path.open("wb") as out:
+            yield out
+        return
+    handle, partial = tempfile.mkstemp(prefix=".", suffix=".partial", dir=path.resolve().parent)
+    try:
+        with os.fdopen(handle, "w+b") as out:
+            yield out
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(partial).chmod(0o666 & ~mask)
+        Path(partial).replace(path.resolve())
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def text_chunks(reader: pa.RecordBatchReader, format: str) -> Iterator[str]:
+    """CSV, TSV, JSON or JSON lines, a text for each batch."""
+    if format in _SEPARATORS:
+        yield _csv_header(reader.schema.names, _SEPARATORS[format])
+        for batch in reader:
+            yield _csv_rows(batch, _SEPARATORS[format])
+        return
+    between, last = ("\n", "\n") if format == "jsonl" else (",\n ", "]\n")
+    started = False
+    if format == "json":
+        yield "["
+    for batch in reader:
+        if batch.num_rows:
+            yield (between if started else "") + between.join(map(json_line, batch.to_pylist()))
+            started = True
+    if started or format == "json":
+        yield last
+
+
+def to_arrow(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
+    """Rows as Arrow; a column whose values have no type in common becomes JSON text."""
+    rows = list(rows)
+    return pa.table({name: _array([row.get(name) for row in rows]) for name in columns})
+
+
+def _array(values: list[Any]) -> pa.Array:
+    values = [valid_text(value) if isinstance(value, str) else value for value in values]
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+        return pa.array([None if value is None else _json_or_text(value) for value in values], pa.large_string())
+
+
+def _json_or_text(value: Any) -> str:
+    plain = to_jsonable(value)
+    return plain if isinstance(plain, str) else json_line(plain)
+
+
+# --- CSV ------------------------------------------------------------------------------------------------------------
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], format: str = "csv") -> str:
+    """Rows as CSV or TSV with a header, without a line end at the end."""
+    return "".join(text_chunks(to_arrow(rows, columns).to_reader(), format)).removesuffix("\n")
+
+
+def _csv_header(names: Sequence[str], separator: str) -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerow([csv_text_cell(name) for name in names])
+    return out.getvalue()
+
+
+def _csv_rows(batch: pa.RecordBatch, separator: str) -> str:
+    """The rows of a batch; texts that a spreadsheet would run get an apostrophe, line ends of any kind are quoted."""
+    if not batch.num_columns:
+        return ""
+    frame = pl.DataFrame({f"{k}": _csv_column(column) for k, column in enumerate(batch.columns)})
+    return frame.write_csv(include_header=False, separator=separator)
+
+
+def _csv_column(column: pa.Array) -> pl.Series:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pa.types.is_timestamp(kind):
+        # Polars lays a timestamp out in one form for all rows; a zone is written as its offset.
+        return pl.Series(pl.from_arrow(column)).dt.to_string("iso:strict")
+    if pa.types.is_floating(kind):
+        numbers = pl.Series(pl.from_arrow(column.cast(pa.float64())))
+        return numbers.set(~numbers.is_finite(), None)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_date(kind):
+        return pl.Series(pl.from_arrow(column))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        texts = pl.Series(pl.from_arrow(column))
+    else:
+        values = column.to_pylist()
+        texts = pl.Series([None if value is None else _json_or_text(value) for value in values], dtype=pl.String)
+    formula = texts.str.contains(_FORMULA) & (texts != "==")
+    return pl.select(pl.when(formula).then(pl.lit("'") + texts).otherwise(texts)).to_series()
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def _write_text(format: str) -> Callable[[pa.RecordBatchReader, BinaryIO], None]:
+    def write(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
+        for chunk in text_chunks(reader, format):
+            out.write(chunk.encode())
+
+    return write
+
+
+def _write_parquet(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
+    with pq.ParquetWriter(out, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def _write_excel(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
+    """One sheet, written row by row. What Excel cannot hold is an error: nothing is cut."""
+    from xlsxwriter import Workbook
+
+    if len(reader.schema.names) > _EXCEL_COLUMNS:
+        raise InputError(f"An Excel sheet has at most {_EXCEL_COLUMNS:,} columns. Write .csv or .parquet.")
+    options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    with Workbook(out, options) as book:
+        sheet = book.add_worksheet("rageval")
+        for k, name in enumerate(reader.schema.names):
+            sheet.write_string(0, k, _excel_text(name))
+        line = 0
+        for batch in reader:
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                line += 1
+                if line >= _EXCEL_ROWS:
+                    raise InputError(f"An Excel sheet has at most {_EXCEL_ROWS:,} rows. Write .csv or .parquet.")
+                for k, value in enumerate(row):
+                    _excel_cell(sheet, line, k, value)
+
+
+def _excel_cell(sheet: Any, line: int, place: int, value: Any) -> None:
+    plain = to_jsonable(value)
+    if plain is None:
+        return
+    if isinstance(plain, bool):
+        sheet.write_boolean(line, place, plain)
+    elif isinstance(plain, float) or (isinstance(plain, int) and abs(plain) <= _EXCEL_WHOLE):
+        sheet.write_number(line, place, plain)
+    else:
+        sheet.write_string(line, place, _excel_text(plain if isinstance(plain, str) else json_line(plain)))
+
+
+def _excel_text(text: str) -> str:
+    if len(text.encode("utf-16-le", "surrogatepass")) // 2 > _EXCEL_TEXT:
+        raise InputError(f"A text of {len(text):,} characters is too long for an Excel cell. Write .csv or .parquet.")
+    return valid_text(text)
+
+
+_WRITERS: dict[str, Callable[[pa.RecordBatchReader, BinaryIO], None]] = {
+    **{format: _write_text(format) for format in ("csv", "tsv", "json", "jsonl")},
+    "parquet": _write_parquet,
+    "xlsx": _write_excel,
+}

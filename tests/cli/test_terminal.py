@@ -1,0 +1,248 @@
+"""What people see: endings that choose formats, colours, --quiet, completion, rules in words, one score everywhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow.parquet as pq
+import pytest
+from click.shell_completion import ShellComplete
+
+from rageval_batch.cli import cli, main
+from support.gated_stores import add_commit
+from support.gated_stores import score_row as gated_row
+from support.places import SAMPLES_FOLDER
+from support.stores import publish, score_row, simple_run
+from support.terminal import on_terminal
+
+Call = Callable[..., tuple[int, str, str]]
+LONG = "adapter-with-a-long-name-that-nobody-may-cut-in-two"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of two profiles: one with gates, one without."""
+    folder = tmp_path_factory.mktemp("terminal") / "runs"
+    questions = {f"q{k:02}": 1.0 for k in range(14)}
+    worse = {name: 0.0 if k < 13 else 1.0 for k, name in enumerate(questions)}
+    publish(folder, {"base": simple_run(**questions), LONG: simple_run(**worse)}, profile="include_rate")
+    add_commit(folder, {"gated": [gated_row("q", 99.0, schema_ok=True)]}, model_id=None, prompt_sha256=None)
+    return folder
+
+
+@pytest.fixture
+def call(store: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """(exit code, stdout, stderr) of a command on that store, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(store))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(list(words))
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return run
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "runs": ("runs",),
+    "leaderboard": ("leaderboard", "-p", "include_rate"),
+    "show": ("show", "base"),
+    "compare": ("compare", "base", LONG),
+    "gate": ("gate", "gated"),
+    "sql": ("sql", "select run_id, n from leaderboard"),
+    "profiles": ("profiles",),
+    "monitor": ("monitor", "--metric", "score", "-p", "include_rate"),
+    "check": ("check", str(SAMPLES_FOLDER / "include_rate" / "questions.jsonl")),
+}
+READ: dict[str, Callable[[Path], Any]] = {
+    "csv": lambda path: list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))),
+    "tsv": lambda path: list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""), delimiter="\t")),
+    "json": lambda path: json.loads(path.read_text(encoding="utf-8")),
+    "jsonl": lambda path: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line],
+    "parquet": lambda path: pq.read_table(path).to_pylist(),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_file_has_the_format_of_its_ending(call: Call, tmp_path: Path, name: str) -> None:
+    for ending in ("csv", "tsv", "json", "jsonl", "md", "parquet", "xlsx", "html"):
+        target = tmp_path / f"x.{ending}"
+        code, out, err = call(*COMMANDS[name], "-o", str(target))
+        assert code in (0, 1) and out == "", err
+        if ending in READ:
+            assert READ[ending](target) is not None
+        elif ending == "xlsx":
+            assert target.read_bytes()[:2] == b"PK"
+        else:
+            assert target.read_text(encoding="utf-8").startswith(("|", "#") if ending == "md" else "<!doctype html>")
+
+
+def test_format_wins_over_the_ending(call: Call, tmp_path: Path) -> None:
+    assert call("runs", "--format", "json", "-o", "x.csv")[0] == 0
+    assert len(json.loads((tmp_path / "x.csv").read_text(encoding="utf-8"))) == 3
+
+
+@pytest.mark.parametrize("name", ["compare", "gate"])
+def test_xml_is_junit(call: Call, tmp_path: Path, name: str) -> None:
+    assert call(*COMMANDS[name], "-o", "x.xml")[0] == 1
+    assert ElementTree.fromstring((tmp_path / "x.xml").read_bytes()).tag == "testsuites"
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("runs", "-o", "x.xml"), ["does not write .xml", "csv"]),
+        (("explain", "base", "q00", "-o", "x.csv"), ["does not write .csv", "table, json, md"]),
+        (("runs", "--format", "xlsx"), ["-o FILE.xlsx"]),
+        (("profiles", "include_rate", "-o", "x.parquet"), ["table, json or md"]),
+        (("runs", "-o", "none/x.csv"), ["Cannot write none/x.csv"]),
+    ],
+)
+def test_what_cannot_be_written_is_said(call: Call, words: tuple[str, ...], parts: list[str]) -> None:
+    code, out, err = call(*words)
+    assert (code, out) == (2, "") and len(err.splitlines()) == 1
+    assert all(part in err for part in parts)
+
+
+def test_a_terminal_shows_ids_whole_and_a_pipe_every_digit(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in 60 columns nor in 200 is an id cut; what does not fit is turned."""
+    _, piped, _ = call("leaderboard")
+    assert repr(1 / 14) in piped and "…" not in piped and LONG in piped
+    for columns in (60, 200):
+        with monkeypatch.context() as patched:
+            on_terminal(patched, columns)
+            _, out, _ = call("runs")
+            assert LONG in out and "…" not in out
+            assert out.count("commit") == (3 if columns == 60 else 1), "where nothing fits, a line a column"
+            _, out, _ = call("compare", "base", LONG)
+            assert LONG in out
+
+
+def test_colour_only_on_a_terminal_that_wants_it(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("compare", "base", LONG)
+    assert "\x1b" not in call(*words)[1]
+    with monkeypatch.context() as patched:
+        on_terminal(patched, colour=True)
+        assert "\x1b[31mFAILED" in call(*words)[1]
+        assert "\x1b[31mfailed" in call("gate", "gated")[1]
+        assert "\x1b" not in call(*words, "--format", "json")[1]
+        patched.setenv("NO_COLOR", "1")
+        assert "\x1b" not in call(*words)[1]
+
+
+@pytest.mark.parametrize("words", [("--quiet", "gate", "gated"), ("gate", "gated", "--quiet")])
+def test_quiet_leaves_results_and_errors(call: Call, words: tuple[str, ...]) -> None:
+    code, out, err = call(*words)
+    assert code == 1 and "gated" in out and err == ""
+    assert "Did you mean" in call("show", "gatd", "--quiet")[2]
+
+
+def test_every_command_can_be_quiet() -> None:
+    for name in cli.list_commands(None):  # type: ignore[arg-type]
+        command = cli.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None and [p.name for p in command.params].count("quiet") == 1
+
+
+def completions(*words: str) -> list[str]:
+    """What a shell offers for the last word."""
+    return [item.value for item in ShellComplete(cli, {}, "rageval", "_C").get_completions(list(words[:-1]), words[-1])]
+
+
+def test_shells_complete_names(call: Call) -> None:
+    assert completions("sco") == ["score"]
+    assert completions("runs", "-p", "inc") == ["include_rate"]
+    assert completions("show", "ad") == [LONG]
+    assert completions("compare", "base", "g") == ["gated"]
+    assert completions("runs", "--eval-set", "q") == ["q@1", "questions@0123"]
+    assert completions("compare", "-p", "include_rate", "--metric", "safe") == ["safe_ok"]
+    assert "claim_precision" in completions("monitor", "--metric", "claim")
+    assert completions("show", "--store", "nowhere", "") == []
+
+
+def test_compare_says_its_rule_and_how_many_more(call: Call) -> None:
+    code, out, _ = call("compare", "base", LONG)
+    assert code == 1
+    assert "Fails on a lower score, and on any regression; allow some with --max-regressions." in out
+    assert "must be at least 0" in out and "least 0;" not in out.replace("at least 0;", "")
+    assert "13 regressions, at most 0 allowed: q00" in out and "q11 … and 1 more" in out
+    assert "moved most (10 of 13)" in out
+    _, out, _ = call("compare", "base", LONG, "--max-regressions", "20", "--min-delta", "-1")
+    assert "Fails on a delta below -1 (--min-delta), and on more than 20 regressions (--max-regressions)." in out
+    assert "shows (--fail-on significant)" in call("compare", "base", LONG, "--fail-on", "significant")[1]
+    assert "weighted mean of score" in out, "a weighted mean is called one"
+
+
+def test_several_candidates_lose_nothing_in_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Repeats and lists are there for a few candidates; where something is left out, the notes say so."""
+    folder = tmp_path / "runs"
+    questions = [f"q{k:03}" for k in range(60)]
+
+    def run(score: float) -> list[dict[str, Any]]:
+        return [score_row(q, score, repeat=r) for q in questions for r in (0, 1)]
+
+    publish(folder, {"base": run(1.0), **{f"c{k:02}": run(k / 100) for k in range(11)}})
+
+    def compared(*candidates: str) -> list[dict[str, Any]]:
+        with pytest.raises(SystemExit):
+            main(["compare", "base", *candidates, "--store", str(folder), "--format", "json"])
+        found = json.loads(capsys.readouterr().out)
+        return found if isinstance(found, list) else [found]
+
+    for found in (compared("c00"), compared("c00", "c01")):
+        for result in found:
+            assert result["candidate_repeats"] and result["base_repeats"]
+    assert "regressed lists the first 50 of 60; 10 are left out." in found[0]["notes"]
+    many = compared(*(f"c{k:02}" for k in range(11)))
+    assert all(any("at most 10 candidates" in note for note in result["notes"]) for result in many)
+
+
+def test_gate_all_skips_a_profile_without_gates(call: Call) -> None:
+    code, out, err = call("gate", "--all")
+    assert code == 1 and "gated" in out and "base" not in out
+    assert "2 runs of include_rate are skipped: it has no gates." in err
+    assert call("gate", "--all", "-p", "include_rate")[0] == 2
+    assert call("gate", "base")[0] == 2
+
+
+def test_missing_provenance_names_its_option(call: Call) -> None:
+    _, out, _ = call("gate", "gated")
+    assert "Give prompt_sha256 with --prompt FILE; model_id with --meta model_id=…." in out
+    _, out, _ = call("show", "gated")
+    assert re.search(r"model_id +– \(give it with --meta model_id=…\)", out)
+    assert "contexts_sha256   – (give it with -c FILE)" in out
+
+
+def test_one_score_and_n_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run of judgements: score, show, runs, leaderboard and compare have the same number of the same units."""
+    folder = SAMPLES_FOLDER / "judge_protocol"
+    store = ["--store", str(tmp_path / "runs")]
+
+    def answer(*words: str) -> Any:
+        with pytest.raises(SystemExit):
+            main([*words, *store])
+        return capsys.readouterr().out
+
+    words = [str(folder / "judgements.jsonl"), "-p", "judge_protocol", "-q", str(folder / "samples.jsonl")]
+    scored = answer("score", *words, "-c", str(folder / "targets.jsonl"), "--format", "csv")
+    line = next(csv.DictReader(io.StringIO(scored)))
+    run = line["run_id"]
+    found = {(float(line["score"]), line["stat"], int(line["n"]))}
+    found |= {
+        (row["score"], row["stat"], row["n"])
+        for row in (
+            *json.loads(answer("leaderboard", "--format", "json")),
+            *json.loads(answer("runs", "--format", "json")),
+            json.loads(answer("show", run, "--format", "json")),
+        )
+    }
+    assert len(found) == 1 and found.pop()[1] == "micro average"
+    assert json.loads(answer("compare", run, run, "--format", "json"))["base"] == float(line["score"])

@@ -1,0 +1,93 @@
+"""Tables on screens of every width: headers and ids are whole, and what is left out is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_batch.report.cells import width
+from rageval_batch.report.layout import pair_lines, table, table_lines
+from rageval_batch.report.screen import PLAIN, Screen, delta_tone, verdict_tone
+
+ROWS = [
+    {
+        "run_id": f"a-run-with-a-rather-long-name-{k}",
+        "score": k / 3,
+        "eval_set": "questions@0123456789ab",
+        "note": "text " * 30,
+    }
+    for k in range(3)
+]
+COLUMNS = ("run_id", "score", "eval_set", "note")
+
+
+@given(
+    st.integers(40, 200),
+    st.lists(st.text(max_size=60), min_size=1, max_size=4),
+    st.lists(st.sampled_from(["score", "note", "a_header_that_is_rather_long_by_itself"]), unique=True),
+)
+def test_no_header_and_no_id_is_ever_cut(columns: int, names: list[str], others: list[str]) -> None:
+    """Whatever the width: the id of every row and every header is there in full, or named as left out."""
+    from rageval_batch.report.safe_text import terminal_text
+
+    rows = [{"run_id": name, **{other: f"{other} " * 20 for other in others}} for name in names]
+    shown = table(rows, ("run_id", *others), Screen(columns), optional=("note",))
+    for name in names:
+        assert terminal_text(name) in shown
+    for header in ("run_id", *others):
+        assert header in shown
+
+
+def test_long_texts_are_cut_first() -> None:
+    lines = table(ROWS, COLUMNS, Screen(110)).split("\n")
+    assert all(width(line) <= 110 for line in lines)
+    assert lines[0].split() == list(COLUMNS)
+    assert "…" in lines[1] and "questions@0123456789ab" in lines[1]
+
+
+def test_columns_without_room_are_named() -> None:
+    lines = table(ROWS, COLUMNS, Screen(70), optional=("note", "eval_set")).split("\n")
+    assert lines[0].split() == ["run_id", "score", "eval_set"]
+    assert lines[-1].startswith("Not shown for want of room: note.")
+    assert all(width(line) <= 80 for line in lines)
+
+
+def test_a_row_that_does_not_fit_stands_by_itself() -> None:
+    lines = table(ROWS, COLUMNS, Screen(40)).split("\n")
+    assert lines[0].split() == ["run_id", "a-run-with-a-rather-long-name-0"]
+    assert len(lines) == 3 * 4 + 2
+
+
+def test_a_pipe_gets_everything() -> None:
+    shown = table(ROWS, COLUMNS, PLAIN)
+    assert repr(1 / 3) in shown and "text " * 29 in shown and "…" not in shown
+    long = [{"run_id": "r", "raw": "x" * 100_000, "n": 1}, {"run_id": "s", "raw": "y", "n": 2}]
+    assert len(table(long, ("run_id", "raw", "n"), PLAIN)) < 101_000
+
+
+def test_a_long_table_is_not_held() -> None:
+    """The widths come from the first rows; the others are written as they come."""
+    rows: Any = ({"n": k} for k in range(3_000))
+    lines = table_lines(rows, ("n",))
+    assert next(lines) == "  n" and next(lines) == "  0"
+    assert list(lines)[-1] == "2999"
+
+
+def test_colours_only_where_there_are_any() -> None:
+    rows = [{"status": "passed", "delta": 0.5}, {"status": "failed", "delta": -0.5}]
+    tones = {"status": verdict_tone, "delta": delta_tone}
+    plain = table(rows, ("status", "delta"), Screen(80), tones=tones)
+    coloured = table(rows, ("status", "delta"), Screen(80, colour=True), tones=tones)
+    assert "\x1b" not in plain
+    assert "\x1b[32mpassed\x1b[0m" in coloured and "\x1b[31m-0.5000\x1b[0m" in coloured
+    assert coloured.replace("\x1b[32m", "").replace("\x1b[31m", "").replace("\x1b[0m", "") == plain
+
+
+@pytest.mark.parametrize("screen", [PLAIN, Screen(60)])
+def test_pairs(screen: Screen) -> None:
+    lines = list(pair_lines({"run_id": "r" * 90, "text": "t" * 90, "n": 1}, screen))
+    assert lines[0].endswith("r" * 90)
+    assert ("…" in lines[1]) == (screen is not PLAIN)

@@ -1,0 +1,165 @@
+"""Record batches as files: every value comes back, whatever it holds, and a failure leaves what was there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_batch.errors import InputError
+from rageval_batch.report.formats import chosen_format, html_page
+from rageval_batch.report.safe_text import csv_text_cell
+from rageval_batch.report.writers import csv_text, text_chunks, to_arrow, write_file
+from support.hostile import HOSTILE
+
+TABLE = pa.table(
+    {
+        "text": ["=1+1", "a\rb", 'q",\n'],
+        "number": [0.1, float("nan"), None],
+        "whole": [1, 2**53 + 1, None],
+        "yes": [True, None, False],
+        "at": pa.array([datetime(2026, 1, 2, 3, 4, 5, 6, UTC), None, None], pa.timestamp("us", "UTC")),
+        "day": [date(2026, 1, 2), None, None],
+        "exact": [Decimal("1.50"), None, None],
+        "list": [["a", "=b"], [], None],
+        "map": pa.array([[("k", "v")], [], None], pa.map_(pa.string(), pa.string())),
+    }
+)
+
+
+def reader() -> pa.RecordBatchReader:
+    """The rows of the table in batches of one."""
+    return pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=1))
+
+
+@pytest.mark.parametrize(("format", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_csv(format: str, separator: str) -> None:
+    text = "".join(text_chunks(reader(), format))
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    assert rows[0] == TABLE.column_names
+    assert rows[1] == [
+        "'=1+1",
+        "0.1",
+        "1",
+        "true",
+        "2026-01-02T03:04:05.000006+00:00",
+        "2026-01-02",
+        "1.50",
+        '["a", "=b"]',
+        '{"k": "v"}',
+    ]
+    assert rows[2][:4] == ["a\rb", "", str(2**53 + 1), ""]
+    assert rows[3][0] == 'q",\n' and len(rows) == 4
+
+
+@given(st.lists(st.text(max_size=6) | st.sampled_from(HOSTILE), min_size=1))
+def test_every_text_is_one_cell_of_a_csv(texts: list[str]) -> None:
+    """The same as the rule for one cell; no text ends its row or begins a formula."""
+    rows = [{"a": text, "b": k} for k, text in enumerate(texts)]
+    read = list(csv.reader(io.StringIO(csv_text(rows, ("a", "b")), newline="")))[1:]
+    assert read == [[csv_text_cell(text), str(k)] for k, text in enumerate(texts)]
+
+
+def test_json_and_json_lines() -> None:
+    rows = json.loads("".join(text_chunks(reader(), "json")))
+    assert [json.loads(line) for line in "".join(text_chunks(reader(), "jsonl")).splitlines()] == rows
+    assert [row["text"] for row in rows] == ["=1+1", "a\rb", 'q",\n']
+    assert rows[1]["number"] is None
+    empty = TABLE.slice(0, 0)
+    assert "".join(text_chunks(empty.to_reader(), "json")) == "[]\n"
+    assert "".join(text_chunks(empty.to_reader(), "jsonl")) == ""
+
+
+def test_parquet(tmp_path: Path) -> None:
+    write_file(reader(), "parquet", str(tmp_path / "x.parquet"))
+    assert pq.read_table(tmp_path / "x.parquet").drop_columns("number").equals(TABLE.drop_columns("number"))
+
+
+def sheet(path: Path) -> list[list[str]]:
+    """The cells of the first sheet of an Excel file, as they are written."""
+    names = {"m": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+    with zipfile.ZipFile(path) as book:
+        root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
+    assert not root.findall(".//m:f", names), "a formula"
+    return [["".join(cell.itertext()) for cell in row.findall("m:c", names)] for row in root.findall(".//m:row", names)]
+
+
+def test_excel(tmp_path: Path) -> None:
+    write_file(reader(), "xlsx", str(tmp_path / "x.xlsx"))
+    rows = sheet(tmp_path / "x.xlsx")
+    assert rows[0] == TABLE.column_names
+    assert rows[1][:4] == ["=1+1", "0.1", "1", "1"]
+    assert rows[2][1] == str(2**53 + 1), "a number that Excel would round is a text"
+    hostile = to_arrow([{"a": text} for text in HOSTILE], ["a"])
+    write_file(hostile.to_reader(), "xlsx", str(tmp_path / "h.xlsx"))
+    assert len(sheet(tmp_path / "h.xlsx")) == len(HOSTILE) + 1
+
+
+@pytest.mark.parametrize(("format", "says"), [("xlsx", "32,768 characters is too long"), ("csv", "wrong")])
+def test_a_failure_leaves_what_was_there(tmp_path: Path, format: str, says: str) -> None:
+    target = tmp_path / "x"
+    target.write_text("before", encoding="utf-8")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"a": ["x" * 32_768]})
+        raise InputError("wrong")
+
+    with pytest.raises(InputError, match=says):
+        write_file(pa.RecordBatchReader.from_batches(pa.schema({"a": pa.string()}), batches()), format, str(target))
+    assert target.read_text(encoding="utf-8") == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Cannot write"):
+        write_file(reader(), "csv", str(tmp_path / "none" / "x.csv"))
+
+
+def test_values_of_several_types_become_text() -> None:
+    rows: list[dict[str, Any]] = [{"a": 1, "b": "x\udcff"}, {"a": "one", "b": None}, {"a": [1, "two"], "b": "y"}]
+    found = to_arrow(rows, ("a", "b"))
+    assert found.column("a").to_pylist() == ["1", "one", '[1, "two"]']
+    assert found.column("b").to_pylist() == ["x\\udcff", None, "y"]
+
+
+def test_a_page_of_html_holds_every_digit_and_no_markup_of_others() -> None:
+    page = html_page([{"<b>": "<script>", "x": 1 / 3}], ("<b>", "x"))
+    assert "<script>" not in page and "<b>" not in page and repr(1 / 3) in page
+
+
+@pytest.mark.parametrize(
+    ("given_format", "target", "format"),
+    [
+        (None, None, "table"),
+        (None, "x.txt", "table"),
+        (None, "x", "table"),
+        (None, "x.CSV", "csv"),
+        (None, "a.b/x", "table"),
+        (None, "x.jsonl", "jsonl"),
+        (None, "x.md", "md"),
+        ("json", "x.csv", "json"),
+        (None, "x.xml", "junit"),
+    ],
+)
+def test_the_format_is_that_of_the_ending_unless_given(
+    given_format: str | None, target: str | None, format: str
+) -> None:
+    assert chosen_format(given_format, target, ("table", "json", "jsonl", "csv", "md", "junit")) == format
+
+
+def test_an_ending_that_a_command_does_not_write() -> None:
+    with pytest.raises(InputError, match=r"does not write \.xlsx files\. It writes: table, json;"):
+        chosen_format(None, "x.xlsx", ("table", "json"))
