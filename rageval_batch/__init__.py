@@ -9,11 +9,20 @@ from rageval_batch.version import __version__
 if TYPE_CHECKING:
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.api import compare, score
+    from rageval_batch.profiles.files.build import declare_profile
+    from rageval_batch.profiles.files.row_metrics import row_metric
     from rageval_batch.profiles.registry import PROFILES
 
-__all__ = ["PROFILES", "__version__", "compare", "open_store", "score"]
+__all__ = ["PROFILES", "__version__", "compare", "declare_profile", "open_store", "row_metric", "score"]
 
-_HOMES = {"compare": "api", "score": "api", "open_store": "analysis.catalog", "PROFILES": "profiles.registry"}
+_HOMES = {
+    "compare": "api",
+    "score": "api",
+    "open_store": "analysis.catalog",
+    "PROFILES": "profiles.registry",
+    "declare_profile": "profiles.files.build",
+    "row_metric": "profiles.files.row_metrics",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,7 +15,9 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, pins
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
-from rageval_batch.errors import InputError
+from rageval_batch.inputs.one_table import take_questions
+from rageval_batch.inputs.presets import read_map, with_map
+from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.inputs.sources import Source, frame_source, sources
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.job import Job
@@ -41,19 +44,32 @@ def score(
     params: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
     threads: int | None = None,
+    map: Mapping[str, Any] | None = None,
+    preset: str | None = None,
 ) -> Scores:
-    """Score frames (Polars, Arrow, pandas, lists of dicts) or files; with `store`, as a commit there."""
+    """Score frames (Polars, Arrow, pandas, lists of dicts) or files; with `store`, as a commit there.
+
+    Rows that carry their questions need no `questions`. `map` says where fields of the outputs stand, `preset` which
+    tool exported them.
+    """
     chosen = get_profile(profile)
-    if questions is None and chosen.inputs.questions_required:
-        raise InputError(f"Profile {chosen.name} needs questions.")
-    job = Job(
-        profile=chosen,
-        params=chosen.read_params(params or {}),
-        outputs=_sources(outputs, "outputs", chosen.inputs.whole_files),
-        questions=_sources(questions, "questions") if questions is not None else [],
-        contexts=_sources(contexts, "contexts") if contexts is not None else [],
-    )
-    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+    fields = read_map(map or {}, "map")
+    files, _ = with_run_names(with_map(_sources(outputs, "outputs", chosen.inputs.whole_files), preset, fields))
+    with (
+        tempfile.TemporaryDirectory(prefix="rageval-") as taken,
+        tempfile.TemporaryDirectory(prefix="rageval-") as folder,
+    ):
+        question_files = _sources(questions, "questions") if questions is not None else []
+        if questions is None and chosen.inputs.questions_required:
+            table = take_questions(files, chosen, Path(taken))
+            files, question_files = table.outputs, [table.questions]
+        job = Job(
+            profile=chosen,
+            params=chosen.read_params(params or {}),
+            outputs=files,
+            questions=question_files,
+            contexts=_sources(contexts, "contexts") if contexts is not None else [],
+        )
         place = Store(folder if store is None else store)
         outcome = run_sweep(job, place, threads=threads)
         with open_store(place.path, functions=False) as session:
@@ -82,7 +98,7 @@ def compare(
     eval_set: str | None = None,
 ) -> Comparison:
     """A candidate against a base: runs of a store, or files of runs. `.passed`, `.delta`, `.movers`, `.as_dict()`."""
-    with open_store(store, functions=False, named=pins([base, cand])) as session:
+    with open_store(store, functions=False, named=pins([base, cand]), missing_ok=True) as session:
         compared = find_compared_runs(
             session, base, [cand], profile=profile, eval_set=eval_set, metric=metric, strict=strict_hashes
         )

@@ -50,6 +50,14 @@ def read_config(path: str) -> dict[str, Any]:
     return value
 
 
+def read_table(path: str, name: str) -> dict[str, Any]:
+    """The table of a name in a TOML or JSON file; InputError where it has none."""
+    found = read_config(path).get(name)
+    if not isinstance(found, dict):
+        raise InputError(f"{path} has no table [{name}].")
+    return found
+
+
 def read_typed_config(path: str, type_: type[T]) -> T:
     """A TOML or JSON file decoded into a msgspec structure; InputError with the file and the JSON path."""
     try:

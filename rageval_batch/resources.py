@@ -44,6 +44,12 @@ def sql_definition(name: str) -> str:
     return _sql_files()[name].read_text(encoding="utf-8")
 
 
+def packaged_profiles() -> dict[str, str]:
+    """The texts of the profile files of the package, by name."""
+    files = sorted((_PACKAGE / "data" / "profiles").glob("*.toml"))
+    return {path.stem: path.read_text(encoding="utf-8") for path in files}
+
+
 @lru_cache(maxsize=8)
 def packaged_data(name: str) -> Any:
     """The content of a TOML or JSON file of the folder `data`; shared, so callers must not change it."""

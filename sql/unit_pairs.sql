@@ -6,18 +6,24 @@ create macro unit_pairs(of_profile, of_metric, base, base_set, cands) as table
 with wanted as not materialized (
     select unnest(cands, max_depth := 2)
 ),
-before as not materialized (
-    select w.run_id, v.metric, v.unit, v.question_id, v.weight, v.value, v.numerator, v.denominator
+-- The units of all these runs by one pass over their rows.
+selected as materialized (
+    select
+        v.run_id, v.eval_set, v.metric, v.unit, v.question_id, v.weight, v.value, v.numerator, v.denominator
     from unit_values v
+    where v.profile = of_profile and (of_metric is null or v.metric = of_metric) and v.value is not null
+      and (v.run_id, v.eval_set) in (select base, base_set union all select run_id, eval_set from wanted)
+),
+before as not materialized (
+    select w.run_id, s.* exclude (run_id, eval_set)
+    from selected s
     cross join wanted w
-    where v.run_id = base and v.eval_set = base_set and v.profile = of_profile
-      and (of_metric is null or v.metric = of_metric) and v.value is not null
+    where s.run_id = base and s.eval_set = base_set
 ),
 after as not materialized (
-    select v.run_id, v.metric, v.unit, v.question_id, v.weight, v.value, v.numerator, v.denominator
-    from unit_values v
-    join wanted w on w.run_id = v.run_id and w.eval_set = v.eval_set
-    where v.profile = of_profile and (of_metric is null or v.metric = of_metric) and v.value is not null
+    select s.* exclude (eval_set)
+    from selected s
+    join wanted w on w.run_id = s.run_id and w.eval_set = s.eval_set
 ),
 paired as not materialized (
     select

@@ -23,7 +23,7 @@ ROOMS = (
     ("analysis",),
     ("report",),
     ("view",),
-    ("cli", "api", "bench", "__init__", "__main__"),
+    ("cli", "api", "functions", "bench", "__init__", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 STRANGERS = {"profiles": "inputs", "inputs": "profiles"}  # neither of the two may import the other
@@ -35,7 +35,7 @@ HOMES = {
     "jinja2": {"report"},
     "starlette": {"view"},
     "uvicorn": {"view"},
-    "rapidfuzz": {"profiles"},
+    "rapidfuzz": {"columnar", "profiles"},
     "prompt_toolkit": {"cli"},
     "xlsxwriter": {"report"},
 }

@@ -132,6 +132,7 @@ def measure_json() -> None:
 def measure_kernels() -> None:
     from oracles import text as slow
     from rageval_batch.columnar import json_tape, kernels
+    from rageval_batch.columnar.functions import FUNCTIONS
     from rageval_batch.columnar.strings import from_list
 
     built = [*Path(kernels.__file__).parent.glob("*.so"), *Path(kernels.__file__).parent.glob("*.pyd")]
@@ -146,8 +147,8 @@ def measure_kernels() -> None:
     line("squash, MB/s", f"{megabyte / cpu(lambda: kernels.squash(answers)):,.0f}")
     words = [answer[k : k + 24] for answer in synthetic(2_000) for k in (0, 40, 80)]
     left, right = words, words[1:] + words[:1]
-    a, b = (kernels.plain_points(from_list(side)) for side in (left, right))
-    fast = cpu(lambda: kernels.bigram_jaccard(a, b))
+    a, b = (from_list(side).to_arrow() for side in (left, right))
+    fast = cpu(lambda: FUNCTIONS["bigram_jaccard"].call(a, b))
     plain = cpu(lambda: [slow.bigram_jaccard(x, y) for x, y in zip(left, right, strict=True)])
     line("bigram Jaccard, pairs/s: kernel, Python", f"{len(left) / fast:,.0f}, {len(left) / plain:,.0f}")
 
@@ -307,6 +308,13 @@ def measure_numbers() -> None:
         line(f"{len(many)} short texts: cn2an.transform", f"{cpu(lambda: [other(text) for text in many]):.3f} s")
 
 
+def measure_functions() -> None:
+    from rageval_batch.bench.functions import measure
+
+    for rate in measure(20_000, seed=7):
+        line(f"{rate.function}, {rate.implementation}, rows/s", f"{rate.rows / rate.cpu_s:,.0f}")
+
+
 MEASUREMENTS = {
     "json": measure_json,
     "kernels": measure_kernels,
@@ -314,6 +322,7 @@ MEASUREMENTS = {
     "sums": measure_sums,
     "schemas": measure_schemas,
     "numbers": measure_numbers,
+    "functions": measure_functions,
 }
 
 if __name__ == "__main__":

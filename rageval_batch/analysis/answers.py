@@ -12,8 +12,8 @@ from rageval_batch.analysis.runs import Run, score_row
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError
 from rageval_batch.model import Explanation
-from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import stored_inputs
+from rageval_batch.runs.commit_profile import profile_of
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,7 @@ def explained_answer(
     commit = next(commit for commit in session.commits if commit.id == run.record["commit"])
     try:
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            profile = get_profile(run.record["profile"])
-            output, explanation = stored_inputs.explain(commit, profile, {**row, **place}, Path(folder))
+            output, explanation = stored_inputs.explain(commit, profile_of(commit), {**row, **place}, Path(folder))
     except InputError as error:  # the scores are still worth seeing
         return ExplainedAnswer(row, None, None, str(error))
     return ExplainedAnswer(row, output, explanation, None)

@@ -20,6 +20,7 @@ from rageval_batch.columnar.statistics import TOLERANCE, population_std
 from rageval_batch.config import read_typed_config
 from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.inputs import run_metadata, sources
+from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep
 from rageval_batch.runs.job import Job
@@ -61,7 +62,7 @@ class Dataset:
         return Job(
             profile=profile,
             params=profile.read_params(self.params),
-            outputs=sources.sources(self.outputs, profile.inputs.whole_files),
+            outputs=with_run_names(sources.sources(self.outputs, profile.inputs.whole_files))[0],
             questions=sources.sources(self.questions) if self.questions else [],
             contexts=sources.sources(self.contexts) if self.contexts else [],
             document=sources.any_file(self.source) if self.source else None,

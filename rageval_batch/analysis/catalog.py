@@ -7,36 +7,52 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow
+from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow, stored_profile
 from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.session import Session
+from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.profiles.registry import known_profiles, note_reference
-from rageval_batch.runs.store import Store
+from rageval_batch.profiles.registry import known_profiles, note_kept, note_reference
+from rageval_batch.runs.commit_profile import kept_profile
+from rageval_batch.runs.store import Commit, Store
 
 
 def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> list[ProfileRow]:
     """All profiles with their tables, metrics and gates; `waived` are statistics that no run fails for."""
-    return [
-        ProfileRow(
-            profile=profile.name,
-            schema=pa.schema([*KEYS, *profile.schema]),
-            run_stat=profile.summary.run_stat,
-            score_top=profile.summary.score_top,
-            metrics=tuple(_metric_row(profile, metric) for metric in profile.metrics),
-            gates=tuple(_gate_row(profile, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
-            provenance=profile.summary.provenance,
-            view_keys=profile.views.keys,
-            internal=tuple(column.name for column in profile.columns if column.internal),
-            groups=profile.summary.groups,
-            unit=profile.summary.unit.name,
-            unit_key=profile.summary.unit.key,
-            counted=profile.summary.unit.counted,
-            restored=profile.summary.unit.restored,
-        )
-        for profile in known_profiles().values()
-    ]
+    return [_profile_row(profile, gate_file, waived) for profile in known_profiles().values()]
+
+
+def profiles_of(path: str | os.PathLike[str]) -> dict[str, Profile]:
+    """The profiles that are known, and those of which a store keeps the file, as its newest commits have them."""
+    known = dict(known_profiles())
+    newest = {commit.manifest["profile"]: commit for commit in Store(path).commits()}
+    for name, commit in newest.items():
+        if name not in known and (profile := kept_profile(commit)) is not None:
+            known[name] = profile
+    return known
+
+
+def _profile_row(profile: Profile, gate_file: GateFile | None, waived: tuple[str, ...]) -> ProfileRow:
+    return ProfileRow(
+        profile=profile.name,
+        schema=pa.schema([*KEYS, *profile.schema]),
+        run_stat=profile.summary.run_stat,
+        score_top=profile.summary.score_top,
+        metrics=tuple(_metric_row(profile, metric) for metric in profile.metrics),
+        gates=tuple(_gate_row(profile, gate, gate.stat in waived) for gate in gates_of(profile, gate_file)),
+        provenance=profile.summary.provenance,
+        view_keys=profile.views.keys,
+        internal=tuple(column.name for column in profile.columns if column.internal),
+        groups=profile.summary.groups,
+        title=profile.title,
+        docs=tuple((column.name, column.doc) for column in profile.columns),
+        question_groups=profile.inputs.questions.strata,
+        unit=profile.summary.unit.name,
+        unit_key=profile.summary.unit.key,
+        counted=profile.summary.unit.counted,
+        restored=profile.summary.unit.restored,
+    )
 
 
 def _metric_row(profile: Profile, metric: Metric) -> MetricRow:
@@ -73,9 +89,28 @@ def open_store(
     named: Iterable[str] = (),
     gate_file: GateFile | None = None,
     waived: tuple[str, ...] = (),
+    missing_ok: bool = False,
 ) -> Session:
-    """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table."""
-    session = Session(Store(path), catalog(gate_file, waived), functions, named)
+    """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table.
+
+    StoreError where there is no such folder, unless `missing_ok`: then the store is empty.
+    """
+    store = Store(path)
+    if not missing_ok and not store.path.is_dir():
+        raise StoreError(f"There is no store {store.path}. Check the path (--store); rageval score makes a store.")
+
+    def kept(commit: Commit) -> ProfileRow | None:
+        """A profile that nobody here knows: by the copy of its file, else by what its commit says of it."""
+        try:
+            profile = kept_profile(commit)
+        except InputError:  # written for another version of this package
+            profile = None
+        if profile is None:
+            return stored_profile(commit)
+        note_kept(profile)
+        return _profile_row(profile, gate_file, waived)
+
+    session = Session(store, catalog(gate_file, waived), functions, named, kept)
     for commit in session.commits:
         if declared := commit.manifest.get("declaration"):
             note_reference(commit.manifest["profile"], declared["reference"])

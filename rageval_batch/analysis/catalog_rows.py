@@ -74,6 +74,9 @@ class ProfileRow:
     unit: str = "question"  # what runs are paired by
     unit_key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
     counted: str | None = None  # null on rows whose columns, other than metrics, must not enter means
+    title: str = ""
+    docs: tuple[tuple[str, str], ...] = ()  # what its columns are
+    question_groups: tuple[str, ...] = ()  # dotted fields that its questions are grouped by
     restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the view with all columns that metrics need
 
     @property

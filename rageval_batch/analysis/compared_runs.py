@@ -11,6 +11,7 @@ from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import IncompatibleRuns, InputError, StoreError, did_you_mean
 from rageval_batch.inputs.run_files import RunFile, WantedRows, is_run_file, open_run_file
+from rageval_batch.model.profile import REVISION_LENGTH
 
 UNKNOWN = UNKNOWN_PROFILE.profile  # of files that say none
 _SHOWN_HASH = 16
@@ -29,6 +30,13 @@ class ComparedRun:
     params_sha256: str | None
     run: Run | None = None
     score: float | None = None  # of the whole run, where a file says it
+
+    @property
+    def profile_revision(self) -> str | None:
+        """The hash of the profile file that scored the run; None where that is unknown, or the profile is no file."""
+        stated = str(self.run.record["signature"]).split("|", 1)[0] if self.run else ""
+        revision = stated.rpartition("/")[2]
+        return revision if len(revision) == REVISION_LENGTH else None
 
     @property
     def repeats(self) -> int:
@@ -221,10 +229,12 @@ def _side(run: Run, name: str) -> ComparedRun:
 
 
 def differences(base: ComparedRun, candidate: ComparedRun) -> list[str]:
-    """Which hashes forbid a comparison: unknown on both sides is equal; parameters count where both are known."""
+    """Which hashes forbid a comparison: unknown on both sides is equal; others count where both are known."""
     found = [name for name in ("questions_sha256", "source_sha256") if getattr(base, name) != getattr(candidate, name)]
     if base.params_sha256 and candidate.params_sha256 and base.params_sha256 != candidate.params_sha256:
         found.append("params_sha256")
+    if base.profile_revision and candidate.profile_revision and base.profile_revision != candidate.profile_revision:
+        found.append("profile_revision")
     return found
 
 

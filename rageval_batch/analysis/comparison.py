@@ -341,8 +341,8 @@ def _answers(
     session: Session, wanted: Sequence[tuple[ComparedRun, Sequence[str]]]
 ) -> tuple[dict[tuple[str, str], str | None], dict[str, str]]:
     """(answers by side and unit, why a side has none); of several repeats or judgements the first that counts."""
-    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.commit_profile import profile_of
 
     found: dict[tuple[str, str], str | None] = {}
     notes: dict[str, str] = {}
@@ -360,7 +360,7 @@ def _answers(
                 keys[key] = side.name, place["unit"]
                 rows.append({**place, "unit": key})
         try:
-            outputs = stored_inputs.unit_outputs(commit, get_profile(members[0][1].record["profile"]), rows)
+            outputs = stored_inputs.unit_outputs(commit, profile_of(commit), rows)
         except InputError as error:
             notes |= {side.name: f"Answers of '{side.name}' are not shown: {error}" for side, *_ in members}
             continue

@@ -16,6 +16,7 @@ from rageval_batch.model import LEVELS
 from rageval_batch.model.schemas import PROVENANCE
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import stored_inputs
+from rageval_batch.runs.commit_profile import profile_of
 
 WAIVED_PROVENANCE = ("missing_provenance",)  # the statistics that --allow-missing-provenance lets go
 APPLICABLE_GATES = "applicable_gates"  # the statistic of a run that no gate applies to
@@ -201,7 +202,7 @@ def with_claims(session: Session, gated: list[GatedRun]) -> list[GatedRun]:
     commits = {commit.id: commit for commit in session.commits}
     for commit, members in by_commit.items():
         stored = {k: session.stored_name(gated[k].run.record["run_id"]) for k in members}
-        profile = get_profile(gated[members[0]].run.record["profile"])
+        profile = profile_of(commits[commit])
         try:
             with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
                 claims = stored_inputs.failing_claims(

@@ -61,7 +61,7 @@ def lock(
     """Narrow a connection for good: it reads below `folders` and the `files`, each a view of its name, or all files."""
     for name, path in files.items():
         try:
-            connection.execute(f"create view {identifier(name)} as from {_file_reader(name, path)}")
+            connection.execute(f"create view main.{identifier(name)} as from {_file_reader(name, path)}")
         except duckdb.Error as error:
             raise InputError(f"--file {name}={path} cannot be read: {str(error).strip().splitlines()[0]}") from error
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "python_enable_replacements"):

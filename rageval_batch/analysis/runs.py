@@ -174,6 +174,16 @@ def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
     return value
 
 
+def failed_expressions(session: Session, profile: str, commit: str) -> int:
+    """How many rows of a commit have a metric of a profile file that could not be computed."""
+    found = session.rows(
+        f"select count(*) as n from stored_{profile} where commit = $commit "
+        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number)')",
+        {"commit": commit},
+    )
+    return int(found[0]["n"])
+
+
 def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
     """A line for every run of a commit, best first: the named statistics, answers and questions."""
     wanted = sorted({metric for metric, _ in named.values()} | {"score"})

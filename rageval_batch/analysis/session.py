@@ -1,4 +1,4 @@
-"""One DuckDB session over a store: the views of sql/, the scorer's functions, queries. It knows no profile:
+"""One DuckDB session over a store: the views of sql/, the library of functions, queries. It knows no profile:
 which tables and metrics there are reaches it as rows of a catalog."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -30,8 +30,12 @@ from rageval_batch.analysis.catalog_rows import (
     stored_profile,
     wide_sql,
 )
-from rageval_batch.analysis.sql_functions import SCORER_FUNCTIONS, VIEW_FUNCTIONS, Function
+from rageval_batch.analysis.comments import INTERNAL, PUBLIC, comment_on, public_views, with_comments
+from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS, Function
+from rageval_batch.analysis.stored_answers import ANSWERS, read_answers
+from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
+from rageval_batch.columnar.functions import FUNCTIONS, register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
@@ -46,8 +50,23 @@ _USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table th
 _TEXT = re.compile(r"'[^']*'")
 _NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*)$")
 _LISTING = frozenset(
-    ("show", "describe", "pragma", "information_schema", "sqlite_master", "duckdb_views", "duckdb_functions")
+    (
+        "show",
+        "describe",
+        "pragma",
+        "information_schema",
+        "sqlite_master",
+        "duckdb_views",
+        "duckdb_functions",
+        "duckdb_tables",
+        "duckdb_columns",
+    )
 )
+
+# Tables of what inputs hold, which is read when a query names them.
+_READ_WHEN_ASKED = {"stored_questions": QUESTIONS, "stored_answers": ANSWERS}
+_ABOUT_QUESTIONS = frozenset(("questions", "run_groups_by", "stored_questions"))
+_ABOUT_ANSWERS = frozenset(("answers", "stored_answers"))
 
 BATCH_ROWS = 10_000  # of a result that is read batch by batch
 
@@ -70,12 +89,14 @@ _GIVEN_RUNS = pa.schema(
 )  # fmt: skip
 
 
-def _with_stored(catalog: tuple[ProfileRow, ...], commits: list[Commit]) -> tuple[ProfileRow, ...]:
+def _with_stored(
+    catalog: tuple[ProfileRow, ...], commits: list[Commit], described: Callable[[Commit], ProfileRow | None]
+) -> tuple[ProfileRow, ...]:
     """The catalog, and the profiles of the store that it does not have, as their newest commits describe them."""
     newest = {commit.manifest["profile"]: commit for commit in commits}
     for row in catalog:
         newest.pop(row.profile, None)
-    found = (stored_profile(commit) for commit in newest.values())
+    found = (described(commit) for commit in newest.values())
     return (*catalog, *(row for row in found if row is not None))
 
 
@@ -90,19 +111,29 @@ class Session:
     """Queries over the commits of a store, as they were when it was opened."""
 
     def __init__(
-        self, store: Store, catalog: Iterable[ProfileRow], functions: bool = False, named: Iterable[str] = ()
+        self,
+        store: Store,
+        catalog: Iterable[ProfileRow],
+        functions: bool = False,
+        named: Iterable[str] = (),
+        described: Callable[[Commit], ProfileRow | None] = stored_profile,
     ) -> None:
-        """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name."""
+        """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name.
+
+        `described`: what a commit says of a profile that the catalog does not have.
+        """
         self.store = store
         self.commits = store.commits()
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
-        self._catalog = _with_stored(tuple(catalog), self.commits)
+        self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
         self._connection = duckdb.connect(config=connection_settings(self._spill))
         self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
         self._registered: list[str] = []
         self._kept: set[str] = set()
         self._locked = False
+        self._connection.execute(f"create schema {INTERNAL}")
+        self._connection.execute(f"set search_path = '{INTERNAL},{PUBLIC}'")  # what is made goes to the first
         self._create_base()
         self._stored = StoredTables(self._connection, store, self.commits, self._catalog)
         self._metric_branches = [
@@ -112,9 +143,11 @@ class Session:
         ]  # fmt: skip
         self._wide = {row.profile: row for row in self._catalog}
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
-        self._waiting |= {*self._wide, *self._stored.names, "metric_rows"}
-        if functions:
-            self._create_functions(SCORER_FUNCTIONS)
+        self._waiting |= {*self._wide, *self._stored.names, "metric_rows", *_READ_WHEN_ASKED}
+        self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
+        self._commented = self._questions_read = self._answers_read = False
+        self.notes: list[str] = []  # what queries could not have
+        self._functions = set(FUNCTIONS) if functions else set()  # that no query has named yet
 
     def __enter__(self) -> Session:
         return self
@@ -133,7 +166,7 @@ class Session:
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
-        query = self._checked(query)
+        query = with_comments(self._checked(query))
         self._define(query)
         try:
             result = self._connection.sql(query, params=parameters)
@@ -160,7 +193,7 @@ class Session:
 
         Of columns with the same name the later ones get a number. InputError for what DuckDB refuses, then or there.
         """
-        query = self._checked(query)
+        query = with_comments(self._checked(query))
         self._define(query)
         try:
             result = self._connection.sql(query)
@@ -174,7 +207,7 @@ class Session:
     def exported_reader(self, query: str) -> pa.RecordBatchReader:
         """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
         the file can be compared like them."""
-        checked = self._checked(query)
+        checked = with_comments(self._checked(query))
         self._define(checked)
         about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
         found = self.reader(checked)
@@ -296,13 +329,27 @@ class Session:
         self._connection.unregister("given")
 
     def _define(self, query: str) -> None:
-        """Create the views and macros that a query names and what they build on: to bind them all takes long.
+        """Create the views, macros and functions that a query names and what they build on: all of them takes long.
 
         One that asks what there is gets all.
         """
         words = set(_WORD.findall(query.lower()))
-        for name in sorted(self._waiting if not words.isdisjoint(_LISTING) else words):
-            self._create(name)
+        listing = not words.isdisjoint(_LISTING)
+        named = self._functions if listing else self._functions & words
+        self._registered += register_functions(self._connection, sorted(named))
+        self._functions -= named
+        if not listing:
+            for name in sorted(words):
+                self._create(name)
+        elif not self._commented:
+            for name in sorted(self._waiting):
+                self._create(name)
+            self._comment()
+            self._commented = True
+        if not self._questions_read and not words.isdisjoint(_ABOUT_QUESTIONS):
+            self._read_questions()
+        if not self._answers_read and not words.isdisjoint(_ABOUT_ANSWERS):
+            self._read_answers()
 
     def _create(self, name: str) -> None:
         """Create a view or macro of sql/, and before it what it builds on, once."""
@@ -316,10 +363,43 @@ class Session:
                 self._create(used)
             self._stored.create(name)
             return
+        if name in _READ_WHEN_ASKED:
+            self._register(name, _READ_WHEN_ASKED[name].empty_table())
+            return
         statement = self._statement(name)
         for used in sorted(_uses(statement)):
             self._create(used)
+        if name in self._public:
+            statement = statement.replace(f"create view {name} as", f"create view {PUBLIC}.{name} as", 1)
         self._connection.execute(statement)
+
+    def _read_questions(self) -> None:
+        """Read the question files of the store: only where a query is about questions, once."""
+        self._questions_read = True
+        questions, notes = read_questions(self.commits, {row.profile: row.question_groups for row in self._catalog})
+        self._insert("stored_questions", questions)
+        self.notes += notes
+
+    def _read_answers(self) -> None:
+        """Read the answers of all current runs: only where a query is about answers, once."""
+        self._answers_read = True
+        self._create("current_runs")
+        query = "select commit, list(stored_id) from current_runs where stored_id is not null group by commit"
+        runs = {commit: frozenset(names) for commit, names in self._connection.execute(query).fetchall()}
+        batches = read_answers(self.commits, runs, self.notes)
+        self._connection.register("given", pa.RecordBatchReader.from_batches(ANSWERS, batches))
+        self._connection.execute("insert into stored_answers from given")
+        self._connection.unregister("given")
+
+    def _comment(self) -> None:
+        """Say of every public view and column what it is."""
+        query = f"""
+            select table_name, list(column_name) from duckdb_columns()
+            where schema_name = '{PUBLIC}' and not internal group by all
+        """
+        for name, columns in self._connection.execute(query).fetchall():
+            if name in self._public or name == "commits":
+                comment_on(self._connection, name, self._wide.get(name), columns)
 
     def _statement(self, name: str) -> str:
         """What creates a view or macro: a file of sql/, or what follows from the catalog."""
@@ -350,7 +430,7 @@ class Session:
     def _create_base(self) -> None:
         pinned = pa.schema([("run_id", LARGE_STRING), ("stored_id", LARGE_STRING), ("commit", LARGE_STRING)])
         self._register("pinned", pa.Table.from_pylist(self._pinned, schema=pinned))
-        self._register("commits", _commit_table(self.commits))
+        self._register(f"{PUBLIC}.commits", _commit_table(self.commits))
         self._register("metric_catalog", metric_table([metric for row in self._catalog for metric in row.metrics]))
         self._register("profile_catalog", profile_table(self._catalog))
         self._register("given_rows", _GIVEN_ROWS.empty_table())

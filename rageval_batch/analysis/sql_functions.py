@@ -1,4 +1,4 @@
-"""The functions that SQL has beside DuckDB's own, over Arrow columns: the scorer's, and those that views stand on."""
+"""The functions over Arrow columns that views stand on; those for users are the library in columnar/functions."""
 
 from __future__ import annotations
 
@@ -15,37 +15,6 @@ Function = tuple[Callable[..., pa.Array], list[Any], str]  # of columns, the typ
 
 def _whole(column: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _of_one(name: str) -> Callable[..., pa.Array]:
-    """A function of `text` over one Arrow column, imported when it is first called."""
-
-    def call(column: Any) -> pa.Array:
-        from rageval_batch.columnar import text
-
-        return getattr(text, name)(_whole(column))
-
-    return call
-
-
-def _of_two(name: str) -> Callable[..., pa.Array]:
-    """A function of `text` over two Arrow columns, imported when it is first called."""
-
-    def call(a: Any, b: Any) -> pa.Array:
-        from rageval_batch.columnar import text
-
-        return getattr(text, name)(_whole(a), _whole(b))
-
-    return call
-
-
-SCORER_FUNCTIONS: dict[str, Function] = {
-    "bigram_jaccard": (_of_two("bigram_jaccard"), ["VARCHAR", "VARCHAR"], "DOUBLE"),
-    "soft_match": (_of_two("soft_match"), ["VARCHAR", "VARCHAR"], "BOOLEAN"),
-    "squash": (_of_one("squash"), ["VARCHAR"], "VARCHAR"),
-    "keywords": (_of_one("keyword_lists"), ["VARCHAR"], "VARCHAR[]"),
-    "keyword_hits": (_of_two("keyword_hits"), ["VARCHAR", "VARCHAR"], "INTEGER"),
-}
 
 
 def _mean_intervals(column: Any, resamples: Any) -> pa.Array:

@@ -32,9 +32,12 @@ COMMANDS = {
     "report": "report",
     "view": "view",
     "profiles": "profiles",
+    "functions": "functions",
+    "init": "init",
     "benchmark": "benchmark",
     "subset": "subset",
     "check": "check",
+    "import-scores": "import_scores",
     "bench": "bench",
 }
 
@@ -47,7 +50,7 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"rageval_batch.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         if not any(parameter.name == "quiet" for parameter in command.params):
             command.params.append(quiet_option())
         return command

@@ -67,7 +67,8 @@ def compare(
 
     first, candidates = _named(runs, base, more, every)
     rules = Rules(min_delta, max_regressions, fail_on)
-    with open_store(store, functions=False, named=pins([first, *candidates])) as session:
+    named = pins([first, *candidates])
+    with open_store(store, functions=False, named=named, missing_ok=True) as session:  # files of runs need no store
         try:
             compared = find_compared_runs(
                 session, first, candidates,

@@ -46,6 +46,8 @@ SAMPLES = {
     "legal_rag": (
         "{}/outputs", "-q", "{}/fact_exact.json", "-q", "{}/evidence_set.json", "-q", "{}/conflict_gap.json",
     ),
+    "reference": ("{}/outputs", "-q", "{}/questions.jsonl", "-c", "{}/contexts.jsonl"),
+    "retrieval": ("{}/outputs", "-q", "{}/questions.jsonl"),
 }  # fmt: skip
 
 # What is looked at then: the best runs, a comparison that passes and one that fails, a gate, what went wrong.

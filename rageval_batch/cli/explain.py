@@ -37,14 +37,15 @@ def explain(
     from rageval_batch.analysis.answers import explained_answer
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run
-    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.screen import standard_screen
     from rageval_batch.report.show import explain_text
+    from rageval_batch.runs.commit_profile import profile_of
 
     with open_store(store, functions=False, named=[run]) as session:
         found = find_run(session, run, profile_name, eval_set)
-        profile = get_profile(found.record["profile"])
+        commit = next(commit for commit in session.commits if commit.id == found.record["commit"])
+        profile = profile_of(commit)
         if keys and not profile.inputs.keys:
             raise InputError(f"Rows of {profile.name} are known by question and repeat alone. Leave --key out.")
         answer = explained_answer(session, found, question, repeat, pairs(keys, "--key"))

@@ -58,7 +58,7 @@ def gate(
     Example:
       rageval gate adapter-good --level target --format md -o gate.md
     """
-    from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.analysis.catalog import open_store, profiles_of
     from rageval_batch.analysis.gate_file import read_gates
     from rageval_batch.analysis.gates import (
         WAIVED_PROVENANCE,
@@ -69,14 +69,13 @@ def gate(
         wanted_runs,
         with_claims,
     )
-    from rageval_batch.profiles.registry import known_profiles
     from rageval_batch.report import gates as report
     from rageval_batch.report.formats import FILE_FORMATS
     from rageval_batch.report.screen import standard_screen
 
     if bool(runs) == every:
         raise InputError("Name the runs to gate, or give --all.")
-    file = read_gates(gates_path, known_profiles()) if gates_path else None
+    file = read_gates(gates_path, profiles_of(store)) if gates_path else None
     waived = WAIVED_PROVENANCE if allow_missing_provenance else ()
     with open_store(store, functions=False, named=runs, gate_file=file, waived=waived) as session:
         wanted = wanted_runs(session, runs, profile_name, eval_set)

@@ -36,19 +36,19 @@ def profile_option(text: str, required: bool = False) -> Callable[[Command], Com
 
     def add(command: Command) -> Command:
         return click.option(
-            "-p", "--profile", "profile_name", required=required, callback=_profile_name, metavar="NAME|FILE.py:NAME",
-            help=text, shell_complete=completion.profiles,
+            "-p", "--profile", "profile_name", required=required, callback=_profile_name,
+            metavar="NAME|FILE.toml|FILE.py:NAME", help=text, shell_complete=completion.profiles,
         )(command)  # fmt: skip
 
     return add
 
 
 def _profile_name(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    if given is None or not (":" in given or given.endswith(".py")):
+    if given is None:
         return given
-    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.profiles.registry import get_profile, is_reference
 
-    return get_profile(given).name
+    return get_profile(given).name if is_reference(given) else given
 
 
 def picking_options(command: Command) -> Command:

@@ -13,7 +13,7 @@ from rageval_batch.errors import InputError
 @click.argument("name", required=False, shell_complete=completion.profiles)
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def profiles(name: str | None, format: str, target: str | None) -> None:
-    """List the profiles, or describe one: parameters, columns, metrics, gates.
+    """List the profiles, or describe one: inputs with an example, parameters, columns, metrics, gates.
 
     \b
     Example:

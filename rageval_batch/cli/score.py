@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,12 +41,36 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
-@profile_option("How to score; see rageval profiles. FILE.py:NAME is a profile of your own.", required=True)
+@profile_option(
+    "How to score; see rageval profiles. FILE.toml or FILE.py:NAME is a profile of your own.", required=True
+)
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
 @store_option
 @click.option("--param", "given_params", multiple=True, metavar="K=V", help="A parameter of the profile.")
 @click.option("--params", "params_file", help="Parameters as a TOML or JSON file.")
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="FIELD=PATH",
+    help="Where a field of an output row stands: a column, or a path such as response.texts[0].",
+)
+@click.option("--map-file", help="A TOML or JSON file with a table [map] of fields and paths.")
+@click.option(
+    "--from",
+    "tool",
+    metavar="TOOL",
+    help="Outputs as ragas, deepeval, promptfoo, lm-eval, inspect or mlflow export them.",
+)
+@click.option("--encoding", help="Encoding of CSV and JSON outputs, where it is not recognised: cp1251, gb18030, …")
+@click.option("--run-id", metavar="NAME", help="The run of all rows, whatever their column run_id says.")
+@click.option(
+    "--run-id-from",
+    type=click.Choice(("path", "stem", "column")),
+    help="Name runs by the path or stem of their file, or by the column run_id alone. "
+    "Else: the column, else the stem, and where stems collide the folders in which the files differ.",
+)
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of all runs, e.g. index_version=7.")
 @click.option("--run-meta", "run_meta_file", help="Metadata of single runs: rows with run_id.")
 @click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
@@ -69,6 +94,12 @@ def score(
     store: str,
     given_params: tuple[str, ...],
     params_file: str | None,
+    mapped: tuple[str, ...],
+    map_file: str | None,
+    tool: str | None,
+    encoding: str | None,
+    run_id: str | None,
+    run_id_from: str | None,
     meta: tuple[str, ...],
     run_meta_file: str | None,
     prompt: str | None,
@@ -88,7 +119,11 @@ def score(
     Example:
       rageval score outputs/*.jsonl -p eval_json_v2 -q questions.json -c contexts.jsonl --store runs
     """
+    from rageval_batch.config import read_table
     from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.inputs.one_table import take_questions
+    from rageval_batch.inputs.presets import read_map, with_map
+    from rageval_batch.inputs.run_names import with_run_names
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs.archive import write_archive
     from rageval_batch.runs.job import Job
@@ -101,18 +136,33 @@ def score(
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
-    if profile.inputs.questions_required and not questions:
-        raise InputError(f"Profile {profile.name} needs the questions of the eval set: add -q FILE.")
     if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
     place = Store(store)
-    with sources.opened(outputs, profile.inputs.whole_files) as files:
+    fields = {
+        **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
+        **read_map(pairs(mapped, "--map"), "--map"),
+    }
+    with (
+        sources.opened(outputs, profile.inputs.whole_files) as opened,
+        tempfile.TemporaryDirectory(prefix="rageval-") as folder,
+    ):
+        files = [sources.with_encoding(file, encoding) for file in opened] if encoding else opened
+        files, notes = with_run_names(with_map(files, tool, fields), run_id, run_id_from)
+        question_files = sources.sources(questions)
+        context_files = sources.sources(contexts) if contexts else []
+        notes += sources.guesses([*files, *question_files, *context_files])
+        if profile.inputs.questions_required and not questions:
+            table = take_questions(files, profile, Path(folder))
+            files, question_files, notes = table.outputs, [table.questions], [*notes, *table.notes]
+        for note in notes:
+            say(note)
         job = Job(
             profile=profile,
             params=params,
             outputs=files,
-            questions=sources.sources(questions),
-            contexts=sources.sources(contexts) if contexts else [],
+            questions=question_files,
+            contexts=context_files,
             document=sources.any_file(document) if document else None,
             metadata=given,
             keep_inputs=keep_inputs,
@@ -158,8 +208,8 @@ def rescore(
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.analysis.runs import find_run, matching_runs
     from rageval_batch.model import params_sha256
-    from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs import stored_inputs
+    from rageval_batch.runs.commit_profile import profile_to_rescore
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import existing_outcome
 
@@ -181,9 +231,14 @@ def rescore(
     outcomes = []
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
-        profile = get_profile(commit.manifest["profile"])
-        params = profile.read_params({**commit.manifest["params"], **changed})
-        same_version = commit.manifest.get("profile_version", 1) == profile.version
+        profile = profile_to_rescore(commit)
+        kept = {
+            name: value
+            for name, value in commit.manifest["params"].items()
+            if not profile.digest or profile.has_param(name)
+        }
+        params = profile.read_params({**kept, **changed})
+        same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
             continue
@@ -191,6 +246,11 @@ def rescore(
             outcomes.append(_run(stored_inputs.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
     _report(place, outcomes, format, target)
     return EXIT_OK
+
+
+def commit_job(job: Job, store: Store, format: str, target: str | None) -> None:
+    """Score a job into the store and report it."""
+    _report(store, [_run(job, store)], format, target)
 
 
 def _run(job: Job, store: Store) -> Outcome:
@@ -211,7 +271,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
     from rageval_batch.report.cells import json_line
 
     for outcome in outcomes:
-        _say_counts(outcome)
+        _say_counts(outcome, store)
     try:
         found = _summaries(store, outcomes, format)
     except Exception as error:
@@ -236,13 +296,16 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
 def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
     """All that is known of every run of the commits, or the line that a profile shows of one."""
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, headlines, summaries
+    from rageval_batch.analysis.runs import commit_lines, failed_expressions, headlines, summaries
     from rageval_batch.profiles.registry import get_profile
 
     found: list[dict[str, Any]] = []
     with open_store(store.path, functions=False) as session:
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
+            if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
+                query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
+                say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
             if format in ("json", "jsonl"):
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
                 continue
@@ -250,8 +313,10 @@ def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[
             scores = headlines(session, outcome.commit.id)
             same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
             own = [name for name, stat in named.items() if stat != same]  # people need no number twice
+            lost = outcome.lost_rows  # marked by a column that is not there otherwise
             for line in commit_lines(session, outcome.commit.id, named):
-                found.append({**scores[line["run_id"]], **{name: line[name] for name in (*own, *_COUNTS)}})
+                marked = {"rejected": lost.get(line["run_id"])} if lost else {}
+                found.append({**scores[line["run_id"]], **{name: line[name] for name in (*own, *_COUNTS)}, **marked})
     return found
 
 
@@ -264,7 +329,7 @@ def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
 _COUNTS = ("answered", "questions")
 
 
-def _say_counts(outcome: Outcome) -> None:
+def _say_counts(outcome: Outcome, store: Store) -> None:
     counts = outcome.counts
     if not outcome.created:
         say(f"Nothing to do: commit {outcome.commit.id} has this already.")
@@ -272,5 +337,15 @@ def _say_counts(outcome: Outcome) -> None:
         say(f"Went on with an interrupted sweep: {outcome.resumed_parts} parts were scored already.")
     say(
         f"{counts.rows_read:,} rows read = {counts.score_rows:,} score rows - {counts.missing_rows:,} missing outputs "
-        f"+ {counts.rejected_rows:,} rejected"
+        f"+ {counts.rejected_rows:,} rejected{_reject_reasons(outcome)}"
     )
+    if counts.rejected_rows:
+        query = f"from rejects where commit = '{outcome.commit.id}'"
+        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(str(store.path))}')
+    for warning in outcome.warnings:
+        say(warning)
+
+
+def _reject_reasons(outcome: Outcome) -> str:
+    reasons = ", ".join(f"{reason} {n:,}" for reason, n in outcome.reject_reasons.items())
+    return f" ({reasons})" if reasons else ""

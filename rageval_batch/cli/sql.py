@@ -30,31 +30,35 @@ MOST_ROWS = 200  # of a table on the screen
 def sql(
     query: str | None, files: tuple[str, ...], allow_files: bool, store: str, format: str, target: str | None
 ) -> None:
-    """Ask a store in SQL: all views and macros, and the scorer's own functions.
+    """Ask a store in SQL: all views and macros, and the functions that `rageval functions` lists.
 
     Without a QUERY: on a terminal a shell (completion, history, .tables, .schema NAME), from a pipe its text. Queries
     only read: the store and the files named with --file. Results are written by -o alone.
 
-    Views: runs, scores, metrics, run_summary, leaderboard, fail_reasons, confusions, question_difficulty, rejects,
-    tallies, gate_results, commits, repeat_scores, judge_*, and one a profile. Functions: bigram_jaccard, soft_match,
-    squash, keywords, keyword_hits. Macros: regressions(base, cand), run_delta(base, cand). The score rows of a run,
-    written as Parquet, can be compared like the run.
+    "show tables" lists the views: runs, scores, questions, answers, metrics, run_summary, leaderboard, fail_reasons,
+    confusions, question_difficulty, rejects, tallies, gate_results, commits, repeat_scores, run_groups,
+    judge_*, and one a profile. Macros: regressions(base, cand), run_delta(base, cand), run_groups_by('$.field'). The
+    score rows of a run, written as Parquet, can be compared like the run.
 
     \b
     Example:
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
     from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.runs.store import Store
 
     named = pairs(files, "--file")
     if query is None and not sys.stdin.isatty():
         query = sys.stdin.read()
     if query is None and not sys.stdout.isatty():
         raise InputError("Give a query, as an argument or from a pipe; without one, rageval sql is a shell.")
+    Store(store).require()
     with open_store(store) as session:
         session.lock(named, allow_files)
         if query is not None:
             write_result(session, query, format, target)
+            for note in session.notes:
+                say(note)
             return
         from rageval_batch.cli.sql_shell import run_shell
 

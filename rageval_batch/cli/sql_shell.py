@@ -17,6 +17,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output
 
+from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli.options import say, say_error
 from rageval_batch.errors import RagevalError
@@ -67,7 +68,7 @@ def _answer(session: Session, text: str, execute: Callable[[str], None]) -> None
     if word == ".tables":
         execute("show tables")
     elif word == ".schema" and name.strip():
-        execute(f"describe {identifier(name.strip())}")
+        execute(columns_query(name.strip()))
     elif word.startswith("."):
         click.echo(HELP)
     else:
@@ -127,7 +128,7 @@ class NameCompleter(Completer):
     def views(self) -> list[str]:
         """The views of the store."""
         if self._views is None:
-            self._views = self._session.table("show tables").column("name").to_pylist()
+            self._views = self._session.sql("show tables").column("name").to_pylist()
         return self._views
 
     def columns(self, view: str) -> list[str]:

@@ -23,10 +23,11 @@ REASONS = (
     "not_object",
     "missing_field",
     "wrong_type",
+    "wrong_shape",
 )
 NO_REASON = -1
 (MISSING_OUTPUT, EMPTY_OUTPUT, CODE_FENCE, TRUNCATED_JSON, EXTRA_TEXT, INVALID_JSON, NOT_OBJECT, MISSING_FIELD,
- WRONG_TYPE) = range(len(REASONS))  # fmt: skip
+ WRONG_TYPE, WRONG_SHAPE) = range(len(REASONS))  # fmt: skip
 
 Reasons = np.ndarray[tuple[int], np.dtype[np.int8]]
 
@@ -91,6 +92,11 @@ def _inside_fences(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Flags, 
             holds[there[good]] = True
             inner[there[good]], stops[there[good]] = begin[good], end[good]
     return holds, inner, stops
+
+
+def shape_detail(field: str, elements: str, wanted: str) -> str:
+    """What a field is and what it should be, where its elements are of another shape."""
+    return f"{field} is a list of {elements}, wanted is {wanted}"
 
 
 def reason_names(reason: Reasons) -> pa.Array:

@@ -28,6 +28,25 @@ def objects(tape: Tape, lists: Ints) -> tuple[Ints, Ints]:
     return nodes[kept], owner[kept]
 
 
+ELEMENT_WORDS = ("objects", "lists", "texts", "numbers", "booleans", "booleans", "nulls")  # by the kind of a node
+
+
+def first_kinds(tape: Tape, lists: Ints) -> npt.NDArray[np.int16]:
+    """The kind of the first element of each array; -1 where there is none."""
+    out = np.full(len(lists), -1, np.int16)
+    nodes, owner = tape.elements(lists, 1)
+    out[owner] = tape.kind[nodes]
+    return out
+
+
+def kinds_without_objects(tape: Tape, lists: Ints) -> npt.NDArray[np.int16]:
+    """The kind of the first element of each array that has elements and no object among them; else -1."""
+    out = first_kinds(tape, lists)
+    _, owner = objects(tape, lists)
+    out[owner] = -1
+    return out
+
+
 def members(tape: Tape, owners: Ints, *names: str) -> tuple[Ints, ...]:
     """The nodes of each named member, -1 where an object has none, one array a name."""
     found = tape.members(owners, list(names))

@@ -16,11 +16,12 @@ from rageval_batch.columnar import characters, kernels
 from rageval_batch.columnar.kernels import KeywordHits
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.values.plain import en_numeric
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")
 SOFT_THRESHOLD = 0.72  # bigram Jaccard from which two texts match softly
-NORMALIZERS = ("ru_numeric", "none", "nfkc_casefold")
+NORMALIZERS = ("ru_numeric", "en_numeric", "none", "nfkc_casefold")
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,}")
 _HAN_RUN = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf]+")
@@ -62,7 +63,9 @@ def word_index(column: Strings, words: Sequence[str]) -> Ints:
 
 def normalized(column: Strings, normalizer: str) -> Strings:
     """A column as one of NORMALIZERS has it; empty stays empty."""
-    return ru_numeric(column) if normalizer == "ru_numeric" else unicode_form(column, normalizer)
+    if normalizer == "ru_numeric":
+        return ru_numeric(column)
+    return map_distinct(column, en_numeric) if normalizer == "en_numeric" else unicode_form(column, normalizer)
 
 
 # --- numbers as Russian texts write them ------------------------------------------------------------------------
@@ -84,10 +87,10 @@ def _ru_tables() -> tuple[Ints, Bytes, Ints, Offsets, Bytes]:
 
 def ru_numeric(column: Strings) -> Strings:
     """Lower case, ё as е, comparison words as signs, numbers without inner spaces and with a decimal point."""
-    return kernels.unify_numbers(_tabled(column), *_ru_tables())
+    return kernels.unify_numbers(lower_untabled(column), *_ru_tables())
 
 
-def _tabled(column: Strings) -> Strings:
+def lower_untabled(column: Strings) -> Strings:
     """The column with those strings lowered by Python that have a character whose lower case no table can give."""
     content = column.data[column.offsets[0] : column.offsets[-1]]
     if not any((content == character.encode()[0]).any() for character in characters.UNTABLED):
@@ -102,6 +105,30 @@ def blank(column: Strings) -> Flags:
     """Which strings are empty or white space only, as `str.strip` sees white space."""
     flags: Flags = kernels.blank(column.data, column.starts, column.ends, characters.kind_table())
     return flags
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+_WORD_MARK = "\ufdd0"  # no character: Unicode keeps it for such uses
+# Letters, marks and digits of scripts that put spaces between words; in the others every place is a boundary.
+_SPACED = (
+    r"(?:[^\P{L}\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}〆〱-〵ーｰ]"
+    r"|\p{M}|\p{Nd}|_)+"
+)
+
+
+def word_marked(column: Strings) -> Strings:
+    """A column with a mark on both sides of every word of a spaced script.
+
+    A marked text has another one as a substring where the unmarked one stands at word boundaries.
+    """
+    texts = pc.replace_substring(column.to_arrow(), _WORD_MARK, "")
+    return from_arrow(pc.replace_substring_regex(texts, f"({_SPACED})", rf"{_WORD_MARK}\1{_WORD_MARK}"))
+
+
+def without_word_marks(text: str) -> str:
+    """A text of a marked column as it was."""
+    return text.replace(_WORD_MARK, "")
 
 
 # --- citations ----------------------------------------------------------------------------------------------------
@@ -122,6 +149,11 @@ class PatternSet:
                 self._words.append(word[1])
             else:
                 self._others.append(pattern)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The expressions as they were written."""
+        return tuple(pattern.pattern for pattern in self._all)
 
     def found(self, column: Strings) -> Flags:
         """Which strings any of the patterns matches somewhere."""
@@ -247,12 +279,6 @@ def keyword_hits(expected: pa.Array, got: pa.Array, cap: int = 30) -> pa.Array:
     index = KeywordIndex(from_arrow(expected), "bigram", cap)
     hits = index.hits(np.arange(len(expected), dtype=np.int32), from_arrow(got))
     return _where_both(expected, got, pa.array(hits.counts))
-
-
-def bigram_jaccard(a: pa.Array, b: pa.Array) -> pa.Array:
-    """Jaccard similarity of the code-point bigrams of the strings as they are; null where either is null."""
-    points = [kernels.plain_points(from_arrow(column)) for column in (a, b)]
-    return _where_both(a, b, pa.array(kernels.bigram_jaccard(*points)))
 
 
 def soft_match(a: pa.Array, b: pa.Array, threshold: float = SOFT_THRESHOLD) -> pa.Array:

@@ -17,12 +17,12 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
-from rageval_batch.inputs.readers import Block, Field
+from rageval_batch.inputs.readers import ABSENT, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
-from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
+from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT
 
 ORDER = ("run_id", "question_id", "repeat")  # of the rows of a commit
 
@@ -95,10 +95,15 @@ class QuestionRows:
     """Reads rows with a question of the eval set; remembers which runs have answered what."""
 
     def __init__(
-        self, ids: Sequence[str], output_fields: tuple[OutputField, ...] = (), max_rows: int = MAX_ROWS
+        self,
+        ids: Sequence[str],
+        output_fields: tuple[OutputField, ...] = (),
+        fields_first: bool = False,
+        max_rows: int = MAX_ROWS,
     ) -> None:
         """`ids`: the questions, in the order of the eval set; `max_rows`: of score rows that all runs may make."""
         self._output_fields = output_fields
+        self._fields_first = fields_first
         self.output_names = (*OUTPUT, *(field.name for field in output_fields))
         self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
         self._ids = pa.array(ids, LARGE_STRING)
@@ -106,11 +111,19 @@ class QuestionRows:
 
     def output(self, block: Block) -> Field:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
-        return readers.read_output(block, self._output_fields)
+        return readers.read_output(block, self._output_fields, self._fields_first)
+
+    def has_keys(self, block: Block) -> bool:
+        """Whether any row has an id of a question."""
+        return bool((block.field(QUESTION_ID).kind != ABSENT).any())
+
+    def has_extras(self, block: Block) -> bool:
+        """True: the fields of an answer are known."""
+        return True
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
-        run_id, bad_run = read_keys(block.field(RUN_ID), None if has_run else source.stem)
+        run_id, bad_run = read_run_ids(block, source, has_run)
         question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
         question = pc.index_in(question_id, self._ids)
@@ -118,7 +131,7 @@ class QuestionRows:
             [
                 run_id, question.fill_null(0).cast(pa.int32()), pa.array(repeat),
                 pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
-                output.text, readers.read_chunks(block),
+                output.text, readers.read_own_chunks(block),
             ],
             schema=BATCH,
         )  # fmt: skip
@@ -146,20 +159,23 @@ class QuestionRows:
         return Counter(run for run, _ in self._seen.codes)
 
 
+def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_ROWS) -> QuestionRows:
+    """What reads the rows of a profile, where the eval set has these questions."""
+    return QuestionRows(ids, declared.output_fields, declared.fields_first, max_rows)
+
+
 class LoadedQuestions:
     """The questions of a job with their contexts, and the contexts of single runs."""
 
-    def __init__(
-        self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, output_fields: tuple[OutputField, ...]
-    ) -> None:
+    def __init__(self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion) -> None:
         self.eval_set = eval_set
         self._run_contexts = run_contexts
-        self._output_fields = output_fields
+        self._declared = declared
         self._ids = pa.array(eval_set.ids, LARGE_STRING)
 
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over; InputError beyond `max_rows` score rows."""
-        return Ingest(outputs, QuestionRows(self.eval_set.ids, self._output_fields, max_rows), runs)
+        return Ingest(outputs, question_rows(self.eval_set.ids, self._declared, max_rows), runs)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
@@ -182,6 +198,7 @@ class LoadedQuestions:
                 answered_count=int(flags.sum()),
                 repeats=repeats[run],
                 metadata=metadata.get(run, {}),
+                rejected=ingest.rejected(run),
             )
             for run, flags in answered.items()
         }
@@ -207,11 +224,11 @@ class ByQuestionInputs:
         run_contexts = None
         if contexts:
             eval_set, run_contexts = eval_sets.with_contexts(eval_set, contexts, folder)
-        return LoadedQuestions(eval_set, run_contexts, self.declared.output_fields)
+        return LoadedQuestions(eval_set, run_contexts, self.declared)
 
     def row_reader(self, ids: Sequence[str]) -> QuestionRows:
         """How blocks become batches of answers."""
-        return QuestionRows(ids, self.declared.output_fields)
+        return question_rows(ids, self.declared)
 
     def row_keys(self, eval_set: EvalSet) -> QuestionRowKeys:
         """Ids, datasets and weights of the questions."""

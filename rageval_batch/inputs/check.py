@@ -52,16 +52,21 @@ def file_schema(profile: Profile) -> dict[str, Any]:
     return {"$schema": DRAFT, "title": f"Questions of the profile {profile.name}", **_schema(profile.inputs.questions)}
 
 
+def question_fields(profile: Profile) -> FieldNames:
+    """The names that a question of a profile may have."""
+    return FieldNames.of_schema(_schema(profile.inputs.questions)["properties"]["questions"]["items"])
+
+
 def _schema(format: QuestionFormat) -> dict[str, Any]:
     question = {
         "type": "object",
         "properties": {
-            **{name: {"type": ["string", "number"], "minLength": 1} for name in QUESTION_ID},
+            **{name: {"type": ["string", "number"], "minLength": 1, "title": "its id"} for name in QUESTION_ID},
             "weight": {
-                "type": "number", "minimum": 0, "maximum": 1.7976931348623157e308,
-                "description": "a finite number from 0",
+                "type": "number", "minimum": 0, "maximum": 1.7976931348623157e308, "default": 1,
+                "description": "a finite number from 0", "title": "of the question in weighted means",
             },
-            "dataset": {},
+            "dataset": {"title": "what the question is from; kept with its scores"},
         },
         "anyOf": [{"required": [name]} for name in QUESTION_ID],
         "description": f"an id: {', '.join(QUESTION_ID)}",
@@ -127,19 +132,22 @@ def checked_questions(
     read = [read_question_file(file) for file in files]
     found = [(file, one) for file in read for one in violations(file, format or profile.inputs.questions)]
     if found:
-        raise InputError(_refusal([one for _, one in found], found[0][0].source, profile))
+        raise InputError(refusal([one for _, one in found], found[0][0].source, profile))
     return read
 
 
-def _refusal(found: list[Violation], first: Source, profile: Profile) -> str:
-    """What is wrong with questions that cannot be scored: one sentence, or a line for each of the first violations."""
+def refusal(found: list[Violation], first: Source | None, profile: Profile) -> str:
+    """What is wrong with questions that cannot be scored: one sentence, or a line for each of the first violations.
+
+    `first`: a question file of which `check` lists more; None where there is none.
+    """
     said = [_sentence(one) for one in found[:_LISTED]]
     if len(found) == 1:
         return f"{said[0]}. Nothing was scored."
     lines = [f"{len(found):,} violations in the questions of {profile.name}. Nothing was scored.", *said]
     if len(found) > _LISTED:
         lines.append(f"… and {len(found) - _LISTED:,} more.")
-    if first.table is None:
+    if first is not None and first.table is None:
         lines.append(f"`rageval check {first.name} -p {profile.name}` lists all of them.")
     return "\n  ".join(lines)
 
@@ -177,19 +185,21 @@ def violations(read: QuestionFile, format: QuestionFormat | None) -> tuple[Viola
     return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
 
 
-_Found = tuple[list[str | int], str, str]  # steps from the whole file, what was found, what is allowed
+Found = tuple[list[str | int], str, str]  # steps from the whole file, what was found, what is allowed
 
 
 def _violation(read: QuestionFile, steps: Sequence[str | int], found: str, allowed: str) -> Violation:
     if len(steps) > 1 and steps[0] == "questions" and isinstance(steps[1], int):
         index = steps[1]
-        path = read.path(read.places[index]) + _steps(steps[2:])
+        path = read.path(read.places[index]) + path_of(steps[2:])
         name = question_id(read.questions[index])
         return Violation(read.source.name, read.lines[index], name, path, found, allowed)
-    return Violation(read.source.name, None, None, "$" + _steps(steps), found, allowed)
+    return Violation(read.source.name, None, None, "$" + path_of(steps), found, allowed)
 
 
-def _steps(steps: Iterable[str | int]) -> str:
+def path_of(steps: Iterable[str | int]) -> str:
+    """Steps into a JSON value as the end of a JSON path."""
+
     def one(step: str | int) -> str:
         if isinstance(step, int):
             return f"[{step}]"
@@ -198,18 +208,21 @@ def _steps(steps: Iterable[str | int]) -> str:
     return "".join(map(one, steps))
 
 
-def _schema_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
+def _schema_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
+    return schema_violations(_schema(format), {**read.header, "questions": read.questions})
+
+
+def schema_violations(schema: dict[str, Any], value: Any) -> Iterator[Found]:
+    """What breaks a JSON Schema, in words."""
     from jsonschema_rs import Draft202012Validator, ValidationErrorKind
 
-    schema = _schema(format)
-    whole = {**read.header, "questions": read.questions}
-    for error in Draft202012Validator(schema, validate_formats=True).iter_errors(whole):
+    for error in Draft202012Validator(schema, validate_formats=True).iter_errors(value):
         steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
         if isinstance(error.kind, ValidationErrorKind.Required):
             missing = error.kind.property
             yield [*steps, missing], "nothing", _wanted(rules, missing)
         else:
-            yield list(steps), _found(keyword, _at(whole, steps)), _allowed(keyword, rules[keyword], rules)
+            yield list(steps), _found(keyword, _at(value, steps)), _allowed(keyword, rules[keyword], rules)
 
 
 def _at(value: Any, steps: Iterable[str | int]) -> Any:
@@ -235,7 +248,7 @@ def _wanted(schema: Mapping[str, Any], name: str) -> str:
     return _allowed(keyword, rules[keyword], rules)
 
 
-def _rule_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
+def _rule_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
     """What breaks the rules of the profile that no schema can say."""
     if format.problems is None:
         return
@@ -244,7 +257,7 @@ def _rule_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[_Fo
             yield ["questions", index, *steps], shown_json(_at(question, steps)), allowed
 
 
-def _misspelt(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
+def _misspelt(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
     """Names that nobody reads, one slip away from a name that is read and not there."""
     names = FieldNames.of_schema(_schema(format)["properties"]["questions"]["items"])
     for index, question in enumerate(read.questions):
@@ -255,7 +268,7 @@ def _misspelt(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
         yield list(steps), f"the field {steps[-1]}", f"did you mean {meant}?"
 
 
-def _doubles(read: QuestionFile, format: QuestionFormat) -> Iterator[_Found]:
+def _doubles(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
     """Ids, or keys of several fields, that are there twice."""
     seen: dict[Any, int] = {}
     for index, question in enumerate(read.questions):

@@ -5,8 +5,10 @@ What a row is about is the business of its `RowReader`: by question, or self-key
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,9 +19,10 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
-from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Field
+from rageval_batch.inputs.extras import KEYS, extras_of
+from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, Field
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.schemas import CHUNKS, OUTPUT, QUESTION_ID, REJECTS, REPEAT, RUN_ID
+from rageval_batch.model.schemas import CHUNKS, OUTPUT, OUTPUT_NAMES, QUESTION_ID, REJECTS, REPEAT, RUN_ID
 
 KNOWN_FIELDS = frozenset({*RUN_ID, *REPEAT, *QUESTION_ID, *OUTPUT, *CHUNKS})
 
@@ -42,6 +45,12 @@ class RowReader(Protocol):
     def output(self, block: Block) -> Field:
         """The answer of each row of a block; ABSENT where it has none."""
 
+    def has_keys(self, block: Block) -> bool:
+        """Whether any row says what it is about."""
+
+    def has_extras(self, block: Block) -> bool:
+        """Whether fields that are not known stand beside the answers, and are no part of them."""
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """The rows of a block of the file with that number; `has_run`: the file names its runs itself."""
 
@@ -56,6 +65,7 @@ class Ingested:
     batch: pa.RecordBatch
     rejects: pa.Table
     rows: int
+    extras: pa.RecordBatch | None = None  # what else the rows say, where they do
 
 
 class Ingest:
@@ -67,20 +77,32 @@ class Ingest:
         self.reader = reader
         self._only = runs
         self._meta: dict[str, dict[str, str | None]] = {}
+        self.reasons: Counter[str] = Counter()  # how many rows were rejected, by reason
+        self._rejected: Counter[str] = Counter()  # by run, where it is known
+        self._filled: Counter[tuple[str, str]] = Counter()  # rows of a run that have a short value of a column
+        self._rows: Counter[str] = Counter()  # rows of a run that were read, rejected ones among them
 
     def blocks(self) -> Iterator[Ingested]:
         """All files, in the order of their paths."""
         for number, source in enumerate(self._sources):
             has_run: bool | None = None
-            has_output = False
+            has_output = has_question = False
+            seen: dict[str, None] = {}
             for block in readers.read_blocks(source):
-                has_run = _has_run_column(block) if has_run is None else has_run
+                has_run = _has_run_column(source, block) if has_run is None else has_run
                 output = self.reader.output(block)
                 has_output = has_output or bool((output.kind != ABSENT).any())
+                has_question = has_question or self.reader.has_keys(block)
+                if not (has_output and has_question):
+                    seen.update(dict.fromkeys(column.name for column in block.others(frozenset())))
                 yield self._ingested(source, block, self.reader.rows(source, number, block, bool(has_run), output))
             if has_run is not None and not has_output:
-                names = " or ".join(self.reader.output_names)
-                raise InputError(f"{source.name} has no answers: no row has a field {names}.")
+                names = self.reader.output_names
+                told = columns_seen(seen, (*names, *OUTPUT_NAMES))
+                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(names)}.{told}")
+            if has_run is not None and not has_question:
+                told = columns_seen(seen, QUESTION_ID)
+                raise InputError(f"{source.name}: no row has a field {' or '.join(QUESTION_ID)}.{told}")
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """For every run, the fields that had one and the same value in all its rows."""
@@ -88,6 +110,20 @@ class Ingest:
             run: {name: value for name, value in fields.items() if value is not None}
             for run, fields in self._meta.items()
         }
+
+    def constant(self) -> frozenset[str]:
+        """Columns that have one value in all rows of each of the runs that have them: their metadata."""
+        changing = {
+            name
+            for run, fields in self._meta.items()
+            for name, value in fields.items()
+            if value is None or self._filled[run, name] < self._rows[run] - self._rejected[run]
+        }
+        return frozenset(name for fields in self._meta.values() for name in fields if name not in changing)
+
+    def rejected(self, run: str) -> tuple[int, int]:
+        """(rows of a run that were rejected, all its rows)"""
+        return self._rejected[run], self._rows[run]
 
     def _ingested(self, source: Source, block: Block, rows: Rows) -> Ingested:
         reason = np.full(len(block), -1, np.int8)
@@ -104,25 +140,68 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        self._note_metadata(block, run_id, reason == -1)
+        others = block.others(self.reader.known)
+        self._note_metadata(others, run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
-        return Ingested(batch, rejects, len(kept) + rejects.num_rows)
+        self._count(source, run_id, reason)
+        self.reasons.update(rejects.column("reason").to_pylist())
+        extras = None
+        if others and len(kept) and self.reader.has_extras(block):
+            keys = _extra_keys(batch, rows.question_id.take(pa.array(kept)))
+            extras = extras_of(keys, others, kept, len(block), source.format == "csv")
+        return Ingested(batch, rejects, len(kept) + rejects.num_rows, extras)
 
-    def _note_metadata(self, block: Block, run_id: pa.Array, good: Flags) -> None:
+    def _count(self, source: Source, run_id: pa.Array, reason: Any) -> None:
+        """Count the rows of each run, and those that are rejected; a row that names no run counts for its file."""
+        named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))
+        for counter, rows in ((self._rows, reason != _SKIPPED), (self._rejected, reason >= 0)):
+            for found in named.filter(pa.array(rows)).value_counts().to_pylist():
+                counter[found["values"]] += found["counts"]
+
+    def _note_metadata(self, others: list[Column], run_id: pa.Array, good: Flags) -> None:
         """Fields with one value in a run are its metadata; one with two values is none, from then on."""
-        for name, rows, text in block.others(self.reader.known):
-            mine = good[rows]
+        for column in others:
+            mine = good[(short := column.short()).rows]
             if not mine.any():
                 continue
-            chosen = pa.array(np.flatnonzero(mine))
+            name, chosen = column.name, pa.array(np.flatnonzero(mine))
             frame = pl.DataFrame(
-                {"run": pl.from_arrow(run_id.take(pa.array(rows[mine]))), "value": pl.from_arrow(text.take(chosen))}
+                {
+                    "run": pl.from_arrow(run_id.take(pa.array(short.rows[mine]))),
+                    "value": pl.from_arrow(short.text.take(chosen)),
+                }
             )
-            found = frame.group_by("run").agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
-            for run, low, high in found.iter_rows():
+            value = pl.col("value")
+            found = frame.group_by("run").agg(
+                value.min().alias("low"), value.max().alias("high"), value.len().alias("n")
+            )
+            for run, low, high, count in found.iter_rows():
+                self._filled[run, name] += count
                 fields = self._meta.setdefault(run, {})
-                value = low if low == high else None
-                fields[name] = value if fields.get(name, value) == value else None
+                one = low if low == high else None
+                fields[name] = one if fields.get(name, one) == one else None
+
+
+_SHOWN_COLUMNS = 20
+
+
+def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
+    """The columns of a file that were found, those nearest to what is wanted, and how to say which one is meant."""
+    names, wanted = list(seen), list(wanted)
+    if not names:
+        return ""
+    shown = ", ".join(names[:_SHOWN_COLUMNS]) + (", …" if len(names) > _SHOWN_COLUMNS else "")
+    near = [(one, match[0]) for one in wanted if (match := get_close_matches(one, names, n=1, cutoff=0.6))]
+    hint = f" Nearest: {', '.join(f'{name} ({one}?)' for one, name in near)}." if near else ""
+    return f" Columns: {shown}.{hint} Say which it is: --map {wanted[0]}={near[0][1] if near else 'COLUMN'}."
+
+
+def _extra_keys(batch: pa.RecordBatch, question_id: pa.Array) -> pa.RecordBatch:
+    own = {name: batch.column(name) for name in KEYS.names if name in batch.schema.names}
+    columns = {"question_id": question_id, **own}
+    return pa.RecordBatch.from_arrays(
+        [columns[name].cast(type_) for name, type_ in zip(KEYS.names, KEYS.types, strict=True)], schema=KEYS
+    )
 
 
 def _chosen(batch: pa.RecordBatch, rows: Any) -> tuple[pa.RecordBatch, Any]:
@@ -174,13 +253,21 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
     }[reason]
 
 
-def _has_run_column(block: Block) -> bool | None:
-    """A columnar file has the column or not; of JSON rows the first usable one decides, None where there is none."""
-    if block.names:
-        return not block.names.isdisjoint(RUN_ID)
+def _has_run_column(source: Source, block: Block) -> bool | None:
+    """Whether rows name their runs: the first usable one decides, None where there is none."""
+    if source.reading.ignores_run_column or source.reading.needs_run_column:
+        return source.reading.needs_run_column
     bad = {row_error.row for row_error in block.row_errors}
     first = next((row for row in range(len(block)) if row not in bad), None)
     return None if first is None else bool(block.field(RUN_ID).kind[first] != ABSENT)
+
+
+def read_run_ids(block: Block, source: Source, has_run: bool) -> tuple[pa.Array, Flags]:
+    """(run, unusable) of each row; where rows do not name their runs, the run of the file."""
+    if source.reading.ignores_run_column:
+        count = len(block)
+        return pa.repeat(pa.scalar(source.run, LARGE_STRING), count), np.zeros(count, np.bool_)
+    return read_keys(block.field(RUN_ID), None if has_run else source.run)
 
 
 def read_keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:

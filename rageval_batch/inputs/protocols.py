@@ -14,6 +14,7 @@ from rageval_batch.inputs.outputs import Ingest, RowReader
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params
 
+UNSAID_LOSS = 0.01  # share of its rows that a run may lose to rejects before it is marked
 MAX_ROWS = 100_000_000  # score rows that a job makes unless it is told otherwise
 
 
@@ -52,6 +53,13 @@ class RunCounts:
     answered_count: int
     repeats: int
     metadata: Mapping[str, str]
+    rejected: tuple[int, int] = (0, 0)  # rows that were rejected, and all rows that were read
+
+    @property
+    def lost_rows(self) -> bool:
+        """Whether more rows were rejected than a run may lose without a word."""
+        rejected, rows = self.rejected
+        return rejected > rows * UNSAID_LOSS
 
     @property
     def missing(self) -> int:

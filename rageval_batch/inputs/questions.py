@@ -110,10 +110,12 @@ def _question(file: Source, raw: str) -> dict[str, Any]:
     question: dict[str, Any] = _loads(raw)
     if file.format in ("json", "jsonl"):
         return question
-    return {name: _cell(file, name, value) for name, value in question.items() if value != "" or file.format != "csv"}
+    return {
+        name: cell_value(file, name, value) for name, value in question.items() if value != "" or file.format != "csv"
+    }
 
 
-def _cell(file: Source, name: str, value: Any) -> Any:
+def cell_value(file: Source, name: str, value: Any) -> Any:
     """A cell of a columnar file: an object or list may stand there as JSON text, in CSV any value."""
     if not isinstance(value, str) or name in (*QUESTION_ID, *QUESTION):
         return value

@@ -16,12 +16,12 @@ from rageval_batch.columnar.kernels.spaces import strip
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params, Profile, SelfKeyed
-from rageval_batch.model.schemas import FILE, OUTPUT, QUESTION_ID, RECORDS, REPEAT, RUN_ID
+from rageval_batch.model.schemas import FILE, OUTPUT, QUESTION_ID, RECORDS, REPEAT
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,18 @@ class OwnRows:
         kind = np.where(absent, STRUCT, output.kind).astype(np.int8)
         return Field(pc.if_else(pa.array(absent), whole, output.text), kind)
 
+    def has_keys(self, block: Block) -> bool:
+        """True: what a row lacks shows in its score."""
+        return True
+
+    def has_extras(self, block: Block) -> bool:
+        """Whether the records stand in a column; else all that a row has is its record."""
+        return bool((block.field(OUTPUT).kind != ABSENT).any())
+
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows with their keys; a run without a name is called like its file."""
-        run_id, _ = read_keys(block.field(RUN_ID), source.stem)
-        run_id = pc.fill_null(run_id, pa.scalar(source.stem, LARGE_STRING))
+        run_id, _ = read_run_ids(block, source, has_run=False)
+        run_id = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))
         repeat, bad = read_repeats(block.field(REPEAT))
         beside = pa.array(block.field(OUTPUT).kind != ABSENT)  # a row that is the record has no columns beside it
         columns = [
@@ -130,6 +138,7 @@ class LoadedList:
                 answered_count=row["answered_count"],
                 repeats=row["repeats"],
                 metadata=dict(row["meta"] or []) | metadata.get(row["run_id"], {}),
+                rejected=ingest.rejected(row["run_id"]),
             )
             for row in log
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import hashlib
 import json
@@ -11,13 +12,15 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
 from rageval_batch.errors import InputError
+from rageval_batch.inputs.reading import Reading
+from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
 
 FORMATS = {
     ".jsonl": "jsonl",
@@ -25,13 +28,20 @@ FORMATS = {
     ".json": "json",
     ".parquet": "parquet",
     ".csv": "csv",
+    ".tsv": "csv",
+    ".xlsx": "xlsx",
+    ".eval": "samples",  # the archives that inspect writes
     ".arrow": "arrow",
     ".feather": "arrow",
+    ".run": "trec_run",
+    ".trec": "trec_run",
+    ".qrels": "qrels",
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-STREAMED = ("jsonl", "json", "csv")  # the formats whose reader can take a compressed stream
+STREAMED = ("jsonl", "json", "csv", "trec_run", "qrels")  # the formats whose reader can take a compressed stream
 STDIN = "-"
 _PIECE = 1 << 22
+_LONGEST_MARK = 4  # bytes of a byte order mark
 
 
 @dataclass(frozen=True)
@@ -47,13 +57,26 @@ class Source:
     sha256: str = ""
     table: pa.Table | None = None  # a frame given in memory in place of a file
     members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def run(self) -> str:
+        """The run of rows that name none."""
+        return self.reading.run_id or self.stem
 
     def open(self) -> BinaryIO:
-        """The decompressed bytes as a stream."""
+        """The decompressed bytes as a stream of UTF-8."""
         try:
-            return cast(BinaryIO, pa.input_stream(str(self.path), compression=self.compression))
+            stream = pa.input_stream(str(self.path), compression=self.compression)
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self.name, error) from error
+        if self.reading.encoding:
+            stream = pa.transcoding_input_stream(stream, self.reading.encoding, "utf-8")
+        return cast(BinaryIO, stream)
+
+    def open_bytes(self) -> BinaryIO:
+        """The decompressed bytes as they are in the file, whatever their encoding."""
+        return replace(self, reading=replace(self.reading, encoding="")).open()
 
     def with_hash(self) -> Source:
         """The same source with its size and SHA-256; a frame is measured by its canonical JSON, a source only once."""
@@ -102,11 +125,11 @@ def _as_table(frame: Any, name: str) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
     if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
         names = dict.fromkeys(key for row in frame for key in row)  # not every row need have every key
-        return pa.table({key: _column([row.get(key) for row in frame]) for key in names})
+        return pa.table({key: value_column([row.get(key) for row in frame]) for key in names})
     raise InputError(f"{name}: a {type(frame).__name__} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
 
 
-def _column(values: list[Any]) -> pa.Array:
+def value_column(values: list[Any]) -> pa.Array:
     """Values as Arrow; of several shapes as JSON texts."""
     try:
         return pa.array(values)
@@ -146,7 +169,53 @@ def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
     kind = FORMATS[dot.lower()]
     if compression and kind not in STREAMED:
         raise InputError(f"{path}: a compressed {kind} file cannot be read. Decompress it first.")
-    return Source(str(path), place, kind, compression, base)
+    return recognised(Source(str(path), place, kind, compression, base))
+
+
+def recognised(file: Source, encoding: str = "") -> Source:
+    """A text file that knows its encoding, the one that is said or the one that its first bytes show, and of CSV the
+    delimiter."""
+    if file.format not in STREAMED or not file.path.is_file():
+        return file
+    is_csv = file.format == "csv"
+    head = _head(file, HEAD if is_csv else _LONGEST_MARK)
+    guessed = False
+    if not encoding:
+        encoding, guessed = recognise_encoding(head) if is_csv else (recognise_mark(head), False)
+    delimiter = recognise_delimiter(head, encoding, len(head) == HEAD) if is_csv else ","
+    reading = replace(
+        file.reading, encoding=encoding, encoding_guessed=guessed, delimiter="" if delimiter == "," else delimiter
+    )
+    return replace(file, reading=reading)
+
+
+def guesses(files: Iterable[Source]) -> list[str]:
+    """What a user should know about encodings that were guessed."""
+    return [
+        f"{file.name} is not UTF-8: read as {file.reading.encoding}, which is a guess. --encoding decides."
+        for file in files
+        if file.reading.encoding_guessed
+    ]
+
+
+def _head(file: Source, size: int) -> bytes:
+    try:
+        with file.open_bytes() as stream:
+            return stream.read(size)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise unreadable(file.name, error) from error
+
+
+def with_encoding(file: Source, encoding: str) -> Source:
+    """The file in an encoding that a user names; InputError where there is none of that name."""
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError as error:
+        raise InputError(f"There is no encoding '{encoding}'. Try utf-8, utf-16, cp1252, cp1251, gb18030.") from error
+    said = recognised(file, "" if name in ("utf-8", "ascii") else name)
+    if name in ("utf-8", "ascii"):
+        return replace(said, reading=replace(said.reading, encoding="", encoding_guessed=False))
+    return said
 
 
 def any_file(name: str) -> Source:
@@ -260,7 +329,7 @@ def content_hash(files: list[Source]) -> ContentHash:
             for digest in pair:
                 digest.update(_canonical(file.table))
             continue
-        with file.open() as stream:
+        with file.open_bytes() as stream:
             try:
                 while piece := stream.read(_PIECE):
                     for digest in pair:

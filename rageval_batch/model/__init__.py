@@ -8,10 +8,10 @@ declares it as an entry point of the group `rageval_batch.profiles`.
 
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model.gate import LEVELS, METRIC_STATS, OPS, RUN_STATS, SCORE_STATS, STATS, Gate
-from rageval_batch.model.inputs import ByQuestion, Inputs, QuestionFormat, SelfKeyed
+from rageval_batch.model.inputs import ByQuestion, Example, Inputs, OutputFormat, QuestionFormat, SelfKeyed
 from rageval_batch.model.metric import Column, Metric
 from rageval_batch.model.params import Param, Params, canonical_json, params_sha256
-from rageval_batch.model.profile import Explanation, Profile, Scored, Scoring, Section, Summary, Unit, Views
+from rageval_batch.model.profile import Explanation, Profile, Scored, Scoring, Section, Summary, Uncomputed, Unit, Views
 from rageval_batch.model.schemas import BATCH, EvalSet, OutputField
 
 __all__ = [
@@ -26,11 +26,13 @@ __all__ = [
     "ByQuestion",
     "Column",
     "EvalSet",
+    "Example",
     "Explanation",
     "Gate",
     "Inputs",
     "Metric",
     "OutputField",
+    "OutputFormat",
     "Param",
     "Params",
     "Profile",
@@ -40,6 +42,7 @@ __all__ = [
     "Section",
     "SelfKeyed",
     "Summary",
+    "Uncomputed",
     "Unit",
     "Views",
     "canonical_json",

@@ -8,12 +8,12 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
-from rageval_batch.model.schemas import EXPECTED, QUESTION, QUESTION_ID
+from rageval_batch.model.schemas import CHUNKS, EXPECTED, OUTPUT, QUESTION, QUESTION_ID
 
 MISTAKEN_NAMES = "x-mistaken-names"  # annotation of a property: other names that are written when it is meant
 _COMBINED = ("allOf", "anyOf", "oneOf")
 _CONDITIONAL = ("if", "then", "else")
-_SAME_FIELD = (QUESTION_ID, QUESTION, EXPECTED)  # names of which one is enough
+SAME_FIELD = (QUESTION_ID, QUESTION, EXPECTED, OUTPUT, CHUNKS)  # names of which one is enough
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class FieldNames:
     members: dict[str, FieldNames] = field(default_factory=dict)
     items: list[FieldNames] = field(default_factory=list)
     mistaken: dict[str, str] = field(default_factory=dict)  # name written -> name meant
+    types: set[str] = field(default_factory=set)  # JSON types that the schema names for the value itself
     _slips: dict[tuple[str, ...], list[tuple[str, str]]] = field(default_factory=dict)  # by the names of an object
 
     @staticmethod
@@ -33,6 +34,8 @@ class FieldNames:
         return names
 
     def _add(self, schema: Mapping[str, Any]) -> None:
+        given = schema.get("type", ())
+        self.types.update([given] if isinstance(given, str) else given)
         for name, rules in schema.get("properties", {}).items():
             self.members.setdefault(name, FieldNames())._add(rules)
             self.mistaken.update(dict.fromkeys(rules.get(MISTAKEN_NAMES, ()), name))
@@ -60,7 +63,7 @@ class FieldNames:
 
     def _find_slips(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         there = set(names)
-        for same in _SAME_FIELD:
+        for same in SAME_FIELD:
             if not there.isdisjoint(same):
                 there.update(same)
         absent = [name for name in self.members if name not in there]

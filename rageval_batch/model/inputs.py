@@ -36,6 +36,23 @@ class QuestionFormat:
         return replace(self, schema={**self.schema, "required": list(names), "properties": properties}, key=names)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OutputFormat:
+    """What an answer must look like: a plain text, a JSON object (or the text of one), or either."""
+
+    schema: Mapping[str, Any] | None = None  # JSON Schema of the object; None: an answer is a plain text
+    text: bool = True  # whether a plain text is an answer too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A question, an answer to it and the retrieved texts that together score full marks."""
+
+    question: Mapping[str, Any]
+    output: Mapping[str, Any]  # what a row of the outputs has beside run_id and the id of the question
+    contexts: tuple[Mapping[str, Any], ...] = ()  # rows of the contexts, without the id of the question
+
+
 def stated_weights(eval_set: EvalSet) -> tuple[float, ...]:
     """The weight that each question states; 1 where it states none."""
     return eval_set.weights
@@ -46,7 +63,10 @@ class ByQuestion:
     """Every row answers a question of the eval set; a question that a run leaves unanswered is scored as missing."""
 
     questions: QuestionFormat = QuestionFormat()
+    outputs: OutputFormat = OutputFormat()
+    example: Example | None = None  # None: one is made up from the schema
     output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
+    fields_first: bool = False  # they are the answer where a row has them, whatever its `output` is
     weights: Callable[[EvalSet], tuple[float, ...]] = stated_weights
 
     questions_required: ClassVar[bool] = True
@@ -61,6 +81,8 @@ class SelfKeyed:
     """Every row says itself what it is about: no question list is needed, and no row is rejected for its keys."""
 
     questions: QuestionFormat  # of the list (-q) of what should be there
+    outputs: OutputFormat = OutputFormat()
+    example: Example | None = None  # None: one is made up from the schema
     keys: tuple[str, ...]  # text columns of the outputs that reach the batch, null where a row has none
     carried: tuple[Column, ...]  # columns that scoring makes for `reconcile`, which takes them off
     reconcile: str  # table macro of sql/ over `rows` (all score rows of a job) and `listed`: the rows as stored
@@ -73,6 +95,7 @@ class SelfKeyed:
     archive: tuple[str, str] | None = None  # columns that say whether a row is valid, and if not, why
 
     questions_required: ClassVar[bool] = False
+    output_fields: ClassVar[tuple[OutputField, ...]] = ()
 
 
 Inputs = ByQuestion | SelfKeyed

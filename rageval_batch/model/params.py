@@ -65,20 +65,26 @@ class Param:
 
     def _text_list(self, given: Any) -> tuple[str, ...]:
         """A list of texts: a list, its JSON, or one text that stands for itself."""
-        if isinstance(given, str) and _JSON_LIST.match(given):
-            try:
-                given = json.loads(given)
-            except (ValueError, RecursionError) as error:
-                raise InputError(
-                    f"Parameter {self.name}={given} is not a JSON list: {error}. In JSON, write \\\\ for a backslash."
-                ) from None
-        texts = (given,) if isinstance(given, str) else given
+        texts = self._json_list(given) if isinstance(given, str) else given
         if not isinstance(texts, list | tuple) or not all(map(is_text, texts)):
             raise InputError(f"Parameter {self.name}={given!r} is not a list of texts.")
         for item in texts:
             if self.problem and (wrong := self.problem(item)):
                 raise InputError(f"Parameter {self.name}: '{item}' {wrong}.")
         return tuple(texts)
+
+    def _json_list(self, given: str) -> Any:
+        """The list whose JSON a text is, else a list of the text alone: [0-9] is no JSON."""
+        if not given.lstrip().startswith("["):
+            return (given,)
+        try:
+            return json.loads(given)
+        except (ValueError, RecursionError) as error:
+            if _JSON_LIST.match(given) is None:
+                return (given,)
+            raise InputError(
+                f"Parameter {self.name}={given} is not a JSON list: {error}. In JSON, write \\\\ for a backslash."
+            ) from None
 
     def _typed(self, given: Any) -> str | int | float:
         if isinstance(self.default, str):

@@ -15,6 +15,8 @@ from rageval_batch.model.metric import Column, Metric
 from rageval_batch.model.params import Param, Params, brief_value
 from rageval_batch.model.schemas import EvalSet
 
+REVISION_LENGTH = 12  # characters of the hash of a profile file that name its revision
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -45,6 +47,16 @@ def no_missing_columns(prepared: Any, question: Any) -> dict[str, pa.Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Uncomputed:
+    """A part of the score that is 0 because the inputs lack what it is computed from, and what would mend that."""
+
+    part: str
+    where: str  # SQL condition over the columns of a score row
+    why: str
+    give: str  # a sentence
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scoring:
     """The scorer: functions of modules, so that it can be pickled. `prepare` works an eval set out once; each of the
     others takes what it returned."""
@@ -57,6 +69,7 @@ class Scoring:
     failing_claims: Callable[[Any, pa.RecordBatch], list[dict[str, Any]]] | None = None  # claims of a batch that do not
     # hold: dictionaries with `row` (of the batch), `claim_id`, `text`, `reason`; a gate's summary lists them
     columns: Callable[[Params], tuple[Column, ...]] | None = None  # where parameters change the columns
+    uncomputed: tuple[Uncomputed, ...] = ()  # what `score` tells where it happens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +120,8 @@ class Profile:
     scoring: Scoring
     summary: Summary
     views: Views = Views()
+    content: str | None = None  # of a profile file: its text, which alone gives the profile back; a store keeps it
+    digest: str = ""  # SHA-256 of all that a profile file or a declaration by text computes; a change is a new revision
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.name.isascii():
@@ -149,6 +164,11 @@ class Profile:
         return gate.stat in COVERAGE_STATS or any(m.coverage for m in self.metrics if m.name == gate.metric)
 
     @property
+    def revision(self) -> int | str:
+        """What results must have in common to be of the same profile: its version, of a file the hash of its text."""
+        return self.digest[:REVISION_LENGTH] or self.version
+
+    @property
     def schema(self) -> pa.Schema:
         """The profile's own columns of a score row."""
         return pa.schema([(column.name, column.type) for column in self.columns])
@@ -157,6 +177,10 @@ class Profile:
         """The profile's own columns of a score row as it is scored, with these parameters."""
         columns = self.columns if self.scoring.columns is None else self.scoring.columns(params)
         return pa.schema([(column.name, column.type) for column in (*columns, *self.inputs.carried)])
+
+    def has_param(self, name: str) -> bool:
+        """Whether a parameter of that name is declared."""
+        return any(param.name == name for param in self.params)
 
     def read_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters, defaults filled in and checked; InputError for an unknown one."""

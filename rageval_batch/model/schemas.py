@@ -15,6 +15,9 @@ OUTPUT = ("output", "response", "actual_output")
 CHUNKS = ("chunks", "contexts", "retrieved_contexts", "retrieval_context")
 QUESTION = ("question", "query", "user_input", "input")
 EXPECTED = ("expected", "reference", "expected_output")
+# More names that tables of other tools have for an answer and for what it should be.
+OUTPUT_NAMES = (*OUTPUT, "answer", "prediction", "completion", "generated_answer", "model_output", "outputs")
+EXPECTED_NAMES = (*EXPECTED, "ground_truth", "expected_answer", "gold", "target", "targets", "ideal")
 RUN_ID = ("run_id",)
 REPEAT = ("repeat",)
 SOURCE_PATH = ("source_path", "source", "file")
@@ -90,6 +93,8 @@ KEYS = pa.schema(
 
 
 PROVENANCE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version")
+
+REJECTED_ROWS, RUN_WARNINGS = "rejected_rows", "warnings"  # metadata of a run that scoring itself finds
 
 RUNS = pa.schema(
     [

@@ -1,11 +1,13 @@
-"""The profiles that this process knows: the packages of this folder, entry points, and those given by reference.
+"""The profiles that this process knows: the packages of this folder, profile files of the package, entry points, and
+those given by reference.
 
-A reference is `FILE.py:NAME` or `package.module:NAME`.
+A reference is `FILE.toml`, `FILE.py:NAME` or `package.module:NAME`.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,21 +17,37 @@ from types import ModuleType
 from rageval_batch import profiles
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Profile
+from rageval_batch.profiles.files.build import read_profile
+from rageval_batch.resources import packaged_profiles
 
 GROUP = "rageval_batch.profiles"  # of entry points, each named like its profile
 
 PROFILES: dict[str, Profile] = {
     module.name: import_module(f"{profiles.__name__}.{module.name}").PROFILE
     for module in iter_modules(profiles.__path__)
-    if module.ispkg
+    if module.ispkg and module.name != "files"
 }
+_BUILT_IN = dict(PROFILES)
+
+
+def _built_in(name: str) -> Profile:
+    """A profile of this package, which a profile file may extend."""
+    if name not in _BUILT_IN:
+        raise InputError(did_you_mean("profile", name, list(_BUILT_IN)))
+    return _BUILT_IN[name]
+
+
+for _name, _text in packaged_profiles().items():
+    _BUILT_IN[_name] = read_profile(_text, f"{_name}.toml", _built_in, checked=True)  # a test checks them
+    PROFILES[_name] = _BUILT_IN[_name]
 _REFERENCES: dict[str, str] = {}  # of profiles from elsewhere: where each comes from
 _STORED: dict[str, str] = {}  # of profiles that runs of a store were scored by: where each came from then
+_KEPT: dict[str, Profile] = {}  # of profile files that a store keeps a copy of: as the newest commit has them
 
 
 def get_profile(name: str) -> Profile:
     """The profile of a name or reference; InputError with the nearest name where there is none."""
-    if _is_reference(name):
+    if is_reference(name):
         return _add(load_profile(name), _absolute(name))
     if name in PROFILES:
         return PROFILES[name]
@@ -37,6 +55,8 @@ def get_profile(name: str) -> Profile:
     if name in declared.names:
         reference = declared[name].value
         return _add(load_profile(reference), reference)
+    if name in _KEPT:
+        return _KEPT[name]
     if name in _STORED:
         raise InputError(f"The profile '{name}' is no part of this package. Give it with -p {_STORED[name]}.")
     raise InputError(did_you_mean("profile", name, [*PROFILES, *sorted(declared.names - PROFILES.keys())]))
@@ -51,7 +71,23 @@ def known_profiles() -> dict[str, Profile]:
 
 def profile_reference(profile: Profile) -> str | None:
     """What finds a profile from elsewhere again: `/path/FILE.py:NAME` or `package.module:NAME`; else None."""
-    return _REFERENCES.get(profile.name)
+    return reference_of(profile.name)
+
+
+def reference_of(name: str) -> str | None:
+    """Where a profile that was given from elsewhere comes from; None for those of the package and of stores."""
+    return _REFERENCES.get(name)
+
+
+@lru_cache(maxsize=64)
+def profile_of_text(text: str, where: str) -> Profile:
+    """The profile of a profile file's text; InputError with the place of what is wrong."""
+    return read_profile(text, where, _built_in)
+
+
+def note_kept(profile: Profile) -> None:
+    """A profile file of which a store has a copy: it is found by its name from now on."""
+    _KEPT[profile.name] = profile
 
 
 def note_reference(name: str, reference: str) -> None:
@@ -60,7 +96,9 @@ def note_reference(name: str, reference: str) -> None:
 
 
 def load_profile(reference: str) -> Profile:
-    """The profile of `FILE.py:NAME` or `package.module:NAME`; InputError where it cannot be had."""
+    """The profile of `FILE.toml`, `FILE.py:NAME` or `package.module:NAME`; InputError where it cannot be had."""
+    if reference.endswith(".toml"):
+        return profile_of_text(_file_text(Path(reference)), reference)
     place, _, name = reference.rpartition(":")
     if not place or not name:
         raise InputError(f"{reference}: which profile of it? Write {reference.rstrip(':')}:NAME, as in :PROFILE.")
@@ -73,11 +111,14 @@ def load_profile(reference: str) -> Profile:
     return found
 
 
-def _is_reference(name: str) -> bool:
-    return ":" in name or name.endswith(".py")
+def is_reference(name: str) -> bool:
+    """Whether a profile is given by where it is declared, not by its name."""
+    return ":" in name or name.endswith((".py", ".toml"))
 
 
 def _absolute(reference: str) -> str:
+    if reference.endswith(".toml"):
+        return str(Path(reference).resolve())
     place, _, name = reference.rpartition(":")
     return f"{Path(place).resolve()}:{name}" if place.endswith(".py") else reference
 
@@ -90,6 +131,15 @@ def _add(profile: Profile, reference: str) -> Profile:
     PROFILES[profile.name] = profile
     _REFERENCES[profile.name] = reference
     return profile
+
+
+def _file_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}. Give a profile file as FILE.toml.") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not UTF-8: {error}.") from error
 
 
 def _file_module(path: Path) -> ModuleType:

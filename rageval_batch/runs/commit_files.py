@@ -46,6 +46,13 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
+def copy_runs(stored: Path, runs: list[str], target: Path) -> None:
+    """Write the rows that some runs have in a Parquet file."""
+    names = ", ".join(map(quoted, runs))
+    with connected(target.parent.parent, MEMORY) as connection:
+        _copy(connection, f"from {parquet_reader([stored])} where run_id in ({names})", target)
+
+
 def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:
     """Write the rejected rows of parts as one Parquet file, a part at a time.
 
@@ -165,6 +172,12 @@ def read_parts(paths: list[Path]) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
             for k in range(reader.num_record_batches):
                 yield reader.get_batch(k)
+
+
+def schema_of_part(path: Path) -> pa.Schema:
+    """The schema of an Arrow file, with what it says of its columns."""
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        return reader.schema
 
 
 def write_part(path: Path, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:

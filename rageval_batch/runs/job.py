@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from rageval_batch.inputs import eval_sets
@@ -27,6 +28,7 @@ class Job:
     metadata: RunMetadata = field(default_factory=RunMetadata)
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
+    stored_extras: Path | None = None  # other columns of the rows, where the outputs are a copy without them
     max_rows: int = MAX_ROWS  # score rows that it may make; the result does not depend on it
 
     def with_hash(self) -> Job:
@@ -63,9 +65,9 @@ def identify(job: Job) -> Identity:
     described = {
         "version": __version__,
         "profile": job.profile.name,
-        "profile_version": job.profile.version,
+        "profile_version": job.profile.digest or job.profile.version,
         "params": job.params,
-        "outputs": [[file.name, file.sha256] for file in job.outputs],
+        "outputs": [[file.name, file.sha256, *_reading(file)] for file in job.outputs],
         "questions": [questions.version, questions.sha256],
         "contexts": contexts,
         "source": document,
@@ -85,10 +87,16 @@ def identify(job: Job) -> Identity:
     )
 
 
+def _reading(file: Source) -> list[dict[str, Any]]:
+    """How a file is read, where that is not as its name says."""
+    reading = file.reading.as_dict()
+    return [reading] if reading else []
+
+
 def _signature(job: Job, questions: str, contexts: str | None) -> str:
     """Everything that could change a score, readable."""
     parts = {
-        "profile": f"{job.profile.name}/{job.profile.version}",
+        "profile": f"{job.profile.name}/{job.profile.revision}",
         "params": job.profile.signature(job.params),
         "questions": questions,
         "contexts": contexts[:12] if contexts else "none",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rageval_batch.inputs import readers
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import RowReader
 from rageval_batch.inputs.protocols import KeptFormat, LoadedInputs
+from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import (
     Source,
@@ -27,7 +28,7 @@ from rageval_batch.inputs.sources import (
     source,
 )
 from rageval_batch.model import Explanation, Profile
-from rageval_batch.model.schemas import PROVENANCE
+from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS
 from rageval_batch.runs.database import connected
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
@@ -38,7 +39,12 @@ MEMORY = "1GB"  # kept answers are long, and are sorted whole where their order 
 
 def _named_file(reference: dict[str, Any]) -> Source:
     """The file of a reference under the name it was given by, from which its format and run come."""
-    return source(reference["name"], Path(reference["path"]))
+    return replace(source(reference["name"], Path(reference["path"])), reading=_reading(reference))
+
+
+def _reading(reference: dict[str, Any]) -> Reading:
+    """How the file of a reference was read."""
+    return Reading.from_dict(reference.get("reading", {}))
 
 
 def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Source] = _named_file) -> Source:
@@ -69,7 +75,7 @@ def _outputs(commit: Commit, number: int) -> Source:
         found = [member for member in json_members(path) if shown_name(member) in wanted]
         if len(found) < len(wanted):
             raise InputError(f"{reference['name']} has lost {len(wanted) - len(found)} of its files. Put them back.")
-        return members_source(path, found)
+        return replace(members_source(path, found), reading=_reading(folder))
 
     return _unchanged(reference, members)
 
@@ -77,7 +83,8 @@ def _outputs(commit: Commit, number: int) -> Source:
 def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[Source]:
     kept = commit.files(role)
     if kept:
-        return [_copy(reference["name"], at) for reference, at in zip(references, kept, strict=True)]
+        copies = zip(references, kept, strict=True)
+        return [replace(_copy(one["name"], at), reading=_reading(one)) for one, at in copies]
     return [_unchanged(reference) for reference in references]
 
 
@@ -130,6 +137,7 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: froze
         metadata=RunMetadata(run_meta=_run_metadata(commit)),
         keep_inputs=bool(commit.files("kept_outputs")),
         runs=runs,
+        stored_extras=next(iter(commit.files("extras") if commit.files("kept_outputs") else []), None),
     )
 
 
@@ -142,11 +150,16 @@ def _document(commit: Commit) -> Source | None:
 
 
 def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
-    """What the runs of a commit are known to be: their new results say the same of themselves."""
+    """What the runs of a commit are known to be: their new results say the same of themselves.
+
+    What scoring found is found anew, but for the rows that were rejected: a kept copy does not have them.
+    """
     out = {}
+    anew = {RUN_WARNINGS} if commit.files("kept_outputs") else {RUN_WARNINGS, REJECTED_ROWS}
     for row in pq.read_table(commit.files("runs")[0], partitioning=None).to_pylist():
         named = {name: row[name] for name in PROVENANCE if row[name] is not None}
-        out[row["run_id"]] = {**dict(row["meta"]), **named}
+        meta = {name: value for name, value in row["meta"] if name not in anew}
+        out[row["run_id"]] = {**meta, **named}
     return out
 
 
@@ -177,6 +190,17 @@ def failing_claims(
             line = {"task_id": key["question_id"], **{name: claim[name] for name in ("claim_id", "text", "reason")}}
             found.setdefault(key["run_id"], []).append((places.get(key["question_id"], 0), key["repeat"], line))
     return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
+
+
+# --- answers of whole runs ------------------------------------------------------------------------------------------
+
+
+def answers(commit: Commit, profile: Profile, runs: frozenset[str], folder: Path) -> Iterator[pa.RecordBatch]:
+    """The answers of runs of a commit with their keys, block by block; InputError if an input cannot be had."""
+    params = profile.read_params(commit.manifest["params"])
+    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder)
+    for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
+        yield inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
 
 
 # --- single answers -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -178,6 +178,14 @@ class _MetricColumns:
         return f"summary_row({quoted(self.name)}, t.totals_{k}, {parts}, p.spread_{k}, {quoted(run_stat)})"
 
 
+@dataclass(frozen=True)
+class _Group:
+    """A name by which rows are broken down, and what a row stands under: every entry of a list, once."""
+
+    name: str
+    value: str
+
+
 class _Summarizer:
     """Fills the table `summary` of a connection that has the views score_rows and run_records."""
 
@@ -202,9 +210,8 @@ class _Summarizer:
             self._passes("summary", "s.question_id")
         else:
             self._by_units()
-        for group in self._plan.groups:
-            if group in self._schema.names:
-                self._passes("summary", "s.question_id", group)
+        for group in self._groups():
+            self._passes("summary", "s.question_id", group)
         self._connection.execute(_FAIL_REASONS)
 
     def _by_units(self) -> None:
@@ -220,13 +227,13 @@ class _Summarizer:
             "on u.commit = q.commit and u.run_id = q.run_id and u.metric = q.metric"
         )
 
-    def _passes(self, table: str, part: str, group: str | None = None) -> None:
+    def _passes(self, table: str, part: str, group: _Group | None = None) -> None:
         """Statements for some metrics at a time, so that what they hold is bounded."""
         for start in range(0, len(self._metrics), self._at_once):
             metrics = self._metrics[start : start + self._at_once]
             self._connection.execute(f"insert into {table} by name {self._statement(metrics, part, group)}")
 
-    def _statement(self, metrics: Sequence[_MetricColumns], part: str, group: str | None) -> str:
+    def _statement(self, metrics: Sequence[_MetricColumns], part: str, group: _Group | None) -> str:
         """The statistics of some metrics over the questions, or other parts, of each run and value of a group."""
         spreads = (f"metric_spread(q.value_{k}, q.weight, t.totals_{k}) as spread_{k}" for k, _ in enumerate(metrics))
         totals = (column for k, metric in enumerate(metrics) for column in metric.totals(k))
@@ -246,21 +253,22 @@ class _Summarizer:
                 group by {", ".join(f"t.{name}" for name in keys)}
             )
             select
-                t.commit, t.run_id, {quoted(group or "")} as grouping, t.group_value,
+                t.commit, t.run_id, {quoted(group.name if group else "")} as grouping, t.group_value,
                 unnest([{", ".join(rows)}], max_depth := 2)
             from totals t
             join spreads p on {same.format("p")}
         """
 
-    def _answers(self, metrics: Sequence[_MetricColumns], part: str, group: str | None) -> str:
+    def _answers(self, metrics: Sequence[_MetricColumns], part: str, group: _Group | None) -> str:
         """The metrics of every answer, in every group that it stands in."""
         columns = (column for k, metric in enumerate(metrics) for column in metric.of_answer(k))
         repeats, joined = "1", ""
         if self._most_repeats > 1:
             repeats = "r.repeats"
             joined = "join run_records r on r.commit = s.commit and r.run_id = s.run_id"
+        value = group.value if group else "''"
         rows = (
-            f"select s.commit, s.run_id, {self._group_value(group)} as group_value, {part} as part, s.weight, "
+            f"select s.commit, s.run_id, {value} as group_value, {part} as part, s.weight, "
             f"{repeats} as repeats, {', '.join(columns)} from score_rows s {joined}"
         )
         return rows if group is None else f"from ({rows}) where group_value is not null"
@@ -281,14 +289,20 @@ class _Summarizer:
             f"{several.format('where repeats > 1')}"
         )
 
-    def _group_value(self, group: str | None) -> str:
-        """What a row stands under: every entry of a list, once; nothing where it is not broken down."""
-        if group is None:
-            return "''"
-        type_ = self._schema.field(group).type
-        listed = pa.types.is_list(type_) or pa.types.is_large_list(type_)
-        column = f"s.{identifier(group)}"
-        return f"unnest(list_distinct({column}))::varchar" if listed else f"{column}::varchar"
+    def _groups(self) -> Iterator[_Group]:
+        """What the rows are broken down by, as far as they have it. A column of maps is many: each of its keys."""
+        for name in self._plan.groups:
+            if name not in self._schema.names:
+                continue
+            type_, column = self._schema.field(name).type, f"s.{identifier(name)}"
+            if pa.types.is_map(type_):
+                keys = f"select distinct unnest(map_keys({column})) as key from score_rows s order by key"
+                for (key,) in self._connection.execute(keys).fetchall():
+                    yield _Group(key, f"map_extract_value({column}, {quoted(key)})")
+            elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+                yield _Group(name, f"unnest(list_distinct({column}))::varchar")
+            else:
+                yield _Group(name, f"{column}::varchar")
 
     def _metric_columns(self, metric: SummarizedMetric) -> _MetricColumns:
         worth = "null" if metric.null_counts_as is None else repr(metric.null_counts_as)

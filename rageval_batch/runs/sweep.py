@@ -17,20 +17,23 @@ import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.errors import InputError
+from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import Profile
-from rageval_batch.model.schemas import PROVENANCE, REJECTS, RUNS, TALLIES
+from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, REJECTS, RUN_WARNINGS, RUNS, TALLIES
 from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
+from rageval_batch.runs.findings import Findings, find
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.runs.summary import ScoreRows, summary_plan, write_summary
 from rageval_batch.version import __version__
 
+PROFILE_FILE = "profile.toml"
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
 
@@ -62,6 +65,24 @@ class Outcome:
     resumed_parts: int
     counts: Counts
     timing: Timing
+
+    @property
+    def reject_reasons(self) -> dict[str, int]:
+        """How many rows were rejected, by reason, the most frequent first; empty for commits of old versions."""
+        found: dict[str, int] = self.commit.manifest.get("reject_reasons", {})
+        return found
+
+    @property
+    def lost_rows(self) -> dict[str, int]:
+        """The rejected rows of every run that lost too many of them."""
+        found: dict[str, int] = self.commit.manifest.get("lost_rows", {})
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know about the scores."""
+        found: list[str] = self.commit.manifest.get("warnings", [])
+        return found
 
 
 def run(job: Job, store: Store, progress: Progress | None = None, threads: int | None = None) -> Outcome:
@@ -125,10 +146,15 @@ class _Sweep:
             raise self._nothing_usable()
         start = time.process_time()
         with self.staging.assembling() as ready:
-            runs, files = self._assemble(ready)
+            runs, findings, files = self._assemble(ready)
         missing = sum(counts.missing for counts in runs.values())
         counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
-        manifest = self._manifest(sorted(runs), counts, files)
+        manifest = {
+            **self._manifest(sorted(runs), counts, files),
+            "reject_reasons": dict(self.ingest.reasons.most_common()),
+            "warnings": list(findings.of_commit),
+            "lost_rows": {run: counts.rejected[0] for run, counts in runs.items() if counts.lost_rows},
+        }
         self.timing.write += time.process_time() - start
         again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
         commit = again or store.publish(ready, manifest)
@@ -170,6 +196,8 @@ class _Sweep:
                 self._keep(_part_name("tallies", number), scored.tallies.to_batches(), TALLIES)
             if block.rejects.num_rows:
                 self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
+            if block.extras is not None:
+                self._keep(_part_name("extras", number), [block.extras], block.extras.schema)
             if self.job.keep_inputs:
                 kept = self.inputs.kept_rows(batch)
                 self._keep(_part_name("answers", number), [kept], kept.schema)
@@ -200,26 +228,51 @@ class _Sweep:
 
     # --- the commit ---------------------------------------------------------------------------------------------
 
-    def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], dict[str, list[str]]]:
-        """Write the files of the commit; what became of the runs, and the files by their roles."""
+    def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], Findings, dict[str, list[str]]]:
+        """Write the files of the commit; what became of the runs, what to say of them, and the files by their roles."""
         scores = _ScoreFile(ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"))
         runs = self.inputs.finish(self.ingest, scores)
+        findings = find(scores.path, self.job.profile, runs)
         commit_files.write_parquet(
             self._rows("tallies"), TALLIES,
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
             ready / "tallies.parquet",
         )  # fmt: skip
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
-        records = self._run_records(runs)
+        records = self._run_records(runs, findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
-        return runs, {
+        files = {
             "scores": [scores.path.name],
             **self._summary(scores.path, records),
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
-            **(self._kept(ready) if self.job.keep_inputs else {}),
+            **self._profile_file(ready),
+            **self._extras(ready),
+            **(self._kept(ready) if self.job.keep_inputs else self._kept_questions(ready)),
         }
+        return runs, findings, files
+
+    def _extras(self, ready: Path) -> dict[str, list[str]]:
+        """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
+        if self.job.stored_extras is not None:
+            commit_files.copy_runs(self.job.stored_extras, sorted(self.job.runs or ()), ready / "extras.parquet")
+            return {"extras": ["extras.parquet"]}
+        parts = self._part_files("extras")
+        schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.constant())
+        if len(schema) == len(extras.KEYS):
+            return {}
+        batches = (extras.typed(batch, schema) for batch in commit_files.read_parts(parts))
+        order = "from rows order by run_id, question_id, repeat, input, line"
+        commit_files.write_parquet(batches, schema, order, ready / "extras.parquet")
+        return {"extras": ["extras.parquet"]}
+
+    def _profile_file(self, ready: Path) -> dict[str, list[str]]:
+        """A copy of the profile file, so that the store can be read where that is not."""
+        if self.job.profile.content is None:
+            return {}
+        (ready / PROFILE_FILE).write_text(self.job.profile.content, encoding="utf-8", newline="")
+        return {"profile": [PROFILE_FILE]}
 
     def _summary(self, scores: Path, records: pa.Table) -> dict[str, list[str]]:
         """The summary of the commit; none where it cannot be made, as it can be made of the rows at any time."""
@@ -240,20 +293,21 @@ class _Sweep:
         )
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
-            kept[role] = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
-            for name, file in zip(kept[role], files, strict=True):
-                if file.table is None:
-                    shutil.copyfile(file.path, ready / name)
-                else:
-                    pq.write_table(file.table, ready / name)
+            kept[role] = _copies(role, files, ready)
         return kept
 
-    def _run_records(self, runs: dict[str, RunCounts]) -> pa.Table:
+    def _kept_questions(self, ready: Path) -> dict[str, list[str]]:
+        """Questions that were taken from the rows are kept in any case: no other file has them."""
+        derived = [file for file in self.job.questions if file.reading.derived]
+        return {"kept_questions": _copies("kept_questions", derived, ready)} if derived else {}
+
+    def _run_records(self, runs: dict[str, RunCounts], findings: Findings) -> pa.Table:
         rows = []
         for run_id, counts in sorted(runs.items()):
             meta = {
                 "eval_set_version": self.identity.eval_set.version,
                 **self.job.metadata.of_run(run_id, counts.metadata),
+                **_found(counts, findings.of_run.get(run_id, ())),
             }
             rows.append(
                 {
@@ -280,7 +334,7 @@ class _Sweep:
         return {
             "job": identity.job,
             "profile": job.profile.name,
-            "profile_version": job.profile.version,
+            "profile_version": job.profile.revision,
             "declaration": _declaration(job.profile),
             "version": __version__,
             "params": job.params,
@@ -335,6 +389,24 @@ class _ScoreFile:
         )
 
 
+def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
+    """What scoring found about a run, as metadata."""
+    rejected, rows = counts.rejected
+    found = {REJECTED_ROWS: f"{rejected} of {rows}" if rejected else "", RUN_WARNINGS: "; ".join(warnings)}
+    return {name: text for name, text in found.items() if text}
+
+
+def _copies(role: str, files: list[Source], ready: Path) -> list[str]:
+    """Copy files into a folder; their names there."""
+    names = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
+    for name, file in zip(names, files, strict=True):
+        if file.table is None:
+            shutil.copyfile(file.path, ready / name)
+        else:
+            pq.write_table(file.table, ready / name)
+    return names
+
+
 def _part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:06d}"
 
@@ -360,4 +432,5 @@ def _reference(file: Source) -> dict[str, Any]:
     """A file as the store remembers it."""
     path = str(file.path.resolve()) if file.table is None else None
     given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
-    return {**given, "folder": True} if file.members else given
+    reading = file.reading.as_dict()
+    return {**given, **({"folder": True} if file.members else {}), **({"reading": reading} if reading else {})}

@@ -16,6 +16,7 @@ import pytest
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
 from rageval_batch.api import score
+from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.errors import InputError
 from rageval_batch.resources import samples_folder
 
@@ -159,6 +160,8 @@ def test_functions(session: Session) -> None:
             "unknown": None,
         }
     ]
+    listed = session.rows("select distinct function_name as name from duckdb_functions()")
+    assert {*FUNCTIONS} <= {row["name"] for row in listed}
     many = session.rows("select count(*) as n from range(10000) t(i) where soft_match('run ' || i, 'run' || i)")
     assert many == [{"n": 10000}]
 
@@ -171,7 +174,7 @@ def test_bad_sql_is_an_input_error(session: Session) -> None:
 
 def test_an_empty_store_has_all_views(tmp_path: Path) -> None:
     """Every view is there and empty before anything was scored."""
-    with open_store(tmp_path / "none") as empty:
+    with open_store(tmp_path) as empty:
         for name in ("runs", "scores", "eval_json_v2", "metrics", "run_summary", "leaderboard", "fail_reasons",
                      "confusions", "question_difficulty", "rejects", "tallies", "commits"):  # fmt: skip
             assert empty.rows(f"select count(*) as n from {name}") == [{"n": 0}]

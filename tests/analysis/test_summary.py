@@ -367,10 +367,10 @@ def test_a_session_spills_to_the_staging_folder(many: Path, tmp_path_factory: py
 
 
 def test_results_are_streamed(many: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with open_store(many, functions=False) as session, session.stream("select i from range(50000) t(i)") as found:
-        columns, batches = found
-        assert columns == ["i"]
-        assert next(batches).num_rows < 50_000
+    with open_store(many, functions=False) as session:
+        reader = session.reader("select i from range(50000) t(i)")
+        assert reader.schema.names == ["i"]
+        assert reader.read_next_batch().num_rows < 50_000
     late = "select case when i = 150000 then error('boom') else i end as i from range(200000) t(i)"
     for query, code in (("select i from range(20000) t(i)", 0), (late, 2), ("from nowhere", 2)):
         with pytest.raises(SystemExit) as stop:

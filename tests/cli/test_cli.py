@@ -418,6 +418,16 @@ def test_bench(rageval: Call) -> None:
     assert measured["peak_mib"] > 0
 
 
+def test_bench_of_functions(rageval: Call) -> None:
+    """A line a function, and the public implementations on a sample of the same rows."""
+    lines = json.loads(rageval("bench", "--profile", "reference", "--rows", "200", "--format", "json").out)
+    ours = {line["function"] for line in lines if line["implementation"] == "rageval"}
+    public = {(line["function"], line["implementation"]) for line in lines if line["implementation"] != "rageval"}
+    assert {"token_f1", "rouge_l", "chrf", "numbers_supported", "all of the profile"} <= ours
+    assert public == {("token_f1", "SQuAD v1.1 rules"), ("rouge_l", "rouge-score"), ("chrf", "sacreBLEU")}
+    assert all(line["rows"] == 200 and line["rows_per_s"] > 0 for line in lines)
+
+
 def test_module_is_the_command() -> None:
     """`python -m rageval_batch` is `rageval`."""
     done = subprocess.run(

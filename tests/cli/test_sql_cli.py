@@ -17,6 +17,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.read_only import single_query
 from rageval_batch.cli import main
 from rageval_batch.cli.sql_shell import NameCompleter, run_shell
@@ -191,7 +192,7 @@ def test_the_shell_reads_queries_of_several_lines_and_goes_on_after_a_mistake(
     with open_store(store) as session, create_pipe_input() as keys:
         keys.send_text("".join(f"{line}\r" for line in typed))
         run_shell(session, execute, keys, DummyOutput())
-    assert asked == ["from runs\nlimit 1;", "show tables", 'describe "runs"', "wrong;", "select 1;"]
+    assert asked == ["from runs\nlimit 1;", "show tables", columns_query("runs"), "wrong;", "select 1;"]
     out, err = capsys.readouterr()
     assert ".schema NAME" in out and "wrong\\x1b[31m" in err
     history = (tmp_path / "rageval" / "sql_history").read_text(encoding="utf-8")

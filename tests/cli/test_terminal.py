@@ -83,7 +83,7 @@ def test_a_file_has_the_format_of_its_ending(call: Call, tmp_path: Path, name: s
         elif ending == "xlsx":
             assert target.read_bytes()[:2] == b"PK"
         else:
-            assert target.read_text(encoding="utf-8").startswith({"md": ("|", "#"), "html": "<!doctype html>"}[ending])
+            assert target.read_text(encoding="utf-8").startswith(("|", "#") if ending == "md" else "<!doctype html>")
 
 
 def test_format_wins_over_the_ending(call: Call, tmp_path: Path) -> None:

@@ -280,12 +280,6 @@ def test_thresholds_are_met_exactly() -> None:
         assert matched(([base], [other]), [((0, 1), (0, 1))], above, False) == [[kernels.UNMATCHED]]
 
 
-@given(st.lists(st.tuples(texts(), texts()).flatmap(lambda p: st.tuples(st.just(p[0]), related(p[0]))), max_size=4))
-def test_bigram_jaccard(pairs: list[tuple[str, str]]) -> None:
-    left, right = (kernels.plain_points(from_list([pair[k] for pair in pairs])) for k in range(2))
-    assert kernels.bigram_jaccard(left, right).tolist() == [slow.bigram_jaccard(a, b) for a, b in pairs]
-
-
 def slowly_assigned(matrix: list[list[int]], wide: int, one_to_one: bool) -> tuple[list[int], list[int]]:
     """(partner of every expected item, partner of every got item) of one row, -1 where there is none."""
     if not one_to_one:

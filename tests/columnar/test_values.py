@@ -1,7 +1,9 @@
 """Values in text: the table of writings, every integer in every writing, and the slow readers on made-up text."""
 
+import datetime
 import itertools
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import values as oracle
-from rageval_batch.columnar.values import Reader, lexicon
+from oracles.reading import mostly_cyrillic
+from rageval_batch.columnar.values import Reader, lexicon, numbers_in
 from support.effort import examples
 from support.places import CASES_FOLDER
 
@@ -107,6 +110,149 @@ def test_every_integer_is_read_back(number: int) -> None:
         assert text[found.start : found.end] == f"{writing}元"
 
 
+# --- every amount in every format ---------------------------------------------------------------------------------
+
+GROUPINGS = ((",", "."), (" ", ","), ("\u00a0", ","), ("\u202f", ","), ("\u2009", "."), (".", ","), ("", "."))
+UNITS_BEHIND = {"": "", " рублей": "", "%": "%", "元": "元", " dollars": ""}
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.integers(0, 10**10), st.integers(1, 99), st.sampled_from(["", "-", "−", "minus ", "минус "]))
+def test_every_amount_is_read_back(whole: int, cents: int, sign: str) -> None:
+    value = Decimal(f"{'-' if sign else ''}{whole}.{cents:02d}")
+    for (thousands, mark), unit in itertools.product(GROUPINGS, UNITS_BEHIND):
+        text = f"{sign}{f'{whole:,}'.replace(',', thousands)}{mark}{cents:02d}{unit}"
+        listed = re.search("[1-9][0-9]{2}(?:[ \u00a0\u202f\u2009][1-9][0-9]{2})+[.,]", text)
+        if ((mark == "," and 0 < whole < 1000) or listed) and not mostly_cyrillic(text):
+            continue  # 12,34 is two numbers where a point stands before decimals, 100 200 300 is three
+        (found,) = READER.read(text).numbers
+        assert (found.value, found.unit) == (value, UNITS_BEHIND[unit]), text
+
+
+SCALE_WORDS = {
+    3: ("thousand", "тыс.", "тысяч"),
+    6: ("million", "mln", "млн", "миллионов"),
+    9: ("billion", "bn", "млрд", "миллиарда"),
+    12: ("trillion", "трлн"),
+}
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.integers(1, 999), st.integers(0, 9), st.sampled_from(sorted(SCALE_WORDS)), st.sampled_from(["", " "]))
+def test_every_scale_is_read_back(whole: int, tenths: int, power: int, gap: str) -> None:
+    value = Decimal(f"{whole}.{tenths}").scaleb(power)
+    for word, lead in itertools.product(SCALE_WORDS[power], ("", "$", "共")):
+        text = f"{lead}{whole}{',' if mostly_cyrillic(word) else '.'}{tenths}{gap}{word}"
+        (found,) = READER.read(text).numbers
+        assert found.value == value, text
+
+
+# --- every day in every writing -------------------------------------------------------------------------------------
+
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+RUSSIAN = [
+    "января",
+    "февраля",
+    "марта",
+    "апреля",
+    "мая",
+    "июня",
+    "июля",
+    "августа",
+    "сентября",
+    "октября",
+    "ноября",
+    "декабря",
+]
+ERAS = (("令和", 2019, 5, 1), ("平成", 1989, 1, 8), ("昭和", 1926, 12, 25), ("大正", 1912, 7, 30))
+
+
+def in_era(day: datetime.date) -> str:
+    name, first = next((n, y) for n, y, month, start in ERAS if day >= datetime.date(y, month, start))
+    count = day.year - first + 1
+    return f"{name}{'元' if count == 1 else count}年{day.month}月{day.day}日"
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    st.dates(datetime.date(1913, 1, 1), datetime.date(2099, 12, 31)),
+    st.sampled_from(["", "Paid 42 on ", "于", "до "]),
+)
+def test_every_day_is_read_back(day: datetime.date, lead: str) -> None:
+    month, russian = MONTHS[day.month - 1], RUSSIAN[day.month - 1]
+    y, m, d = day.year, day.month, day.day
+    writings = [
+        *(f"{month} {d}, {y}", f"{month} {d} {y}", f"{d} {month} {y}", f"{month[:3]} {d}, {y}", f"{month} {d}th, {y}"),
+        *(f"{month.upper()} {d}, {y}", f"{d} {month.lower()}, {y}", f"{d}th of {month}, {y}", f"{d}-{month[:3]}-{y}"),
+        *(f"{d} {russian} {y} года", f"{d} {russian} {y} г.", f"{d:02d} {russian} {y}", f"{d:02d}.{m:02d}.{y}"),
+        *(f"{d}.{m}.{y}", f"{y}年{m}月{d}日", f"{y}-{m:02d}-{d:02d}", f"{y}/{m}/{d}", in_era(day)),
+    ]
+    for writing in writings:
+        (found,) = READER.read(lead + writing).dates
+        assert (found.iso, found.start, found.end) == (day.isoformat(), len(lead), len(lead + writing)), writing
+    for order, written in (("dmy", f"{d:02d}/{m:02d}/{y}"), ("mdy", f"{m}-{d}-{y}")):
+        (found,) = Reader(date_order=order).read(lead + written).dates
+        assert found.iso == day.isoformat(), written
+        assert [date.iso for date in oracle.dates(lead + written, order)] == [day.isoformat()]
+
+
+@pytest.mark.parametrize(
+    ("mark", "text", "want"),
+    [
+        ("auto", "1.250", [1.25]),
+        ("comma", "1.250", [1250.0]),
+        ("point", "итого 1.250", [1.25]),
+        ("auto", "1,250", [1250.0]),
+        ("comma", "1,250", [1.25]),
+        ("comma", "42,000", [42.0]),
+        ("point", "итого 1,250", [1250.0]),
+        ("point", "итого 3,5", [3.0, 5.0]),
+        ("comma", "total 3,5", [3.5]),
+        ("comma", "100 200 300", [100200300.0]),
+        ("point", "1.250,5", [1250.5]),
+        ("comma", "1,250.5", [1250.5]),
+    ],
+)
+def test_decimal_mark(mark: str, text: str, want: list[float]) -> None:
+    assert [float(number.value) for number in Reader(decimal_mark=mark).read(text).numbers] == want
+    assert [float(number.value) for number in oracle.numbers(text, mark)] == want
+
+
+def test_ambiguous_values_say_how_they_were_read() -> None:
+    text = "итого 1.250, 42,000 и 03/05/2024, 25/12/2024, 05.03.2024"
+    found = READER.read(text).ambiguous
+    assert [(text[one.start : one.end], one.read_with, one.by_parameter) for one in found] == [
+        ("1.250", "a comma before decimals", False),
+        ("42,000", "a point before decimals", False),
+        ("03/05/2024", "the day first", False),
+    ]
+    found = Reader(decimal_mark="point", date_order="mdy").read(text).ambiguous
+    assert [(one.read_with, one.by_parameter) for one in found] == [
+        ("a point before decimals", True),
+        ("a point before decimals", True),
+        ("the month first", True),
+    ]
+
+
+def test_numbers_of_a_text() -> None:
+    assert numbers_in("") == []
+    text = "1,250.5, 1 250,5 and ４２０００; 4.2万, 12 %, 肆万贰仟"
+    assert numbers_in(text) == [1250.5, 1250.5, 42000, 42000, 12, 42000]
+
+
 # --- with sign, unit and bound --------------------------------------------------------------------------------------
 
 SIGNS = ("-", "−", "负", "負", "minus ", "минус ", "-¥", "负人民币")
@@ -151,6 +297,8 @@ def test_signs_and_bounds_are_read_back(
         if before[:1].isascii() and before and writing[0] in PLAIN[0] + PLAIN[1]:
             continue
         text = f"{lead}{before}{sign}{writing}{unit}{behind}{tail}"
+        if writing.count(",") == 1 and mostly_cyrillic(text) and not writing.endswith(",000"):
+            continue  # there a comma stands before decimals
         (found,) = READER.read(text).numbers
         assert (found.value, found.unit, found.kind) == (value, UNITS[unit], kind), text
         assert text[found.start : found.end] == f"{before}{sign}{writing}{unit}{behind}", text
@@ -277,6 +425,38 @@ FRAGMENTS = [
         "нет",
     ),
     *("はい", "いいえ", "です", "later than", "- "),
+    *(
+        "March",
+        "march ",
+        "Mar.",
+        " May ",
+        "5th",
+        " of ",
+        "2024",
+        " 2024",
+        ", ",
+        "марта",
+        "мар.",
+        " мае ",
+        "года",
+        " г.",
+    ),
+    *(
+        "05.03.2024",
+        "03/05/2024",
+        "/2024",
+        "令和",
+        "平成",
+        "元年",
+        "から",
+        "по ",
+        " 000",
+        " 250",
+        ",5",
+        ".250",
+        "1 250",
+    ),
+    *("bn", " million", "млн", " тыс.", "тысяч", "$", "m", "k", "стр. ", "с. ", "ページ", "ж", "привет"),
     *("任何", "2020-08-30", "8月", "元月", "二〇二〇", "三十", "+08:00", "公里", "一）"),
 ]
 

@@ -14,7 +14,7 @@ import pytest
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import subset
 from rageval_batch.inputs.questions import read_question_file
-from rageval_batch.inputs.readers import Block, read_blocks, read_document, read_output
+from rageval_batch.inputs.readers import LIST, NUMERIC, TEXT, Block, read_blocks, read_document, read_output
 from rageval_batch.inputs.sources import Source, frame_source, source
 from rageval_batch.model.schemas import OutputField
 
@@ -41,8 +41,10 @@ def test_both_kinds_of_block_say_the_same(tmp_path: Path) -> None:
         assert mine.text.to_pylist() == other.text.to_pylist() and np.array_equal(mine.kind, other.kind), names
     known = frozenset({"run_id", "question_id", "output"})
     for block in (from_json, from_columns):
-        found = {name: (rows.tolist(), text.to_pylist()) for name, rows, text in block.others(known)}
-        assert found == {"model": ([0, 1], ["m", "m"]), "n": ([0, 1], ["7", "8"])}
+        others = {one.name: one for one in block.others(known)}
+        found = {name: (one.rows.tolist(), one.text.to_pylist(), one.kind.tolist()) for name, one in others.items()}
+        assert found.pop("list")[2] == [LIST, LIST] and len(others["list"].short().rows) == 0
+        assert found == {"model": ([0, 1], ["m", "m"], [TEXT] * 2), "n": ([0, 1], ["7", "8"], [NUMERIC] * 2)}
         assert [json.loads(block.raw(row)) for row in range(2)] == ROWS
         answers = read_output(block, (OutputField("model", is_text=True), OutputField("n")))
         assert [answers.text[0].as_py(), json.loads(answers.text[1].as_py())] == ["x", {"model": "m", "n": 8}]
@@ -70,7 +72,9 @@ QUESTIONS = [{"id": f"q{k}", "question": "?"} for k in range(3)]
 def test_a_question_file_in_json_is_read_once(content: Any, tmp_path: Path, opened: list[str]) -> None:
     path = tmp_path / "q.json"
     path.write_text(json.dumps(content, indent=1))
-    read = read_question_file(source(path))
+    file = source(path)
+    opened.clear()  # its first bytes show the encoding
+    read = read_question_file(file)
     assert opened == ["q.json"]
     assert read.questions == QUESTIONS and not read.unreadable
     assert read.header == ({} if isinstance(content, list) else {"version": 3})

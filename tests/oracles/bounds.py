@@ -195,3 +195,36 @@ def shared_magnitude(written: str) -> list[tuple[str, int]]:
 
 def signed(value: Decimal, negative: bool) -> Decimal:
     return value.copy_negate() if negative and value else value
+
+
+SCALES = {
+    3: ["thousand", "thousands", "тыс", "тыс."],
+    6: ["million", "millions", "mln", "mn", "млн", "млн."],
+    9: ["billion", "billions", "bln", "bn", "млрд", "млрд."],
+    12: ["trillion", "trillions", "trn", "трлн", "трлн."],
+}
+STEMS = {3: "тысяч", 6: "миллион", 9: "миллиард", 12: "триллион"}  # with an ending of at most three letters
+SHORT = {"k": 3, "m": 6, "b": 9, "tn": 12}
+
+
+def scale_word(text: str, start: int, end: int) -> tuple[int, int]:
+    """(power, end) of the word that multiplies the figure from start to end: 3.2 billion, 3,5 млн, $5m."""
+    at = end
+    while text[at : at + 1] in {" ", "\t"}:
+        at += 1
+    stop = at
+    while stop < len(text) and (_letter(text[stop]) or text[stop] == "_"):
+        stop += 1
+    word = text[at:stop].lower()
+    dotted = re.match(r"\.(?![A-Za-zА-Яа-яЁё_])", text[stop : stop + 2])
+    for power, words in SCALES.items():
+        if dotted and f"{word}." in words:
+            return power, stop + 1
+        if word in words:
+            return power, stop
+        if re.fullmatch(f"{STEMS[power]}[а-яё]{{0,3}}", word):
+            return power, stop
+    money = re.search(r"[$€£¥￥₽][ \t]?([0-9.,]+[ \t]*[-–~][ \t]*)?\Z", text[max(0, start - 24) : start])
+    if at == end and word in SHORT and money:
+        return SHORT[word], stop
+    return 0, end

@@ -6,7 +6,7 @@ import math
 import unicodedata
 from typing import Any
 
-from oracles.json_text import classify, try_decode
+from oracles.json_text import classify, element_word, try_decode
 from oracles.text import keywords, squash, strip
 
 PARAMS: dict[str, Any] = {"support_threshold": 0.5, "required_artifacts": 10, "ndcg_k": 10, "level": "initial"}
@@ -39,6 +39,7 @@ COLUMNS = [
     *("contradiction_precision", "contradiction_recall", "contradiction_f1", "support_labelled", "support_lexical"),
     *(f"{rate}_{part}" for rate in RATES for part in ("num", "den")),
 ]
+CLAIM_SHAPE = "a list of {claim_id, text, type, evidence: [{evidence_id, text}]}"
 # name, metric, stat, op, limit at initial, limit at target, failure
 GATES: list[tuple[str, str, str, str, float, float, str]] = [
     ("provenance_rate", "provenance_rate", "micro", ">=", 0.95, 0.95, "QualityGateFailure"),
@@ -314,6 +315,9 @@ def _parse(output: str | None, missing: bool) -> tuple[str | None, str | None, d
     answer = {name: value[name] for name, types in FIELDS.items() if isinstance(value.get(name), types)}
     if not answer:
         return "missing_field", ", ".join(FIELDS), {}
+    if answer.get("claims") and not _objects(answer["claims"]):
+        found = f"claims is a list of {element_word(answer['claims'][0])}"
+        return "wrong_shape", f"{found}, wanted is {CLAIM_SHAPE}", {}
     return None, None, answer
 
 

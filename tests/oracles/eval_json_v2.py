@@ -4,7 +4,7 @@ from typing import Any
 
 from rapidfuzz.distance import Indel
 
-from oracles.json_text import classify, json_text
+from oracles.json_text import classify, element_word, json_text
 from oracles.text import (
     TOLERANCE,
     collapse,
@@ -111,6 +111,9 @@ def score(
         row["fail_reason"], row["fail_detail"] = "wrong_type", ", ".join(wrong)
         return row
     row["schema_ok"], row["repaired"], row["fail_reason"] = True, repaired, reason
+    if reason is None and (found := strange_map(got["source_map"])):
+        wanted = "a list of {refs: [{file, anchors: [text]}]}"
+        row["fail_reason"], row["fail_detail"] = "wrong_shape", f"source_map is a list of {found}, wanted is {wanted}"
 
     for name in ("target_audience", "main_topic", "sub_topic"):
         row[name] = 1.0 if matches(as_text(expected.get(name)), got[name], "bigram_jaccard", p) else 0.0
@@ -196,11 +199,28 @@ def evidence(expected: str, got: str, p: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def strange_map(source_map: list[Any]) -> str | None:
+    """What a source map is a list of, where it has entries and none of them has refs that could be read."""
+    for entry in source_map:
+        refs = entry.get("refs") if isinstance(entry, dict) else None
+        if isinstance(refs, list) and (not refs or any(isinstance(ref, dict) for ref in refs)):
+            return None
+    if not source_map:
+        return None
+    return "objects without such refs" if isinstance(source_map[0], dict) else element_word(source_map[0])
+
+
+def first_text(chunk: dict[str, Any], *names: str) -> str | None:
+    """The value under the first of the names that has a text."""
+    return next((chunk[name] for name in names if isinstance(chunk.get(name), str)), None)
+
+
 def grounding(source_map: list[Any], chunks: list[Any], p: dict[str, Any]) -> dict[str, Any]:
     """The columns of section 6."""
     chunks = [chunk for chunk in chunks if isinstance(chunk, dict)]
-    paths = {strip(chunk["source_path"]) for chunk in chunks if isinstance(chunk.get("source_path"), str)}
-    context = "\n".join(chunk["text"] if isinstance(chunk.get("text"), str) else "" for chunk in chunks)
+    named = [first_text(chunk, "source_path", "source", "file") for chunk in chunks]
+    paths = {strip(path) for path in named if path is not None}
+    context = "\n".join(first_text(chunk, "text", "content", "page_content") or "" for chunk in chunks)
     total = ok = 0
     for entry in source_map[: p["entry_cap"]]:
         refs = entry.get("refs") if isinstance(entry, dict) else None

@@ -11,12 +11,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from oracles.bounds import scale_word
+from oracles.reading import figures_unified
+from oracles.text import WHITE_SPACE
+
 PARAMS: dict[str, Any] = {
     "normalizer": "ru_numeric",
     "citation_patterns": [r"(?i)(?:\(\s*)?стр\.?\s*\d+"],
     "w_include": 0.7,
     "w_safe": 0.3,
     "citation_penalty": 0.2,
+    "citation_style": "patterns",
+    "phrase_match": "substring",
 }
 
 
@@ -33,6 +39,34 @@ def ru_numeric(text: str) -> str:
     return text.strip()
 
 
+def en_numeric(text: str) -> str:
+    """Lower case, comparison words before figures as signs, figures in plain decimals, one space for white space."""
+    text = re.sub(f"[{re.escape(''.join(WHITE_SPACE))}]+", " ", unicodedata.normalize("NFKC", text).lower()).strip()
+    text = re.sub(r"−[ \t]?(?=[$€£¥]?[0-9])", "-", text)
+    text = re.sub(r"\bminus[ \t]+(?=[$€£¥]?[0-9])", "-", text)
+    for words, sign in (("more than|greater than|over|above", ">"), ("less than|fewer than|under|below", "<")):
+        text = re.sub(rf"\b(?:{words})[ \t]+(?=-?[$€£¥]?[0-9])", sign, text)
+    text = figures_unified(text, "point")
+    out, i = "", 0
+    while i < len(text):
+        figure = re.compile(r"[0-9]+(?:[.,][0-9]+)*").match(text, i)
+        if figure is None:
+            out, i = out + text[i], i + 1
+            continue
+        whole, _, tail = figure[0].partition(".")
+        groups = whole.split(",")
+        grouped = len(groups) == 1 or (len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]))
+        coded = whole[0] == "0" and whole != "0"
+        named = re.search(r"[a-z_.,]\Z", text[:i]) or text[figure.end() : figure.end() + 1] == "_"
+        if not grouped or coded or named or "." in tail or "," in tail:
+            out, i = out + figure[0], figure.end()
+            continue
+        power, i = scale_word(text, figure.start(), figure.end())
+        out += "".join(groups) + (f".{tail}".rstrip("0").rstrip(".") if tail else "")
+        out += {0: "", 3: " thousand", 6: " million", 9: " billion", 12: " trillion"}[power]
+    return re.sub("(?<=[0-9]) %", "%", out)
+
+
 def none(text: str) -> str:
     """The text as it stands."""
     return text
@@ -45,9 +79,49 @@ def nfkc_casefold(text: str) -> str:
 
 NORMALIZERS: dict[str, Callable[[str], str]] = {
     "ru_numeric": ru_numeric,
+    "en_numeric": en_numeric,
     "none": none,
     "nfkc_casefold": nfkc_casefold,
 }
+
+
+UNSPACED = (
+    *("CJK", "IDEOGRAPHIC", "HIRAGANA", "HENTAIGANA", "KATAKANA", "HALFWIDTH KATAKANA", "VERTICAL KANA"),
+    *("THAI", "LAO", "KHMER", "MYANMAR"),
+)
+
+
+def in_word(c: str) -> bool:
+    """Whether a character is a letter, mark or digit of a script that puts spaces between words."""
+    kind = unicodedata.category(c)
+    if c == "_" or kind == "Nd" or kind[0] == "M":
+        return True
+    return kind[0] == "L" and not unicodedata.name(c, "").startswith(UNSPACED)
+
+
+def stands_as_words(phrase: str, text: str) -> bool:
+    """Whether a phrase that is not empty stands in a text, and at neither of its ends inside a word."""
+    for at in range(len(text) - len(phrase) + 1 if phrase else 0):
+        if not text.startswith(phrase, at):
+            continue
+        begins = at == 0 or not (in_word(phrase[0]) and in_word(text[at - 1]))
+        end = at + len(phrase)
+        ends = end == len(text) or not (in_word(phrase[-1]) and in_word(text[end]))
+        if begins and ends:
+            return True
+    return False
+
+
+def cites_a_page(answer: str) -> bool:
+    """(p. 12), page 12, [12], [1, 2], стр. 12, с. 12, 第12页, 12ページ."""
+    patterns = [
+        r"(?<![a-z])(?:page|pages|p\.|pp\.)\s*\d",
+        r"\[\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*\]",
+        r"(?<![а-яё])(?:стр|стр\.|страниц[а-яё]{0,3}|с\.|сс\.)\s*\d",
+        r"第\s*[\d零〇一二两三四五六七八九十百千]+\s*[页頁]",
+        r"\d\s*(?:ページ|頁)",
+    ]
+    return any(re.search(pattern, answer, re.IGNORECASE) for pattern in patterns)
 
 
 def phrase_text(entry: object) -> str:
@@ -140,6 +214,8 @@ def score(
 
     def found(phrase: str) -> bool:
         normal_phrase = normalize(phrase)
+        if settings["phrase_match"] == "word":
+            return stands_as_words(normal_phrase, normal_answer)
         return normal_phrase != "" and normal_phrase in normal_answer
 
     groups = phrase_groups(question)
@@ -157,6 +233,8 @@ def score(
     safe_ok = 1.0 if exclude_hits == 0 else 0.0
 
     cited = any(re.search(pattern, answer) is not None for pattern in settings["citation_patterns"])
+    if settings["citation_style"] == "any":
+        cited = cited or cites_a_page(answer)
     citation_ok = not require_citation or cited
     citation_penalty = 0.0 if citation_ok else float(settings["citation_penalty"])
 

@@ -276,3 +276,11 @@ def classify(text: str | None) -> tuple[str | None, Any]:
     if is_json:
         return "extra_text", value
     return "invalid_json", None
+
+
+def element_word(value: Any) -> str:
+    """What a list with this first element is a list of."""
+    if value is None or isinstance(value, bool):
+        return "nulls" if value is None else "booleans"
+    words = ((dict, "objects"), (list, "lists"), (str, "texts"))
+    return next((word for kind, word in words if isinstance(value, kind)), "numbers")

@@ -6,6 +6,7 @@ import unicodedata
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
+from oracles import values
 from oracles.legal_output import (
     Amount,
     Answer,
@@ -76,6 +77,7 @@ def score(
 ) -> dict[str, Any]:
     """Every column of page 50 but the keys."""
     settings = {**PARAMS, **(params or {})}
+    values.FORMATS = (settings.get("decimal_mark", "auto"), settings.get("date_order", "auto"))
     kind = question_type(question, {})
     metadata = as_object(question.get("metadata"))
     tags = metadata.get("tags")

@@ -80,6 +80,79 @@ def sentences(raw: str) -> list[tuple[int, int]]:
     return spans
 
 
+# --- figures with separators ---------------------------------------------------------------------------------------
+
+
+def mostly_cyrillic(text: str) -> bool:
+    """Whether more letters are Cyrillic than Latin, Han or Kana."""
+    cyrillic = sum("А" <= c <= "я" or c in "Ёё" for c in text)
+    other = sum(
+        "A" <= c <= "Z" or "a" <= c <= "z" or "\u3040" <= c <= "\u30ff" or "\u3400" <= c <= "\u9fff" for c in text
+    )
+    return cyrillic > other
+
+
+def figures_unified(text: str, decimal_mark: str = "auto") -> str:
+    """1 250,5 and 1.250,5 as 1,250.5: every figure with separators in the format with a decimal point."""
+    comma = decimal_mark == "comma" or (decimal_mark == "auto" and mostly_cyrillic(text))
+    out = list(text)
+    i = 0
+    while i < len(text):
+        if text[i] not in "0123456789":
+            i += 1
+            continue
+        groups, marks, end = _groups(text, i)
+        lead = text[:i]
+        money = lead[-3:] in ("RMB", "CNY", "USD", "HKD", "TWD", "EUR", "JPY", "GBP")
+        named = re.search(r"[A-Za-z_.,]\Z", lead) and not money
+        # 42,000 is round in every language
+        even = decimal_mark == "auto" and re.fullmatch("[1-9][0-9]{0,2},000", text[i:end])
+        if not named and not even:
+            unified = _unified(groups, marks, comma)
+            if unified is not None:
+                out[i:end] = unified
+        i = end
+    return "".join(out)
+
+
+def _groups(text: str, i: int) -> tuple[list[str], list[str], int]:
+    """Groups of digits at i, the single separators between them, and where they end."""
+    groups, marks = [""], []
+    while i < len(text):
+        if text[i] in "0123456789":
+            groups[-1] += text[i]
+        elif text[i] in " .," and text[i + 1 : i + 2] and text[i + 1] in "0123456789":
+            groups.append("")
+            marks.append(text[i])
+        else:
+            break
+        i += 1
+    return groups, marks, i
+
+
+def _unified(groups: list[str], marks: list[str], comma: bool) -> str | None:
+    """The figure in the format with a decimal point; None where it stays as it is."""
+    if not marks:
+        return None
+    sound = groups[0][0] != "0" and len(groups[0]) <= 3  # as the first of thousands
+    whole, tail = groups, ""
+    spaced = marks[0] == " "
+    if spaced:
+        if marks[-1] in ".,":
+            whole, tail, marks = groups[:-1], f".{groups[-1]}", marks[:-1]
+        fits = sound and set(marks) == {" "} and all(len(group) == 3 for group in whole[1:])
+        listed = len(whole[0]) == 3 and all(group[0] != "0" for group in whole)
+        return ",".join(whole) + tail if fits and (comma or not listed) else None
+    if marks[-1] == "," and set(marks[:-1]) == {"."}:  # 1.250,5
+        fits = sound and all(len(group) == 3 for group in groups[1:-1])
+        return ",".join(groups[:-1]) + f".{groups[-1]}" if fits else None
+    if marks == [","] and (comma or groups[0] == "0"):
+        return ".".join(groups)
+    if comma and set(marks) == {"."} and sound and all(len(group) == 3 for group in groups[1:]):
+        return ",".join(groups)
+    return None
+
+
 # --- references and list markers -----------------------------------------------------------------------------------
 
 _N = r"(?:[0-9]{1,9}|[零〇一二两三四五六七八九十百千]{1,9})"
@@ -91,6 +164,12 @@ _PAGE_LATIN = re.compile(
     r"([0-9]{1,9}(?:[ \t]*[-~–—&][ \t]*[0-9]{1,9}){0,20})(?![0-9])",
     re.IGNORECASE,
 )
+_PAGE_RU = re.compile(
+    r"(?<![А-Яа-яЁё])(?:стр|стр\.|страниц[а-яё]{0,3}|с\.|сс\.)[ \t]*"
+    r"([0-9]{1,9}(?:[ \t]*[-~–—&][ \t]*[0-9]{1,9}){0,20})(?![0-9])",
+    re.IGNORECASE,
+)
+_PAGE_JA = re.compile(r"(?<![0-9])([0-9]{1,9}(?:[ \t]*[-~–—至到][ \t]*[0-9]{1,9}){0,20})[ \t]*ページ")
 _LINES = re.compile(
     rf"(?<![0-9])(?:第[ \t]*)?[0-9]{{1,9}}(?:{_JOIN}[0-9]{{1,9}}){{0,20}}[ \t]*行(?![为為政业業])"
     r"|(?<![A-Za-z])lines?[ \t]*[0-9]{1,9}(?:[ \t]*[-~–—&][ \t]*[0-9]{1,9}){0,20}(?![0-9])",
@@ -133,11 +212,12 @@ class Citation(NamedTuple):
 
 
 def page_citations(raw: str) -> list[Citation]:
-    """第N页, p. N, page N in order; a range of at most a hundred pages names every page in it."""
+    """第N页, p. N, page N, стр. N, Nページ in order; a range of at most a hundred pages names every page in it."""
     normal = normalised(raw)
     found: list[Citation] = []
-    for pattern in (_PAGE_HAN, _PAGE_LATIN):
-        for m in pattern.finditer(normal.text):
+    patterns = [_PAGE_HAN, _PAGE_LATIN, _PAGE_RU, _PAGE_JA]
+    for k, pattern in enumerate(patterns):
+        for m in pattern.finditer(masked(normal.text, patterns[:k])):
             start, end = normal.span(m.start(), m.end())
             found += [Citation(page, start, end) for page in _pages(m[1])]
     return sorted(found, key=lambda c: c.start)
@@ -161,10 +241,10 @@ def _pages(listed: str) -> list[int]:
 
 
 def references_masked(text: str) -> str:
-    """A normalised text without its page and line references and its ordinals."""
-    return masked(text, [_PAGE_HAN, _PAGE_RANGE, _PAGE_LATIN, _LINES, _ORDINAL, _ORDINAL_LATIN])
+    """A normalised text without its page and line references and what stands behind 第."""
+    return masked(text, [_PAGE_HAN, _PAGE_RANGE, _PAGE_LATIN, _PAGE_RU, _PAGE_JA, _LINES, _ORDINAL])
 
 
 def markers_masked(text: str) -> str:
-    """A normalised text without its list markers and dotted chains such as 1.2.3."""
-    return masked(text, [_CHAIN, _MARKER])
+    """A normalised text without its ordinals (5th), list markers and dotted chains such as 1.2.3."""
+    return masked(text, [_ORDINAL_LATIN, _CHAIN, _MARKER])

@@ -7,8 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from oracles.bounds import EXACT, LOWER, RANGE, after, before, range_joiner, shared_magnitude, signed
-from oracles.daytext import Date, date_ranges, dates, days_in
+from oracles import daytext
+from oracles.bounds import EXACT, LOWER, RANGE, after, before, range_joiner, scale_word, shared_magnitude, signed
+from oracles.daytext import Date, days_in
 from oracles.numerals import (
     DIGITS,
     MAGNITUDES,
@@ -22,6 +23,7 @@ from oracles.reading import (
     HAN,
     Citation,
     Normal,
+    figures_unified,
     fold,
     markers_masked,
     normalised,
@@ -85,6 +87,19 @@ class Name(NamedTuple):
     start: int
     end: int
     quoted: bool
+
+
+FORMATS = ("auto", "auto")  # the decimal mark and the order of dates where a caller names none
+
+
+def dates(raw: str, date_order: str | None = None) -> list[Date]:
+    """Every date in the text, in order."""
+    return daytext.dates(raw, date_order or FORMATS[1])
+
+
+def date_ranges(raw: str) -> list[tuple[Date, Date]]:
+    """Pairs of dates joined by 至, 到, ~, a dash or `to`."""
+    return daytext.date_ranges(raw, FORMATS[1])
 
 
 # --- numbers -------------------------------------------------------------------------------------------------------
@@ -185,12 +200,17 @@ def _number_at(text: str, i: int) -> tuple[Number | None, int]:
                 with decimal.localcontext(exact_context(more.end() - i)):
                     value = value.scaleb(MAGNITUDES[more[1]])
             end, kind = more.end(), LOWER
+        power = 0
+        if not more and text[end - 1] in "0123456789":
+            power, end = scale_word(text, i, end)
         at = end + 1 if text[end : end + 1] in {"多", "余", "餘"} and _unit(text, end + 1)[0] else end
         unit, unit_end = _unit(text, at)
         kind = LOWER if at > end else kind
         if not more:
             value = run_value(tokens[:n], unit != "")
         if value is not None:
+            with decimal.localcontext(exact_context(end - i)):
+                value = value.scaleb(power) if power else value
             article = n == 1 and tokens[0][0] in "一壹" and unit != ""
             number = _with_unit(value, unit, i, unit_end if unit else end, article)._replace(kind=kind)
             number = _with_parts(text, number) if kind == EXACT else number
@@ -251,6 +271,15 @@ def _coins_alone(text: str, i: int) -> Number | None:
     return None
 
 
+def _coins_as_whole(text: str, i: int, first: int, last: int) -> Number | None:
+    """7分, 六角, 约7分: the whole text is one coin, perhaps with a sign or a bound before it."""
+    for mark, size in (("[角毛]", 10), ("分", 100)):
+        coin = _coin(text[:last], i, mark)
+        if coin and coin[1] == last and last - i <= 6 and before(text, i, last, "元", 0)[0] <= first:
+            return Number(coin[0] / size, "元", i, last)
+    return None
+
+
 def _with_parts(text: str, number: Number) -> Number:
     """1元5角, 两年半."""
     with decimal.localcontext(exact_context(number.end - number.start)):
@@ -296,10 +325,11 @@ def _skip_share(text: str, i: int) -> int:
     return ends[-1] if ends else i
 
 
-def numbers(raw: str) -> list[Number]:
+def numbers(raw: str, decimal_mark: str | None = None) -> list[Number]:
     """Every number in the text, in order; digits of dates, references, ordinals and list markers are none."""
     normal = normalised(raw)
-    text = markers_masked(days_in(references_masked(normal.text))[2])
+    rest = days_in(references_masked(normal.text), FORMATS[1])[2]
+    text = markers_masked(figures_unified(rest, decimal_mark or FORMATS[0]))
     found: list[tuple[Number, int, bool]] = []  # with where the figure begins, and whether it is a lone numeral
     first = len(text) - len(text.lstrip())
     last = len(text.rstrip(" \t\n\r。.!！"))
@@ -314,6 +344,8 @@ def numbers(raw: str) -> list[Number]:
             i += 1
             continue
         number, end = _number_at(text, i)
+        if coins := _coins_as_whole(text, i, first, last):
+            number, end = coins, coins.end
         lone = number is None
         number = _lone(text, i, end) if number is None else number
         i = max(end, i + 1)
@@ -396,6 +428,13 @@ def _low_end(text: str, here: Number, figure: int, lone: bool, after_: tuple[Num
             return None
     low = here.value
     if there.value > 0 and re.fullmatch(f"[0-9.,点點{NUMERAL}]+", written):
+        figure_end = _figure_end(text, there_figure)
+        power = scale_word(text, there_figure, figure_end)[0] if figure_end else 0
+        if power and figure_end:
+            if abs(low) < Decimal(text[there_figure:figure_end].replace(",", "")):
+                with decimal.localcontext(exact_context(len(text))):
+                    low = low.scaleb(power)
+            return low if low < there.value else None
         for part, power in shared_magnitude(written_last):
             tokens, ends = _run(part, 0) if part else ([], [])
             most = run_value(tokens, True) if tokens and ends[-1] == len(part) else None

@@ -73,7 +73,9 @@ def test_case(case: dict[str, Any]) -> None:
 
 PIECES = (
     "более 5", "свыше  5", ">5", "1 250", "1250", "1\u00a0250,5", "1250.5", "рост", "Рост", "отчёт", "отчет", "стр. 4",
-    "(стр 4", "СТР.٤", "p. 4", " ", "", ",", "5", "ＡＢ", "ab", "字", "Σ", "İ", "\x1c", "😀", "\x00", "<b>", "'; drop",
+    "(стр 4", "[4]", "第4页", "4ページ", "page 4", "1,250", "3.2 billion", "$3.2bn", "over 5", "minus 5", "−5",
+    "12 %", "12.5", "BER", "Dubber", "СТР.٤", "p. 4", " ", "", ",", "5", "ＡＢ", "ab", "字", "Σ", "İ", "\x1c", "😀",
+    "\x00", "<b>", "'; drop",
 )  # fmt: skip
 PHRASES = st.one_of(st.lists(st.sampled_from(PIECES), max_size=3).map("".join), st.text(max_size=4))
 ENTRIES = st.one_of(PHRASES, st.integers(-20, 2000), st.floats(-9, 9, allow_nan=False))
@@ -91,7 +93,9 @@ ANSWERS = st.one_of(st.none(), st.lists(st.sampled_from(PIECES), max_size=8).map
 PARAMS = st.fixed_dictionaries(
     {},
     optional={
-        "normalizer": st.sampled_from(["ru_numeric", "none", "nfkc_casefold"]),
+        "normalizer": st.sampled_from(["ru_numeric", "en_numeric", "none", "nfkc_casefold"]),
+        "citation_style": st.sampled_from(["patterns", "any"]),
+        "phrase_match": st.sampled_from(["substring", "word"]),
         "citation_patterns": st.lists(st.sampled_from([r"\bp\.\s*\d+", *oracle.PARAMS["citation_patterns"]])),
         "w_include": st.floats(0, 1),
         "w_safe": st.floats(0, 1),
@@ -152,6 +156,8 @@ def test_patterns_as_lists_json_or_one_text(given_: Any, want: tuple[str, ...]) 
         (r'["стр\.\s*\d"]', "JSON"),
         ('["a", 5]', "list of texts"),
         ('["a"', "JSON"),
+        ("[1]", "list of texts"),
+        (" [true]", "list of texts"),
         (5, "list of texts"),
         (None, "list of texts"),
         ({"a": 1}, "list of texts"),

@@ -18,6 +18,7 @@ from rageval_batch.model.schemas import BATCH, EvalSet
 from rageval_batch.profiles.legal_rag.questions import weights
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
+from support.cases import Case, scored_and_explained
 from support.effort import examples
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
 
@@ -483,6 +484,24 @@ def test_summary_by_type_difficulty_category_and_tag(store: str, capsys: pytest.
     assert groups["tags", "金额"]["overall_percentage"] == pytest.approx(100 * sum(tagged) / len(tagged))
     code, out, _ = run(capsys, "show", "inventing", "--store", store)
     assert "conflict_gap" in out
+
+
+def test_explain_says_how_an_ambiguous_value_was_read() -> None:
+    question = {"id": "f", "type": "fact_exact", "question": "Сколько и когда?", "expected": {"amount_total": 1250}}
+    answer = Case(question, "Итого 1.250 на 03/05/2024, всего 7 человек.")
+    by_text = scored_and_explained("legal_rag", answer, {})[1]["values in the text"]
+    assert [(one["value"], one["read with"]) for one in by_text] == [
+        ("1250", "a comma before decimals, by the letters of the text"),
+        ("2024-05-03", "the day first, by the letters of the text"),
+        ("7", None),
+    ]
+    params = {"decimal_mark": "point", "date_order": "mdy"}
+    by_parameter = scored_and_explained("legal_rag", answer, params)[1]["values in the text"]
+    assert [(one["value"], one["read with"]) for one in by_parameter] == [
+        ("1.250", "a point before decimals, by the parameter"),
+        ("2024-03-05", "the month first, by the parameter"),
+        ("7", None),
+    ]
 
 
 def test_explain_shows_which_value_was_read_where(store: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,9 +65,7 @@ def test_csv(format: str, separator: str) -> None:
     assert rows[3][0] == 'q",\n' and len(rows) == 4
 
 
-@given(
-    st.lists(st.text(st.characters(blacklist_categories=("Cs",)), max_size=6) | st.sampled_from(HOSTILE), min_size=1)
-)
+@given(st.lists(st.text(max_size=6) | st.sampled_from(HOSTILE), min_size=1))
 def test_every_text_is_one_cell_of_a_csv(texts: list[str]) -> None:
     """The same as the rule for one cell; no text ends its row or begins a formula."""
     rows = [{"a": text, "b": k} for k, text in enumerate(texts)]

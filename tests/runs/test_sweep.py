@@ -600,3 +600,39 @@ def test_inputs_that_are_gone_afterwards_do_not_matter_to_readers(folder: Path) 
     (commit,) = Store(moved).commits()
     assert commit.manifest == outcome.commit.manifest
     assert tables(commit)["scores"].num_rows == outcome.counts.score_rows
+
+
+# --- bounded whatever comes -------------------------------------------------------------------------------------------
+
+
+def test_more_score_rows_than_allowed_are_refused_before_they_are_made(folder: Path) -> None:
+    rows = [{"run_id": f"r{k}", "question_id": "q00000", "output": "{}"} for k in range(9)]
+    put(folder / "outputs.jsonl", inputs.jsonl(rows))
+    mistaken = replace(job(folder), outputs=sources([folder / "outputs.jsonl"]), max_rows=8 * QUESTIONS)
+    place = Store(folder / "store")
+    with pytest.raises(
+        InputError, match=r"9 runs x 12 questions .* every row has its own run id: is the column right\?"
+    ):
+        sweep.run(mistaken, place)
+    assert place.commits() == []
+    assert sweep.run(replace(mistaken, max_rows=9 * QUESTIONS), place).counts.score_rows == 9 * QUESTIONS
+
+
+@pytest.mark.parametrize("size", [10, pytest.param(400_000, marks=pytest.mark.soak)])
+def test_long_rejects_and_answers_need_no_more_memory_than_others(size: int, folder: Path) -> None:
+    """In the long version, both are more than what a sort may hold."""
+    long = "x" * size
+    rows = [{"run_id": f"r{k}", "question_id": "q00000", "output": f"{k % 200}{long}"} for k in range(400)]
+    rejected = [{"run_id": "r", "question_id": "unknown", "output": long} for _ in range(400)]
+    put(folder / "outputs.jsonl", inputs.jsonl([*rows, *rejected]))
+    outcome = sweep.run(
+        replace(job(folder), outputs=sources([folder / "outputs.jsonl"]), keep_inputs=True), Store(folder / "store")
+    )
+    assert outcome.counts.rejected_rows == 400
+    found = tables(outcome.commit, ("kept_outputs", "rejects"))
+    assert found["rejects"].column("line").to_pylist() == list(range(401, 801))
+    kept = found["kept_outputs"].select(["output", "given_by"]).to_pylist()
+    assert [row["output"] for row in kept] == [f"{k}{long}" for k in range(200)]
+    assert [[one["run_id"] for one in row["given_by"]] for row in kept] == [
+        sorted((f"r{k}", f"r{k + 200}")) for k in range(200)
+    ]

@@ -111,7 +111,7 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
     },
     "include_rate": {
         "normalizer": "none", "citation_patterns": ["nowhere"], "w_include": 0.5, "w_safe": 0.5,
-        "citation_penalty": 0.4,
+        "citation_penalty": 0.4, "citation_style": "any", "phrase_match": "word",
     },
     "judge_protocol": {
         "rubric": {"dimensions": ["TONE"], "scale_top": 5, "verdict": {"fail_max": 1, "pass_min": 4}},
@@ -119,6 +119,7 @@ OTHER_VALUES: dict[str, dict[str, Any]] = {
     },
     "legal_rag": {
         "numeric_tolerance": 0.5, "date_tolerance_days": 400, "key_point_recall": 0.1, "pass_score": 0.95,
+        "decimal_mark": "comma", "date_order": "dmy",
         "more_abstention": "元", "more_units": "箱", "more_titles": "团座", "more_surnames": "猫",
     },
 }  # fmt: skip

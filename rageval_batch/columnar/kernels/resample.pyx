@@ -8,7 +8,12 @@ import numpy as np
 from libc.math cimport NAN, fabs
 from libc.stdint cimport int64_t, uint64_t
 
-from rageval_batch.columnar.kernels.splitmix cimport random_word
+
+cdef inline uint64_t random_word(uint64_t seed, uint64_t k) noexcept nogil:
+    cdef uint64_t z = seed + (k + 1) * <uint64_t>0x9E3779B97F4A7C15
+    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
+    return z ^ (z >> 31)
 
 
 def word(uint64_t seed, uint64_t k):

@@ -3,7 +3,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rageval_batch.columnar.strings import Bytes, Flags, Floats, Ints, Offsets, Strings
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
 
 Points = npt.NDArray[np.uint32]
 Words = npt.NDArray[np.uint64]
@@ -54,4 +54,3 @@ def match_pairs(
     contained_only: bool = False,
 ) -> Pairs: ...
 def assign(pairs: Pairs, e_counts: Ints, g_counts: Ints, one_to_one: bool) -> Assignment: ...
-def bigram_jaccard(a: Points32, b: Points32) -> Floats: ...

@@ -357,25 +357,3 @@ def assign(pairs, const int32_t[:] e_counts, const int32_t[:] g_counts, bint one
             e0 += e_counts[r]
             g0 += g_counts[r]
     return out
-
-
-def bigram_jaccard(a, b):
-    """Jaccard similarity of the bigram sets, row by row; 0 where neither side has a bigram."""
-    cdef const uint32_t[::1] ap = a.points
-    cdef const int64_t[::1] ao = a.offsets
-    cdef const uint32_t[::1] bp = b.points
-    cdef const int64_t[::1] bo = b.offsets
-    similarity = np.empty(len(ao) - 1, np.float64)
-    cdef double[::1] out = similarity
-    cdef uint64_t[::1] a_grams = np.empty(longest_of(ao), np.uint64)
-    cdef uint64_t[::1] b_grams = np.empty(longest_of(bo), np.uint64)
-    cdef int64_t a_count, b_count, shared, joint
-    cdef Py_ssize_t k
-    with nogil:
-        for k in range(out.shape[0]):
-            a_count = sorted_bigrams(ap, ao[k], ao[k + 1], a_grams, 0)
-            b_count = sorted_bigrams(bp, bo[k], bo[k + 1], b_grams, 0)
-            shared = shared_words(a_grams, 0, a_count, b_grams, b_count)
-            joint = a_count + b_count - shared
-            out[k] = <double>shared / <double>joint if joint else 0.0
-    return similarity

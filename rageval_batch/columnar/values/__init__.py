@@ -1,15 +1,18 @@
 """Values in text: numbers with units, dates, booleans, names, phrases and cited pages, each with its raw span.
 
-Chinese, English and mixed writing. The readers are regular expressions compiled once; a text is read once, and only
-for what is asked of it.
+Chinese, English, Japanese, Russian and mixed writing. The readers are regular expressions compiled once; a text is read
+once, and only for what is asked of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
-from rageval_batch.columnar.values.dates import Date, Dates, agrees, find_dates
+from rageval_batch.columnar.values.dates import DATE_ORDERS, Date, Dates, agrees, ambiguous_dates, find_dates
+from rageval_batch.columnar.values.figures import DECIMAL_MARKS, ambiguities, point_format
 from rageval_batch.columnar.values.lexicon import Lexicon, lexicon
 from rageval_batch.columnar.values.normal import Normal, fold, normal, sentences, squash
 from rageval_batch.columnar.values.numbers import Number, NumberReader
@@ -26,6 +29,9 @@ from rageval_batch.columnar.values.words import (
 )
 
 __all__ = [
+    "DATE_ORDERS",
+    "DECIMAL_MARKS",
+    "Ambiguous",
     "Boolean",
     "Citation",
     "Date",
@@ -39,17 +45,33 @@ __all__ = [
     "fold",
     "holds_parts",
     "lexicon",
+    "numbers_in",
     "quote_parts",
     "sentences",
     "squash",
 ]
 
 
+_COMMA, _POINT = "a comma before decimals", "a point before decimals"
+
+
+class Ambiguous(NamedTuple):
+    """The raw span of a value that can be read in two ways, the way it was read, and whether a parameter said so."""
+
+    start: int
+    end: int
+    read_with: str
+    by_parameter: bool
+
+
 class Reader:
     """Reads texts with one set of lists; patterns are compiled here."""
 
-    def __init__(self, lists: Lexicon | None = None) -> None:
+    def __init__(self, lists: Lexicon | None = None, *, decimal_mark: str = "auto", date_order: str = "auto") -> None:
+        """`decimal_mark` (of DECIMAL_MARKS) decides on 1.250, `date_order` (of DATE_ORDERS) on 03/05/2024."""
         lists = lists or lexicon()
+        self.decimal_mark = decimal_mark
+        self.date_order = date_order
         self.numbers = NumberReader(lists.units)
         self.names = NameReader(lists.titles, lists.surnames)
         self.abstention = Phrases(lists.abstention)
@@ -72,7 +94,7 @@ class Reading:
 
     @cached_property
     def _dates(self) -> Dates:
-        return find_dates(without_references(self._normal.text))
+        return find_dates(without_references(self._normal.text), self.reader.date_order)
 
     def _placed(self, date: Date) -> Date:
         start, end = self._normal.span(date.start, date.end)
@@ -91,9 +113,27 @@ class Reading:
     @cached_property
     def numbers(self) -> list[Number]:
         """Every number, in order; digits of dates, references and markers are none."""
-        found = self.reader.numbers.find(without_markers(self._dates.rest))
+        text = point_format(self._dates.rest, self.reader.decimal_mark)
+        found = self.reader.numbers.find(without_markers(text))
         spans = (self._normal.span(number.start, number.end) for number in found)
         return [number._replace(start=a, end=b) for number, (a, b) in zip(found, spans, strict=True)]
+
+    @cached_property
+    def ambiguous(self) -> list[Ambiguous]:
+        """Values that are read by the language of the text or a parameter, with how they were read."""
+        mark, order = self.reader.decimal_mark, self.reader.date_order
+        found = [
+            Ambiguous(*self._normal.span(one.start, one.end), _COMMA if one.decimal_comma else _POINT, mark != "auto")
+            for one in ambiguities(self._dates.rest, mark)
+        ]
+        text = without_references(self._normal.text)
+        by_start = {date.start: date for date in self._dates.dates}
+        for start, end in ambiguous_dates(text):
+            if (date := by_start.get(start)) is not None:
+                day_first = int(text[start : start + 2].rstrip("-/")) == date.day
+                why = "the day first" if day_first else "the month first"
+                found.append(Ambiguous(*self._normal.span(start, end), why, order != "auto"))
+        return sorted(found)
 
     @cached_property
     def boolean(self) -> Boolean | None:
@@ -119,3 +159,13 @@ class Reading:
     def abstention(self) -> str | None:
         """The first phrase that says that nothing is known."""
         return self.reader.abstention.first(self.raw)
+
+
+@lru_cache(maxsize=1)
+def _packaged_reader() -> Reader:
+    return Reader()
+
+
+def numbers_in(text: str) -> list[Decimal]:
+    """The values of all numbers of a text, in its order; an empty text has none."""
+    return [number.value for number in _packaged_reader().read(text).numbers]

@@ -17,6 +17,7 @@ from rageval_batch.columnar.values.numerals import (
     POWERS,
     RUN,
     TOKEN,
+    arabic,
     run_value,
     scaled,
     with_fraction,
@@ -32,6 +33,23 @@ _POINT = re.compile(rf"{_FRACTION.pattern}(?P<power>(?:百|千|佰|仟)?(?:万|�
 _ENDLESS = re.compile(r"[eE][+-]?[0-9]{5,}")  # an exponent of a size that nobody writes
 _AND_MORE = re.compile("[多余餘](?P<power>[万萬亿億])")  # 二十多万
 _JOINED = re.compile(r"[ \t]*[-~–—至到、或和][ \t]*")
+# Words behind a figure that multiply it: 3.2 billion, 3,5 млн; letters only behind a currency sign, as 5 m are metres.
+_SCALES = {
+    3: "thousands?|тыс\\.?|тысяч[а-яё]{0,3}",
+    6: "millions?|mln|mn|млн\\.?|миллион[а-яё]{0,3}",
+    9: "billions?|bln|bn|млрд\\.?|миллиард[а-яё]{0,3}",
+    12: "trillions?|trn|трлн\\.?|триллион[а-яё]{0,3}",
+}
+_SHORT_SCALES = {"k": 3, "m": 6, "b": 9, "tn": 12}
+_NO_LETTER_BEHIND = "(?-i:(?![A-Za-zА-Яа-яЁё_]))"
+_SCALE = re.compile(
+    rf"[ \t]*(?:{'|'.join(f'(?P<p{power}>{words})' for power, words in _SCALES.items())}){_NO_LETTER_BEHIND}",
+    re.IGNORECASE,
+)
+_SHORT_SCALE = re.compile(rf"(?P<letters>{'|'.join(_SHORT_SCALES)}){_NO_LETTER_BEHIND}", re.IGNORECASE)
+_FIRST_OF_SCALE = frozenset(" \ttmbTMBтмТМkK")
+_CURRENCY_SIGN_BEFORE = re.compile(r"[$€£¥￥₽][ \t]?(?:[0-9.,]+[ \t]*[-–~][ \t]*)?\Z")  # $5m, $3-5m
+_CURRENCY_REACH = 24  # characters before a figure in which the sign is looked for
 _VAGUE = "几幾数數"
 _ONE = ("一", "壹")
 _MOST_TOKENS = 40  # of a run with Arabic figures; longer ones are no numbers, and looking for the longest that is costs
@@ -48,6 +66,9 @@ _COINS_ALONE = re.compile(
     rf"(?P<jiao>{_COIN})[ \t]*(?:{_JIAO}[ \t]*零?(?P<fen>{_COIN})[ \t]*{_FEN}|[角毛][钱錢]|(?<=[0-9]){_JIAO})"
     rf"|(?P<only_fen>{_COIN})[ \t]*分[钱錢]"
 )
+# 7分 and 六角 by themselves are coins only as the whole text.
+_COINS_WHOLE = re.compile(rf"(?:(?P<jiao>{_COIN})[ \t]*[角毛]|(?P<only_fen>{_COIN})[ \t]*分)(?P<fen>(?!))?")
+_LONGEST_COIN = 6  # characters
 _HALF = re.compile("半(?![载載夜数數价價径徑途路截真推成])")
 _HALVED_UNITS = frozenset({"年", "天", "个", "小时", "公里", "千克", "吨", "岁"})
 
@@ -57,6 +78,7 @@ _POWER = re.compile(f"[{''.join(POWERS)}]")
 _POWERS_LAST = re.compile(
     rf"(?P<powers>(?:[百佰]|[千仟](?!克))?[万萬]?[亿億]?)(?<=[{''.join(POWERS)}])[^0-9{CHINESE}]*\Z"
 )
+_ARABIC = re.compile(ARABIC)
 _FIGURE = re.compile(rf"[0-9.,点點{CHINESE}]+")
 _ZERO_IN_FRONT = re.compile("0[0-9]")
 _SERIAL_BEFORE = re.compile(r"[0-9]-\Z")
@@ -108,6 +130,8 @@ class NumberReader:
                 at = m.end("word") if currency else m.end()
                 continue
             number, at = self._share(text, m) if m["share"] else self._at(text, m.start())
+            if (coins := _whole_coins(text, m.start(), whole)) is not None:
+                number, at = coins, coins.end
             lone = number is None
             number = _lone(text, m.start(), at) if number is None else number
             if number is None or (lone and not _may_count(text, number.end, whole[1])):
@@ -159,6 +183,7 @@ class NumberReader:
             if value is not None:
                 value = scaled(value, POWERS[more["power"]])
             end, kind = more.end(), Kind.LOWER
+        scale, end = (0, end) if more else figure_scale(text, start, end)
         unit = self._unit.match(text, end)
         if unit is None and text[end : end + 1] in ("多", "余", "餘"):  # 30余人
             unit = self._unit.match(text, end + 1)
@@ -167,6 +192,7 @@ class NumberReader:
             value = run_value(run, unit is not None)
         if value is None:
             return None
+        value = scaled(value, scale) if scale else value
         number = _with_unit(value, unit, start, end, article=unit is not None and run in _ONE)
         return _with_parts(text, number) if kind is Kind.EXACT else number._replace(kind=kind)
 
@@ -211,6 +237,28 @@ def _with_unit(value: Decimal, unit: re.Match[str] | None, start: int, end: int,
     if name in MULTIPLYING_UNIT:
         value, name = scaled(value, MULTIPLYING_UNIT[name]), "元"
     return Number(value, SAME_UNIT.get(name, name), start, unit.end(), article)
+
+
+def figure_scale(text: str, start: int, end: int) -> tuple[int, int]:
+    """(power of ten, end) of the word behind an Arabic figure that multiplies it; (0, the figure's end) without any."""
+    if text[end : end + 1] not in _FIRST_OF_SCALE or not text[end - 1].isdecimal():
+        return 0, end
+    if m := _SCALE.match(text, end):
+        return int(str(m.lastgroup)[1:]), m.end()
+    m = _SHORT_SCALE.match(text, end)
+    if m and _CURRENCY_SIGN_BEFORE.search(text[max(0, start - _CURRENCY_REACH) : start]):
+        return _SHORT_SCALES[m["letters"].lower()], m.end()
+    return 0, end
+
+
+def _whole_coins(text: str, start: int, whole: tuple[int, int]) -> Number | None:
+    """7分, 约六角: coins that are, with a sign or a bound, the whole text; None for anything else."""
+    first, last = whole
+    if last - start > _LONGEST_COIN or (m := _COINS_WHOLE.fullmatch(text, start, last)) is None:
+        return None
+    if start > first and before(text, Figure(start, last, "元", 0)).start > first:
+        return None
+    return Number(_coins(m), "元", start, last)
 
 
 def _coins(m: re.Match[str]) -> Decimal:
@@ -306,14 +354,22 @@ def _low_end(text: str, first: _Found, last: _Found) -> Decimal | None:
         named = text[max(0, first.figure - 1) : first.figure] in _NO_NUMERAL_BEHIND
         if named or until[0] != until[0].strip() or not (there.unit or _POWER.search(written_last)):
             return None
-    low = _in_magnitude(here.value, written, written_last) if there.value > 0 else here.value
+    low = _in_magnitude(text, first, last) if there.value > 0 else here.value
     return low if low < there.value else None
 
 
-def _in_magnitude(value: Decimal, written: str, written_last: str) -> Decimal:
-    """The 3 of 3-5万 as 30000; as it is where it has a unit, or is no smaller figure than the 5."""
+def _in_magnitude(text: str, first: _Found, last: _Found) -> Decimal:
+    """The 3 of 3-5万 and 3-5 million in their magnitude; as it is with a unit, or where it is not below the 5."""
+    value, written = first.number.value, text[first.figure : first.number.end]
+    written_last = text[last.figure : last.number.end]
+    if not _FIGURE.fullmatch(written):
+        return value
+    if plain := _ARABIC.match(text, last.figure):
+        power, _ = figure_scale(text, last.figure, plain.end())
+        if power:
+            return scaled(value, power) if abs(value) < arabic(plain[0]) else value
     m = _POWERS_LAST.search(written_last)
-    if m is None or not _FIGURE.fullmatch(written):
+    if m is None:
         return value
     for cut in range(len(m["powers"])):
         figure = (written_last[: m.start()] + m["powers"][:cut]).rstrip("多余餘 \t")

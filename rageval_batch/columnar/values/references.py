@@ -13,21 +13,34 @@ _RANGES = "-~–—至到"
 _TO = f"[{_RANGES}]"
 _AND = r"[ \t]*[-~–—至到、和及与與][ \t]*"
 _LATIN_LIST = r"[0-9]{1,9}(?:[ \t]*[-~–—&][ \t]*[0-9]{1,9}){0,20}(?![0-9])"
+_DIGIT = re.compile("[0-9]")
 _MOST_PAGES = 100  # of a range that names every page in it
 
 _PAGE_HAN = re.compile(rf"第[ \t]*(?P<pages>{_N}(?:{_AND}第?{_N}){{0,20}})[ \t]*[页頁]")
 _PAGE_LATIN = re.compile(
     rf"(?<![A-Za-z])(?:pages?[ \t]*|pp?\.[ \t]*|pp?(?=[0-9]))(?P<pages>{_LATIN_LIST})", re.IGNORECASE
 )
+_PAGE_CYRILLIC = re.compile(
+    rf"(?<![А-Яа-яЁё])(?:стр\.?|страниц[а-яё]{{0,3}}|сс?\.)[ \t]*(?P<pages>{_LATIN_LIST})", re.IGNORECASE
+)
+_PAGE_KANA = re.compile(rf"(?<![0-9])(?P<pages>[0-9]{{1,9}}(?:[ \t]*{_TO}[ \t]*[0-9]{{1,9}}){{0,20}})[ \t]*ページ")
+_PAGES = (
+    (re.compile("第"), _PAGE_HAN),
+    (re.compile("[pP]"), _PAGE_LATIN),
+    (re.compile("[сС]"), _PAGE_CYRILLIC),
+    (re.compile("ジ"), _PAGE_KANA),
+)
 _PAGE_PART = re.compile(rf"{_N}|{_TO}")
 
-# Looked for one behind the other, each with characters of which one must be there.
+# Looked for one behind the other, each with what must be there.
 _REFERENCES = (
-    ("第", _PAGE_HAN),
-    ("页頁", re.compile(rf"(?<![0-9])[0-9]{{1,9}}[ \t]*{_TO}[ \t]*[0-9]{{1,9}}[ \t]*[页頁]")),
-    ("pP", _PAGE_LATIN),
+    (re.compile("第"), _PAGE_HAN),
+    (re.compile("[页頁]"), re.compile(rf"(?<![0-9])[0-9]{{1,9}}[ \t]*{_TO}[ \t]*[0-9]{{1,9}}[ \t]*[页頁]")),
+    (re.compile("[pP]"), _PAGE_LATIN),
+    (re.compile("[сС]"), _PAGE_CYRILLIC),
+    (re.compile("ジ"), _PAGE_KANA),
     (
-        "行lL",
+        re.compile("[行lL]"),
         re.compile(
             rf"(?<![0-9])(?:第[ \t]*)?[0-9]{{1,9}}(?:{_AND}[0-9]{{1,9}}){{0,20}}[ \t]*行(?![为為政业業])"
             rf"|(?<![A-Za-z])lines?[ \t]*{_LATIN_LIST}",
@@ -35,13 +48,14 @@ _REFERENCES = (
         ),
     ),
     (
-        "第",
+        re.compile("第"),
         re.compile(
             rf"第[ \t]*(?:[0-9]+|{_N})(?:(?:{_AND}第?{_N}){{0,20}}(?=[ \t]*[行条條款项項章节節]))?(?:[.][0-9]+)*"
         ),
     ),
-    ("sSnNrRtT", re.compile(r"(?<![A-Za-z0-9.,])[0-9]+(?:st|nd|rd|th)(?![A-Za-z])", re.IGNORECASE)),
 )
+_ORDINAL_MARK = re.compile("[0-9][sSnNrRtT]")
+_ORDINAL = re.compile(r"(?<![A-Za-z0-9.,])[0-9]+(?:st|nd|rd|th)(?![A-Za-z])", re.IGNORECASE)
 
 _CHAIN = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+){2,}")
 _SMALL_HAN = "[一二三四五六七八九十]{1,3}"
@@ -66,27 +80,37 @@ def _masked(m: re.Match[str]) -> str:
 
 
 def without_references(text: str) -> str:
-    """A normal text with page and line references and ordinals masked."""
-    for marks, pattern in _REFERENCES:
-        if any(mark in text for mark in marks):
+    """A normal text with page and line references and 第 with its number masked."""
+    for mark, pattern in _REFERENCES:
+        if mark.search(text):
             text = pattern.sub(_masked, text)
     return text
 
 
 def without_markers(text: str) -> str:
-    """A normal text with list markers and chains such as 1.2.3 masked."""
+    """A normal text without dates with ordinals (5th), list markers and chains such as 1.2.3 masked."""
+    if _ORDINAL_MARK.search(text):
+        text = _ORDINAL.sub(_masked, text)
     if text.count(".") > 1:
         text = _CHAIN.sub(_masked, text)
     return _MARKER.sub(_masked, text) if _PERHAPS_MARKER.search(text) else text
 
 
 def cited_pages(given: Normal) -> list[Citation]:
-    """第N页, p. N, page N in the order of the text."""
-    found = []
-    for pattern in (_PAGE_HAN, _PAGE_LATIN):
-        for m in pattern.finditer(given.text):
+    """第N页, p. N, page N, стр. N, Nページ in the order of the text; a page that two forms find is cited once."""
+    found: list[Citation] = []
+    text = given.text
+    if _DIGIT.search(text) is None and "第" not in text:
+        return found
+    for mark, pattern in _PAGES:
+        if mark.search(text) is None:
+            continue
+        before = len(found)
+        for m in pattern.finditer(text):
             span = given.span(*m.span())
             found += [Citation(page, *span) for page in _page_numbers(m["pages"])]
+        if len(found) > before:
+            text = pattern.sub(_masked, text)
     return sorted(found, key=lambda citation: citation.start)
 
 

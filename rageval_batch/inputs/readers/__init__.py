@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import columns, csv, json_rows, whole_files
+from rageval_batch.inputs.readers import columns, csv, json_rows, sheets, trec, whole_files
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -17,12 +17,15 @@ from rageval_batch.inputs.readers.blocks import (
     STRUCT,
     TEXT,
     Block,
+    Column,
     Field,
     RowError,
     read_chunks,
     read_output,
+    read_own_chunks,
 )
 from rageval_batch.inputs.readers.json_rows import JsonDocument, read_document
+from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.sources import Source, unreadable
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
     "STRUCT",
     "TEXT",
     "Block",
+    "Column",
     "Field",
     "JsonDocument",
     "RowError",
@@ -41,14 +45,19 @@ __all__ = [
     "read_chunks",
     "read_document",
     "read_output",
+    "read_own_chunks",
 ]
 
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "json": json_rows.read_json,
+    "samples": json_rows.read_zipped_samples,
+    "xlsx": sheets.read_xlsx,
     "parquet": columns.read_parquet_file,
     "arrow": columns.read_arrow,
     "csv": csv.read_csv,
     "frame": columns.read_frame,
+    "trec_run": trec.read_trec_run,
+    "qrels": trec.read_qrels,
     "texts": whole_files.read_whole_files,
 }
 
@@ -56,9 +65,15 @@ _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
 def read_blocks(source: Source, only_lines: Offsets | None = None) -> Iterator[Block]:
     """The rows of one file. With `only_lines`, a JSONL file gives these lines alone and parses no others."""
     try:
-        if source.format == "jsonl":
-            yield from json_rows.read_jsonl(source, only_lines)
-            return
-        yield from _READERS[source.format](source)
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        for block in _blocks(source, only_lines):
+            yield MappedBlock(block, source.reading, source.run) if source.reading.maps else block
+    except (OSError, pa.ArrowException, UnicodeError) as error:
         raise unreadable(source.name, error) from error
+
+
+def _blocks(source: Source, only_lines: Offsets | None) -> Iterator[Block]:
+    if source.format == "jsonl":
+        return json_rows.read_jsonl(source, only_lines)
+    if source.format == "json" and source.reading.columns:
+        return sheets.read_cells(source)
+    return _READERS[source.format](source)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,6 +39,24 @@ def absent_field(rows: int) -> Field:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A field of some rows that nothing here knows: its name, the rows that have it, their texts and kinds."""
+
+    name: str
+    rows: Ints
+    text: pa.Array
+    kind: np.ndarray[tuple[int], np.dtype[np.int8]]
+
+    def short(self) -> Column:
+        """The scalar values that are short enough for metadata of a run."""
+        fits = pc.less_equal(pc.binary_length(self.text), METADATA_BYTES).to_numpy(zero_copy_only=False)
+        kept = fits & (self.kind < LIST)
+        if kept.all():
+            return self
+        return Column(self.name, self.rows[kept], self.text.filter(pa.array(kept)), self.kind[kept])
+
+
+@dataclass(frozen=True)
 class RowError:
     """A row that cannot be read: its index in the block, the reason, and the detail for people."""
 
@@ -65,8 +86,11 @@ class Block(Protocol):
     def field(self, names: tuple[str, ...]) -> Field:
         """The first of several names that is present; null and ABSENT where none is."""
 
-    def others(self, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
-        """(name, rows, text) of every short scalar field that is not known: candidates for run metadata."""
+    def field_at(self, path: str) -> Field:
+        """The field at a path; a name that is written just like the path comes first."""
+
+    def others(self, known: frozenset[str]) -> list[Column]:
+        """Every field that is not known, where rows have a value; objects and lists as JSON text."""
 
     def raw(self, row: int) -> str:
         """The row as it stands in the file; bytes that are not UTF-8 as \\xNN."""
@@ -77,11 +101,17 @@ class Block(Protocol):
     def value(self, field: OutputField) -> pa.Array | None:
         """A field of each row as JSON text, null where a row lacks it; None where no row can have it."""
 
+    def value_at(self, path: str, field: OutputField) -> pa.Array | None:
+        """The same for a value at a path that stands for a field."""
 
-def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
-    """The answer of each row: its `output`, else a JSON object of those of the fields that it has."""
+
+def read_output(block: Block, fields: tuple[OutputField, ...], fields_first: bool = False) -> Field:
+    """The answer of each row: its `output`, else a JSON object of those of the fields that it has.
+
+    `fields_first`: the object is the answer wherever a row has any of the fields.
+    """
     output = block.field(OUTPUT)
-    lacks = output.kind <= NOTHING
+    lacks = (output.kind <= NOTHING) | fields_first
     if not fields or not lacks.any():
         return output
     named = [(field.name, value) for field in fields if (value := block.value(field)) is not None]
@@ -89,7 +119,8 @@ def read_output(block: Block, fields: tuple[OutputField, ...]) -> Field:
         return output
     empty, comma = pa.scalar("", LARGE_STRING), pa.scalar(",", LARGE_STRING)
     members = [
-        pc.binary_join_element_wise(pa.scalar(f'"{name}":', LARGE_STRING), value, comma, empty) for name, value in named
+        pc.binary_join_element_wise(pa.scalar(f"{json.dumps(name)}:", LARGE_STRING), value, comma, empty)
+        for name, value in named
     ]
     # Nulls are filled by hand: where all is null, Arrow's own null_handling="skip" leaves the row out.
     inner = pc.binary_join_element_wise(*(part.fill_null("") for part in members), empty)
@@ -107,3 +138,26 @@ def read_chunks(block: Block) -> pa.Array:
     if (texts := chunks.kind == TEXT).any():
         is_list |= texts & (held_kinds(chunks.text) == ARRAY)
     return pc.if_else(pa.array(is_list), chunks.text, pa.scalar(None, LARGE_STRING))
+
+
+def read_own_chunks(block: Block) -> pa.Array:
+    """The chunks of output rows: as of `read_chunks`; a list as Python prints it counts too (pandas writes such cells),
+    and any other text that is not blank is the one chunk."""
+    chunks, lists = block.field(CHUNKS), read_chunks(block)
+    other = (chunks.kind == TEXT) & lists.is_null().to_numpy(zero_copy_only=False)
+    if not other.any():
+        return lists
+    coded = chunks.text.filter(pa.array(other)).dictionary_encode()
+    texts = pa.array([_as_list(text) for text in coded.dictionary.to_pylist()], LARGE_STRING).take(coded.indices)
+    return pc.replace_with_mask(lists, pa.array(other), texts)
+
+
+def _as_list(text: str) -> str | None:
+    """A JSON list of the texts that a cell stands for; None for a blank cell."""
+    if not text.strip():
+        return None
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            found = ast.literal_eval(text.strip())
+            return json.dumps(found, ensure_ascii=False, default=str)
+    return json.dumps([text], ensure_ascii=False)

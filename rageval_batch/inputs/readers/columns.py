@@ -11,23 +11,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.kernels.json import ARRAY, OBJECT
+from rageval_batch.columnar import json_tape
+from rageval_batch.columnar.json_tape import Tape
+from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, OK
 from rageval_batch.columnar.kernels.lines import valid_utf8
 from rageval_batch.columnar.nested import BLANK, held_kinds, json_of
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     BOOLEAN,
     LIST,
-    METADATA_BYTES,
     NOTHING,
     NUMERIC,
     STRUCT,
     TEXT,
+    Column,
     Field,
     RowError,
     absent_field,
 )
+from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
+from rageval_batch.inputs.reading import steps_of
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import OutputField
 
@@ -56,16 +60,33 @@ class ColumnBlock:
                 return Field(_as_text(column), kind.astype(np.int8))
         return absent_field(len(self))
 
-    def others(self, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
+    def field_at(self, path: str) -> Field:
+        if path in self.columns:
+            return self.field((path,))
+        nodes = self._nodes(path)
+        return absent_field(len(self)) if nodes is None else field_of(*nodes)
+
+    def _nodes(self, path: str) -> tuple[Tape, Ints] | None:
+        """(JSON of the column that a path begins with, the node that the path leads to); None without the column."""
+        name, *steps = steps_of(path)
+        if name not in self.columns:
+            return None
+        column = self.columns[str(name)]
+        tape = json_tape.parse_strings(
+            from_arrow(_as_text(column) if _kind_of(column.type) == TEXT else json_of(column))
+        )
+        return tape, nodes_at(tape, np.where(tape.status == OK, tape.root, -1).astype(np.int32), tuple(steps))
+
+    def others(self, known: frozenset[str]) -> list[Column]:
         out = []
         for name, column in self.columns.items():
-            if name in known or _kind_of(column.type) in (LIST, STRUCT):
+            if name in known:
                 continue
             text = _as_text(column)
-            short = pc.fill_null(pc.less_equal(pc.binary_length(text), METADATA_BYTES), False)
-            rows = np.flatnonzero(short.to_numpy(zero_copy_only=False)).astype(np.int32)
+            rows = np.flatnonzero(text.is_valid().to_numpy(zero_copy_only=False)).astype(np.int32)
             if len(rows):
-                out.append((name, rows, text.take(pa.array(rows))))
+                kind = np.full(len(rows), _kind_of(column.type), np.int8)
+                out.append(Column(name, rows, text.take(pa.array(rows)), kind))
         return out
 
     def raw(self, row: int) -> str:
@@ -78,9 +99,13 @@ class ColumnBlock:
 
     def value(self, field: OutputField) -> pa.Array | None:
         """As in `Block`; a text that holds a JSON list or object is that, unless the field is a text."""
-        if field.name not in self.columns:
-            return None
-        column = self.columns[field.name]
+        return self.value_at(field.name, field)
+
+    def value_at(self, path: str, field: OutputField) -> pa.Array | None:
+        if path not in self.columns:
+            nodes = self._nodes(path)
+            return None if nodes is None else json_of_nodes(*nodes)
+        column = self.columns[path]
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         value = json_of(column)
@@ -138,7 +163,8 @@ def column_block(batch: pa.RecordBatch, lines: Offsets) -> ColumnBlock:
             columns[name], bad_cells = _decode_utf8(column)
             bad |= bad_cells
     row_errors = [
-        RowError(row, "not_utf8", "a cell with bytes that are not UTF-8") for row in np.flatnonzero(bad).tolist()
+        RowError(row, "not_utf8", "a cell with bytes that are not UTF-8; --encoding names another")
+        for row in np.flatnonzero(bad).tolist()
     ]
     return ColumnBlock(lines=lines, columns=columns, row_errors=row_errors, raw_rows=batch)
 

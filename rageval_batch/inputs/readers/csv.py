@@ -1,73 +1,252 @@
-"""CSV rows: every cell is text; a record of the wrong width is a row error, not the end of the file."""
+"""CSV rows: every cell is text; a record that is no record is a row error, not the end of the file.
+
+Whole records are cut off by the parity of quotes and parsed by Arrow. Where a quote stands inside a cell that does not
+begin with one, parity says nothing: from there on Python's reader takes each record by itself.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Iterator
-from typing import Any
+import sys
+from collections.abc import Generator, Iterator
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from rageval_batch.columnar.strings import Offsets
+from rageval_batch.columnar.strings import Bytes, Flags, Offsets
+from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import RowError
 from rageval_batch.inputs.readers.columns import ColumnBlock, column_blocks
+from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, read_into
 from rageval_batch.inputs.sources import Source
+
+LONGEST_RECORD = 512 << 20  # bytes; a longer one is a quote that nobody closed
+_QUOTE, _NEWLINE, _RETURN = 34, 10, 13
 
 
 def read_csv(source: Source) -> Iterator[ColumnBlock]:
-    """The records of a CSV file; those of the wrong width come last, in a block of their own."""
+    """The records of a CSV file. Records are counted as lines: the header is the first."""
+    delimiter = source.reading.delimiter or ","
+    names: list[str] = []
+    line = 1
+    rest = np.zeros(0, np.uint8)
+    with source.open() as stream:
+        if (head := stream.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
+            rest = np.frombuffer(head, np.uint8)
+        while True:
+            data, at_end = _more(source, stream, rest, line)
+            stop = _end_of_records(data, at_end, ord(delimiter))
+            if stop is None:
+                yield from _by_record(source, data, stream, names, line)
+                return
+            if at_end and stop < len(data):
+                raise _unclosed(source, line + _count_records(data[:stop]))
+            rest, part = data[stop:], data[:stop]
+            if not names and len(part):
+                width = _first_record(part)
+                names = _header(source, part[:width].tobytes().decode("utf-8", "replace"), delimiter)
+                part, line = part[width:], 2
+            if len(part):
+                line = yield from _parsed(part, names, delimiter, line)
+            if at_end:
+                return
+
+
+def _more(source: Source, stream: BinaryIO, rest: Bytes, line: int) -> tuple[Bytes, bool]:
+    """(the rest of the last bytes and more of the stream, whether that is all); a long record doubles the buffer."""
+    if len(rest) > LONGEST_RECORD:
+        raise _unclosed(source, line)
+    buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
+    buffer[: len(rest)] = rest
+    filled = len(rest) + read_into(stream, buffer[len(rest) :])
+    return buffer[:filled], filled < len(buffer)
+
+
+def _unclosed(source: Source, line: int) -> InputError:
+    return InputError(f"{source.name}: a quote in the record of line {line} is never closed. Mend the file.")
+
+
+def _end_of_records(data: Bytes, at_end: bool, delimiter: int) -> int | None:
+    """Behind the last whole record; None where a quote stands in the middle of a cell, so that parity says nothing."""
+    quotes = np.flatnonzero(data == _QUOTE)
+    if len(quotes) and not at_end and quotes[-1] == len(data) - 1:
+        quotes = quotes[:-1]  # what follows it is not there yet
+    if not _regular(data, quotes, delimiter):
+        return None
+    newlines = np.flatnonzero(data == _NEWLINE)
+    outside = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
+    if at_end and len(quotes) % 2 == 0:
+        return len(data)
+    return int(outside[-1]) + 1 if len(outside) else 0
+
+
+def _regular(data: Bytes, quotes: Offsets, delimiter: int) -> bool:
+    """Whether every quote opens a cell, closes one, or is one of two inside a cell."""
+    if not len(quotes):
+        return True
+    padded = np.concatenate([[_NEWLINE], data, [_NEWLINE]])  # as wide as the data; only where there are quotes
+    edges = (delimiter, _NEWLINE, _RETURN)
+    opening, closing = quotes[0::2], quotes[1::2]
+    starts: Flags = np.isin(padded[opening], edges)
+    ends: Flags = np.isin(padded[closing + 2], edges)
+    doubled = opening[1:] == closing[: len(opening) - 1] + 1
+    starts[1:] |= doubled
+    ends[: len(doubled)] |= doubled
+    return bool(starts.all() and ends.all())
+
+
+def _first_record(part: Bytes) -> int:
+    """Behind the first record of whole records."""
+    quotes, newlines = np.flatnonzero(part == _QUOTE), np.flatnonzero(part == _NEWLINE)
+    outside = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
+    return int(outside[0]) + 1 if len(outside) else len(part)
+
+
+def _count_records(part: Bytes) -> int:
+    quotes, newlines = np.flatnonzero(part == _QUOTE), np.flatnonzero(part == _NEWLINE)
+    return int(np.count_nonzero(np.searchsorted(quotes, newlines) % 2 == 0))
+
+
+def _header(source: Source, text: str, delimiter: str) -> list[str]:
+    """The names of the columns; InputError where one is there twice. A nameless column is called by its place."""
+    cells = next(csv.reader(text.splitlines(keepends=True), delimiter=delimiter), [])
+    return checked_names(source, [name.strip() for name in cells])
+
+
+def checked_names(source: Source, names: list[str]) -> list[str]:
+    """Names of columns, each once; InputError for one that is there twice."""
+    doubled = next((name for k, name in enumerate(names) if name and name in names[:k]), None)
+    if doubled is not None:
+        raise InputError(f"{source.name} has two columns '{doubled}'. Rename or remove one of them.")
+    return [name or f"column {k}" for k, name in enumerate(names, start=1)]
+
+
+def _parsed(part: Bytes, names: list[str], delimiter: str, line: int) -> Generator[ColumnBlock, None, int]:
+    """Whole records by Arrow, those of the wrong width in a block of their own; the line of the next record."""
     bad_records: list[Any] = []
 
     def skip(record: Any) -> str:
         bad_records.append(record)
         return "skip"
 
-    names = _header(source)
-    with source.open() as stream:
-        reader = arrow_csv.open_csv(
-            stream,
-            arrow_csv.ReadOptions(use_threads=False, block_size=blocks.BLOCK_BYTES),
-            arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
-            arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False),
-        )
-        line = 2  # records are counted as lines: the header is the first
-        for batch in reader:  # Arrow reads ahead: it has met every bad record before the last of this batch
-            lines = _numbers_without(line, batch.num_rows, {record.number for record in bad_records})
-            yield from column_blocks([batch], lines)
-            line = int(lines[-1]) + 1 if len(lines) else line
+    table = arrow_csv.read_csv(
+        pa.BufferReader(pa.py_buffer(part)),
+        arrow_csv.ReadOptions(use_threads=False, block_size=len(part) + 1, column_names=names),
+        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
+        arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False),
+    )
+    places = {line + record.number - 1 for record in bad_records}
+    lines = _numbers_without(line, table.num_rows, places)
+    for batch in table.combine_chunks().to_batches():
+        yield from column_blocks([batch], lines)
     if bad_records:
-        yield _bad_record_block(bad_records)
-
-
-def _header(source: Source) -> list[str]:
-    with source.open() as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
-        return next(csv.reader(text), [])
+        yield _bad_record_block(
+            [
+                (
+                    line + record.number - 1,
+                    f"{record.actual_columns} cells where the header has {record.expected_columns}",
+                    str(record.text),
+                )
+                for record in bad_records
+            ]
+        )
+    return line + int(table.num_rows) + len(bad_records)
 
 
 def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:
     """`count` numbers from `first` on, without those that are taken."""
-    numbers: list[int] = []
-    while len(numbers) < count:
-        if first not in taken:
-            numbers.append(first)
-        first += 1
-    return np.array(numbers, np.int64)
+    numbers = np.arange(first, first + count + len(taken))
+    return numbers[~np.isin(numbers, sorted(taken))][:count] if taken else numbers
 
 
-def _bad_record_block(records: list[Any]) -> ColumnBlock:
+def _bad_record_block(records: list[tuple[int, str, str]]) -> ColumnBlock:
+    """A block of (line, detail, raw text)."""
     return ColumnBlock(
-        lines=np.array([record.number for record in records], np.int64),
+        lines=np.array([line for line, _, _ in records], np.int64),
         columns={},
-        row_errors=[
-            RowError(
-                k, "malformed_csv", f"{record.actual_columns} cells where the header has {record.expected_columns}"
-            )
-            for k, record in enumerate(records)
-        ],
-        raw_rows=[str(record.text) for record in records],
+        row_errors=[RowError(k, "malformed_csv", detail) for k, (_, detail, _) in enumerate(records)],
+        raw_rows=[raw for _, _, raw in records],
     )
+
+
+# --- record by record -----------------------------------------------------------------------------------------------
+
+
+def _by_record(source: Source, data: Bytes, stream: BinaryIO, names: list[str], line: int) -> Iterator[ColumnBlock]:
+    """The records of the data and the rest of the stream, by Python's reader; bytes that are not UTF-8 survive it."""
+    csv.field_size_limit(sys.maxsize)
+    read: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for text in _lines(data.tobytes(), stream):
+            read.append(text.decode("utf-8", "surrogateescape"))
+            yield read[-1]
+
+    reader = csv.reader(lines(), delimiter=source.reading.delimiter or ",", strict=True)
+    good: list[tuple[int, list[str]]] = []
+    bad: list[tuple[int, str, str]] = []
+    size = 0
+    while True:
+        read.clear()
+        try:
+            record = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                raise _unclosed(source, line) from error
+            bad.append((line, f"a quote stands inside a cell: {error}", _escaped("".join(read))))
+            line += 1
+            continue
+        if not record:
+            continue  # a blank line is no row
+        if not names:
+            names = checked_names(source, [name.strip() for name in record])
+        elif len(record) != len(names):
+            bad.append((line, f"{len(record)} cells where the header has {len(names)}", _escaped("".join(read))))
+        else:
+            good.append((line, record))
+            size += sum(map(len, record))
+        line += 1
+        if size >= blocks.BLOCK_BYTES or len(good) + len(bad) >= blocks.BLOCK_ROWS:
+            yield from _record_blocks(names, good, bad)
+            good, bad, size = [], [], 0
+    yield from _record_blocks(names, good, bad)
+
+
+def _lines(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
+    """Lines with their ends, of the data and then of the stream."""
+    rest = data
+    while True:
+        *whole, rest = rest.split(b"\n")
+        for text in whole:
+            yield text + b"\n"
+        more = stream.read(blocks.BLOCK_BYTES)
+        if not more:
+            break
+        rest += more
+    if rest:
+        yield rest
+
+
+def _record_blocks(
+    names: list[str], good: list[tuple[int, list[str]]], bad: list[tuple[int, str, str]]
+) -> Iterator[ColumnBlock]:
+    if good:
+        cells = zip(*(record for _, record in good), strict=True)
+        columns = [
+            pa.array([cell.encode("utf-8", "surrogateescape") for cell in column], pa.large_binary())
+            for column in cells
+        ]
+        yield from column_blocks(
+            [pa.RecordBatch.from_arrays(columns, names=names)], np.array([line for line, _ in good], np.int64)
+        )
+    if bad:
+        yield _bad_record_block(bad)
+
+
+def _escaped(text: str) -> str:
+    return text.rstrip("\r\n").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +26,20 @@ from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
     LIST,
-    METADATA_BYTES,
     NOTHING,
     NUMERIC,
     STRUCT,
     TEXT,
+    Column,
     Field,
     RowError,
     absent_field,
 )
+from rageval_batch.inputs.reading import Steps, steps_of
 from rageval_batch.inputs.sources import Source, unreadable
 from rageval_batch.model.schemas import FIELDS, OutputField
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
 _KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING], np.int8)
 assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
@@ -65,21 +68,32 @@ class JsonBlock:
             return _first_present(self._tape, self._members[:, [_NAMES.index(name) for name in names]])
         return _first_present(self._tape, self._tape.members(self._root, list(names)))
 
-    def others(self, known: frozenset[str]) -> list[tuple[str, Ints, pa.Array]]:
+    def field_at(self, path: str) -> Field:
+        return field_of(self._tape, self._node(path))
+
+    def _node(self, path: str) -> Ints:
+        """The node at a path of each row, -1 where there is none."""
+        steps = steps_of(path)
+        node = nodes_at(self._tape, self._root, steps)
+        if len(steps) > 1 and path not in _NAMES:  # a member may be called like the whole path
+            own = np.ascontiguousarray(self._tape.members(self._root, [path])[:, 0], np.int32)
+            node = np.where(own >= 0, own, node).astype(np.int32)
+        return node
+
+    def others(self, known: frozenset[str]) -> list[Column]:
         if self._has_only(known):
             return []
         tape = self._tape
         nodes, rows, keys = tape.names(self._root)
-        scalar = (tape.kind[nodes] >= STRING) & (tape.kind[nodes] != NULL)
-        short = tape.stop[nodes] - tape.start[nodes] <= METADATA_BYTES
         coded = keys.to_arrow().dictionary_encode()
         code = coded.indices.to_numpy()
         out = []
         for k, name in enumerate(coded.dictionary.to_pylist()):
             if name not in known:
-                mine = (code == k) & scalar & short
+                mine = (code == k) & (tape.kind[nodes] != NULL)
                 if mine.any():
-                    out.append((name, rows[mine], tape.texts(nodes[mine]).to_arrow()))
+                    kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
+                    out.append(Column(name, rows[mine], tape.texts(nodes[mine]).to_arrow(), kind))
         return out
 
     def _has_only(self, known: frozenset[str]) -> bool:
@@ -97,14 +111,39 @@ class JsonBlock:
 
     def value(self, field: OutputField) -> pa.Array | None:
         """As in `Block`: the member as it stands, with its quotes and escapes."""
-        tape = self._tape
-        node = tape.members(self._root, [field.name])[:, 0]
-        there = node >= 0
-        there[there] = tape.kind[node[there]] != NULL
-        starts, stops = np.zeros(len(node), np.int64), np.zeros(len(node), np.int64)
-        quote = tape.kind[node[there]] == STRING
-        starts[there], stops[there] = tape.start[node[there]] - quote, tape.stop[node[there]] + quote
-        return cut(tape.data, starts, stops).to_arrow(there)
+        return json_of_nodes(self._tape, self._tape.members(self._root, [field.name])[:, 0])
+
+    def value_at(self, path: str, field: OutputField) -> pa.Array | None:
+        return json_of_nodes(self._tape, self._node(path))
+
+
+def nodes_at(tape: Tape, owners: Ints, steps: Steps) -> Ints:
+    """The nodes that steps lead to from each owner, -1 where they lead nowhere; a place from the end is negative."""
+    for step in steps:
+        if isinstance(step, str):
+            owners = np.ascontiguousarray(tape.members(owners, [step])[:, 0], np.int32)
+            continue
+        nodes, owner = tape.elements(owners, step + 1 if step >= 0 else None)
+        counts = np.bincount(owner, minlength=len(owners))
+        wanted = tape.position[nodes] == (step if step >= 0 else counts[owner] + step)
+        owners = np.full(len(owners), -1, np.int32)
+        owners[owner[wanted]] = nodes[wanted]
+    return owners
+
+
+def field_of(tape: Tape, node: Ints) -> Field:
+    """Nodes as a field: texts and kinds."""
+    return _first_present(tape, node.reshape(-1, 1))
+
+
+def json_of_nodes(tape: Tape, node: Ints) -> pa.Array:
+    """Nodes as JSON text, as it stands; null for null and -1."""
+    there = node >= 0
+    there[there] = tape.kind[node[there]] != NULL
+    starts, stops = np.zeros(len(node), np.int64), np.zeros(len(node), np.int64)
+    quote = tape.kind[node[there]] == STRING
+    starts[there], stops[there] = tape.start[node[there]] - quote, tape.stop[node[there]] + quote
+    return cut(tape.data, starts, stops).to_arrow(there)
 
 
 def _utf8_rows(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
@@ -154,13 +193,13 @@ def read_jsonl(source: Source, only_lines: Offsets | None = None) -> Iterator[Js
     line = 1
     rest = np.zeros(0, np.uint8)
     with source.open() as stream:
-        if (head := stream.read(len(_BYTE_ORDER_MARK))) != _BYTE_ORDER_MARK:
+        if (head := stream.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
             rest = np.frombuffer(head, np.uint8)
         while True:
             # A line that is longer than the buffer doubles it.
             buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
             buffer[: len(rest)] = rest
-            filled = len(rest) + _read_into(stream, buffer[len(rest) :])
+            filled = len(rest) + read_into(stream, buffer[len(rest) :])
             at_end = filled < len(buffer)
             data = buffer[:filled]
             stop = filled if at_end else _behind_last_newline(data)
@@ -175,7 +214,7 @@ def read_jsonl(source: Source, only_lines: Offsets | None = None) -> Iterator[Js
                 return
 
 
-def _read_into(stream: BinaryIO, buffer: Bytes) -> int:
+def read_into(stream: BinaryIO, buffer: Bytes) -> int:
     """Fill the buffer as far as the stream reaches; how many bytes that were."""
     filled = 0
     view = memoryview(buffer)  # type: ignore[arg-type]
@@ -205,10 +244,11 @@ def _behind_last_newline(data: Bytes) -> int:
 
 @dataclass(frozen=True)
 class JsonDocument:
-    """The bytes of a JSON file: an array of rows, or an object with the array under `questions`."""
+    """The bytes of a JSON file: an array of rows, or an object with the array under `questions` or at another path."""
 
     name: str
     content: bytes
+    rows: tuple[str, ...] = ("questions",)  # paths of the array, the first that is there
 
     @cached_property
     def data(self) -> Bytes:
@@ -234,10 +274,19 @@ class JsonDocument:
         tape = self.tape
         if tape.status[0] != OK:
             raise InputError(f"{self.name} is not JSON: {tape.problem(0)}. For one object a line, call it .jsonl.")
-        node = int(tape.members(tape.root, ["questions"])[0, 0])
-        if node < 0 or tape.kind[node] != ARRAY:
-            raise InputError(f"{self.name} is neither a JSON array nor an object with an array `questions`.")
-        return int(tape.start[node]), int(tape.stop[node])
+        for path in self.rows:
+            node = int(nodes_at(tape, tape.root.copy(), steps_of(path))[0])
+            if node >= 0 and tape.kind[node] == ARRAY:
+                return int(tape.start[node]), int(tape.stop[node])
+        wanted = " or ".join(f"`{path}`" for path in self.rows)
+        raise InputError(f"{self.name} is neither a JSON array nor an object with an array {wanted}.{self._lists()}")
+
+    def _lists(self) -> str:
+        """The lists of objects that the document has near its top, and how to name one."""
+        found = _paths_of_lists(json.loads(self.content))
+        if not found:
+            return ""
+        return f" It has lists of rows at {', '.join(found)}: name one with --map rows={found[0]}."
 
     def header(self) -> dict[str, Any]:
         """The members of the object beside `questions`; none where the file is an array."""
@@ -245,7 +294,7 @@ class JsonDocument:
         if stop is None:
             return {}
         header: dict[str, Any] = json.loads(self.content[:start] + b"[]" + self.content[stop:])
-        del header["questions"]
+        header.pop("questions", None)
         return header
 
     def blocks(self) -> Iterator[JsonBlock]:
@@ -259,11 +308,25 @@ class JsonDocument:
         yield from _json_blocks(self.data, starts, ends, lines + self.content.count(b"\n", 0, start))
 
 
+def _paths_of_lists(value: Any, at: str = "", depth: int = 3) -> list[str]:
+    """The paths of lists of objects in an object, not too deep."""
+    if not isinstance(value, dict) or not depth:
+        return []
+    out = []
+    for name, below in value.items():
+        path = f"{at}.{name}" if at else name
+        if isinstance(below, list) and below and isinstance(below[0], dict):
+            out.append(path)
+        out += _paths_of_lists(below, path, depth - 1)
+    return out
+
+
 def read_document(source: Source) -> JsonDocument:
     """A JSON file, read once; InputError where it cannot be read."""
     try:
         with source.open() as stream:
-            return JsonDocument(source.name, stream.read().removeprefix(_BYTE_ORDER_MARK))
+            content = stream.read().removeprefix(BYTE_ORDER_MARK)
+        return JsonDocument(source.name, content, source.reading.rows or ("questions",))
     except (OSError, pa.ArrowException) as error:
         raise unreadable(source.name, error) from error
 
@@ -271,3 +334,43 @@ def read_document(source: Source) -> JsonDocument:
 def read_json(source: Source) -> Iterator[JsonBlock]:
     """The rows of a JSON file."""
     yield from read_document(source).blocks()
+
+
+def read_zipped_samples(source: Source) -> Iterator[JsonBlock]:
+    """The rows of a zip archive: the JSON files of its folder `samples`, in the order of their names."""
+    try:
+        with ZipFile(source.path) as archive, source.path.open("rb") as file:
+            infos = [info for info in archive.infolist() if info.filename.startswith("samples/")]
+            infos = sorted((info for info in infos if info.filename.endswith(".json")), key=lambda one: one.filename)
+            size, first, texts = 0, 1, list[bytes]()
+            for number, info in enumerate(infos, start=1):
+                content = _zstd_member(file, info) if info.compress_type == _ZIP_ZSTD else archive.read(info)
+                texts.append(content.removeprefix(BYTE_ORDER_MARK))
+                size += len(texts[-1])
+                if size >= blocks.BLOCK_BYTES or number == len(infos):
+                    yield _block_of_texts(texts, first)
+                    size, first, texts = 0, number + 1, []
+    except (BadZipFile, NotImplementedError, struct.error) as error:
+        raise unreadable(source.name, error) from error
+
+
+_ZIP_ZSTD = 93  # a compression that the zip module of Python knows from 3.14 on
+_LOCAL_HEADER = struct.Struct("<26x2H")  # lengths of the name and of the extra field, behind which the data begin
+
+
+def _zstd_member(file: BinaryIO, info: ZipInfo) -> bytes:
+    """The content of a file in an archive that is compressed with Zstandard."""
+    file.seek(info.header_offset)
+    name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+    file.seek(name + extra, 1)
+    packed = pa.BufferReader(file.read(info.compress_size))
+    with pa.CompressedInputStream(packed, "zstd") as stream:
+        content: bytes = stream.read()
+        return content
+
+
+def _block_of_texts(texts: list[bytes], first: int) -> JsonBlock:
+    """JSON texts as rows whose lines count from `first`."""
+    bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    return JsonBlock(data, bounds[:-1], bounds[1:], np.arange(first, first + len(texts)))

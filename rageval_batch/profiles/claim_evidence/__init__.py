@@ -1,7 +1,17 @@
 """Profile `claim_evidence`: claims with their evidence, citations, entities, stages, rankings and contradictions."""
 
-from rageval_batch.model import ByQuestion, OutputField, Profile, QuestionFormat, Scoring, Summary
-from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, GAIN, GATES, METRICS, PARAMS, columns_for
+from rageval_batch.model import ByQuestion, OutputField, OutputFormat, Profile, QuestionFormat, Scoring, Summary
+from rageval_batch.profiles.claim_evidence.declaration import (
+    ANSWER_SCHEMA,
+    COLUMNS,
+    EXAMPLE,
+    FIELDS,
+    GAIN,
+    GATES,
+    METRICS,
+    PARAMS,
+    columns_for,
+)
 from rageval_batch.profiles.claim_evidence.explain import explain_answer
 from rageval_batch.profiles.claim_evidence.score import failing_claims, missing_columns, prepare, score
 from rageval_batch.profiles.claim_evidence.tasks import TASK_SCHEMA, contradictory_gold
@@ -26,6 +36,8 @@ PROFILE = Profile(
             marks=("expected_entities", "min_citations", "gold_ranking", "gold_contradictions"),
             strata=("category",),
         ),
+        outputs=OutputFormat(schema=ANSWER_SCHEMA, text=False),
+        example=EXAMPLE,
         output_fields=tuple(OutputField(name, name == "answer") for name in FIELDS),
     ),
     scoring=Scoring(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.model import Column, Gate, Metric, Param, Params
+from rageval_batch.model import Column, Example, Gate, Metric, Param, Params
 
 FIELDS = {
     "answer": (STRING,),
@@ -19,6 +20,8 @@ FIELDS = {
     "ranking": (ARRAY,),
     "contradictions": (ARRAY,),
 }
+
+CLAIM_SHAPE = "a list of {claim_id, text, type, evidence: [{evidence_id, text}]}"
 
 GAIN = "ndcg_10"  # the column of the default number of ranks
 
@@ -65,7 +68,7 @@ COLUMNS = (
     Column("category", LARGE_STRING, "what kind of task it is"),
     Column("score", pa.float64(), "share of the row's gates that hold, of those that apply; 0 to 1"),
     Column("fail_reason", LARGE_STRING, "why the answer cannot be used"),
-    Column("fail_detail", LARGE_STRING, "the fields of which the answer has none"),
+    Column("fail_detail", LARGE_STRING, "the fields of which the answer has none, or a field of another shape"),
     _rate("provenance_rate"),
     _count("facts_without_evidence"),
     _count("claim_count"),
@@ -135,3 +138,77 @@ def _gates(level: str, claim_precision: float, citation_precision: float, unsupp
 
 GATES = (*_gates("initial", 0.85, 0.90, 0.10), *_gates("target", 0.90, 0.95, 0.05))
 ROW_RULES = tuple(gate for gate in GATES if gate.level == "initial" and gate.name != "answered_share")
+
+_ITEM_OF_EVIDENCE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "evidence_id": {"type": ["string", "number"], "title": "of the passage"},
+        "text": {"type": "string", "title": "the passage"},
+        "supports": {"type": "boolean", "title": "a label; without it the words decide"},
+    },
+}
+_CLAIM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "claim_id": {"type": ["string", "number"], "title": "names the claim in summaries"},
+        "text": {"type": "string", "title": "what is claimed"},
+        "type": {"type": "string", "default": "fact", "title": "fact, hypothesis, log or another; log is not scored"},
+        "evidence": {"type": "array", "items": _ITEM_OF_EVIDENCE, "default": [], "title": "what it rests on"},
+        "supported": {"type": "boolean", "title": "a label; without it the words of the evidence decide"},
+    },
+}
+_SENTENCE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "title": "of the answer"},
+        "evidence_ids": {"type": "array", "default": [], "title": "what it rests on"},
+    },
+}
+_PAIR: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a": {"type": ["string", "number"], "title": "one document"},
+        "b": {"type": ["string", "number"], "title": "the other"},
+        "contradiction": {"type": "boolean", "title": "whether they are said to contradict each other"},
+    },
+}
+ANSWER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "anyOf": [{"required": [name]} for name in FIELDS],
+    "description": f"an object with one or more of {', '.join(FIELDS)}",
+    "properties": {
+        "answer": {"type": "string", "title": "the text"},
+        "sentences": {"type": "array", "items": _SENTENCE, "title": "of the answer, with their evidence"},
+        "claims": {"type": "array", "items": _CLAIM, "title": "what the answer says, one an item"},
+        "stages": {
+            "type": ["object", "array"],
+            "title": "of the pipeline: {expected, completed}, {name: done} or [{name, status, error}]",
+        },
+        "artifacts": {"type": "array", "title": "names of the files that were made"},
+        "ranking": {"type": "array", "title": "ids of documents, the best first"},
+        "contradictions": {"type": "array", "items": _PAIR, "title": "pairs of documents"},
+    },
+}
+EXAMPLE = Example(
+    question={
+        "category": "paper_survey",
+        "query": "Which enzyme makes adenosine in tumours?",
+        "expected_entities": ["CD73"],
+        "min_citations": 1,
+    },
+    output={
+        "output": {
+            "answer": "CD73 makes adenosine in tumours.",
+            "sentences": [{"text": "CD73 makes adenosine in tumours.", "evidence_ids": ["p1"]}],
+            "claims": [
+                {
+                    "claim_id": "c1",
+                    "text": "CD73 makes adenosine in tumours",
+                    "type": "fact",
+                    "evidence": [{"evidence_id": "p1", "text": "The enzyme CD73 makes adenosine in tumours."}],
+                }
+            ],
+            "stages": {"retrieve": True, "write_answer": True},
+        }
+    },
+)

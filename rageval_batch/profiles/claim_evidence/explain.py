@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.columnar import json_objects
-from rageval_batch.columnar.json_objects import MISSING_FIELD
+from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_SHAPE
 from rageval_batch.columnar.json_values import new_in_row
 from rageval_batch.model import Explanation, Section
 from rageval_batch.profiles.claim_evidence.claims import claim_lines, evidence_lines
@@ -22,7 +22,10 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
     tape = fields.tape
     if not fields.ok[0]:
         reason = int(fields.reason[0])
-        lacks = f"none of {', '.join(FIELDS)}" if reason == MISSING_FIELD else "JSON, but no object"
+        lacks = {
+            MISSING_FIELD: f"none of {', '.join(FIELDS)}",
+            WRONG_SHAPE: fields.detail[0].as_py(),
+        }.get(reason, "JSON, but no object")
         why = tape.problem(0) if tape.status[0] else lacks
         return Explanation((Section("format", ({"reason": json_objects.REASONS[reason], "why": why},)),))
     first = int(prepared.entities.bounds[question])

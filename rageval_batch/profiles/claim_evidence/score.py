@@ -14,13 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects
-from rageval_batch.columnar.json_objects import MISSING_FIELD, MISSING_OUTPUT
+from rageval_batch.columnar.json_objects import MISSING_FIELD, MISSING_OUTPUT, WRONG_SHAPE, shape_detail
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.json_values import (
+    ELEMENT_WORDS,
     Coded,
     coded,
     filled_texts,
     ids,
+    kinds_without_objects,
     labels,
     members,
     new_in_row,
@@ -31,7 +33,14 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.model import BATCH, EvalSet, Gate, Params, Scored
 from rageval_batch.profiles.claim_evidence import tasks
 from rageval_batch.profiles.claim_evidence.claims import WHY, Claims, read_claims
-from rageval_batch.profiles.claim_evidence.declaration import COLUMNS, FIELDS, GAIN, ROW_RULES, gain_column
+from rageval_batch.profiles.claim_evidence.declaration import (
+    CLAIM_SHAPE,
+    COLUMNS,
+    FIELDS,
+    GAIN,
+    ROW_RULES,
+    gain_column,
+)
 from rageval_batch.profiles.claim_evidence.entities import EntityIndex
 from rageval_batch.profiles.claim_evidence.rankings import GoldPairs, GradedIds
 from rageval_batch.profiles.claim_evidence.stages import Stages, read_stages
@@ -84,12 +93,14 @@ class AnswerFields:
 
     tape: Tape
     reason: json_objects.Reasons
+    detail: pa.Array
     ok: Flags
     field: dict[str, Ints]
 
 
 def read_fields(batch: pa.RecordBatch) -> AnswerFields:
-    """The answers of a batch; one that has none of the fields, each of its type, cannot be used."""
+    """The answers of a batch; one that has none of the fields, each of its type, cannot be used, nor one whose claims
+    are a list without any object."""
     parsed = json_objects.read_objects(batch.column("output"), lenient=False)
     tape = parsed.tape
     nodes = members(tape, np.where(parsed.usable, tape.root, -1).astype(np.int32), *FIELDS)
@@ -100,7 +111,16 @@ def read_fields(batch: pa.RecordBatch) -> AnswerFields:
     has_any: Flags = np.logical_or.reduce([node >= 0 for node in field.values()])
     reason = parsed.reason.copy()
     reason[parsed.usable & ~has_any] = MISSING_FIELD
-    return AnswerFields(tape, reason, has_any, field)
+    none = pa.scalar(None, LARGE_STRING)
+    detail = pc.if_else(pa.array(reason == MISSING_FIELD), pa.scalar(", ".join(FIELDS), LARGE_STRING), none)
+    kinds = kinds_without_objects(tape, field["claims"])
+    ok: Flags = has_any & (kinds < 0)
+    if (strange := kinds >= 0).any():
+        found = pa.array([shape_detail("claims", word, CLAIM_SHAPE) for word in ELEMENT_WORDS], LARGE_STRING)
+        reason[strange] = WRONG_SHAPE
+        detail = pc.coalesce(found.take(pa.array(kinds, mask=~strange)), detail)
+        field = {name: np.where(ok, node, -1).astype(np.int32) for name, node in field.items()}
+    return AnswerFields(tape, reason, detail, ok, field)
 
 
 @dataclass(frozen=True)
@@ -169,11 +189,7 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     columns[gain_column(prepared.params)] = columns.pop(GAIN)
     columns["category"] = prepared.category.take(pa.array(measured.question))
     columns["fail_reason"] = json_objects.reason_names(fields.reason)
-    columns["fail_detail"] = pc.if_else(
-        pa.array(fields.reason == MISSING_FIELD),
-        pa.scalar(", ".join(FIELDS), LARGE_STRING),
-        pa.scalar(None, LARGE_STRING),
-    )
+    columns["fail_detail"] = fields.detail
     columns["failed_stage"] = stages.failed()
     columns["answered"] = pa.array(fields.ok)
     return Scored(columns, _tallies(measured.claims, stages))

@@ -68,26 +68,40 @@ _NAME: dict[str, Any] = {
 TASK_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "category": {"type": ["string", "number"]},
-        **{name: {"type": "string"} for name in QUESTION},
-        "expected_entities": {"type": "array", "items": _TEXT},
-        "min_citations": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
-        "notes": {},
+        "category": {"type": ["string", "number"], "title": "what kind of task it is"},
+        **{name: {"type": "string", "title": "what was asked"} for name in QUESTION},
+        "expected_entities": {
+            "type": "array", "items": _TEXT, "default": [], "title": "names that the answer and its claims must have",
+        },
+        "min_citations": {
+            "type": "integer", "minimum": 0, "maximum": 2**31 - 1, "default": 0,
+            "title": "different pieces of evidence that must be cited",
+        },
+        "notes": {"title": "for people; not scored"},
         "gold_ranking": {
             "type": "array",
+            "title": "the documents and how much each is worth",
             "items": {
                 "type": "object",
                 "required": ["id", "grade"],
-                "properties": {"id": _NAME, "grade": {"type": "number", "minimum": 0, "maximum": _MOST}},
+                "properties": {
+                    "id": {**_NAME, "title": "of a document"},
+                    "grade": {"type": "number", "minimum": 0, "maximum": _MOST, "title": "0: worth nothing"},
+                },
             },
         },
         "gold_contradictions": {
             "type": "array",
+            "title": "pairs of documents and whether they contradict each other",
             "items": {
                 "type": "object",
                 "required": ["a", "b", "contradiction"],
-                "properties": {"a": _NAME, "b": _NAME, "contradiction": {"type": "boolean"}},
+                "properties": {
+                    "a": {**_NAME, "title": "one document"},
+                    "b": {**_NAME, "title": "the other"},
+                    "contradiction": {"type": "boolean", "title": "whether they do"},
+                },
             },
         },
     },
-}
+}  # fmt: skip

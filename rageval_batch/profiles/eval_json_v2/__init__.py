@@ -1,7 +1,16 @@
 """Profile `eval_json_v2`: structured JSON answers against an expected example."""
 
-from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary
-from rageval_batch.profiles.eval_json_v2.declaration import COLUMNS, FIELDS, GATES, METRICS, PARAMS, QUESTION_SCHEMA
+from rageval_batch.model import ByQuestion, OutputFormat, Profile, QuestionFormat, Scoring, Summary, Uncomputed
+from rageval_batch.profiles.eval_json_v2.declaration import (
+    ANSWER_SCHEMA,
+    COLUMNS,
+    EXAMPLE,
+    FIELDS,
+    GATES,
+    METRICS,
+    PARAMS,
+    QUESTION_SCHEMA,
+)
 from rageval_batch.profiles.eval_json_v2.explain import explain_answer
 from rageval_batch.profiles.eval_json_v2.score import missing_columns, prepare, score
 
@@ -25,8 +34,23 @@ PROFILE = Profile(
                 f"expected.answer_example.{name}|expected.{name}" for name in ("target_audience", "main_topic")
             ),
         ),
+        outputs=OutputFormat(schema=ANSWER_SCHEMA, text=False),
+        example=EXAMPLE,
     ),
-    scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),
+    scoring=Scoring(
+        prepare=prepare,
+        score=score,
+        missing=missing_columns,
+        explain=explain_answer,
+        uncomputed=(
+            Uncomputed(
+                part="grounding",
+                where="context_missing and schema_ok",
+                why="it is 0 without the retrieved chunks",
+                give="Give them with -c FILE, or as contexts of the output rows.",
+            ),
+        ),
+    ),
     summary=Summary(
         stats={
             "eval_score_avg": ("score", "mean"),

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_tape, kernels
+from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OBJECT, STRING
 from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.model.schemas import CHUNK_TEXT, SOURCE_PATH
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,16 @@ def _behind(a: Strings, b: Strings) -> Strings:
 
 
 def read_contexts(column: pa.Array) -> Contexts:
-    """Sets of chunks from JSON arrays of `{source_path, text}` or of plain texts; null or empty: nothing present."""
+    """Sets of chunks from JSON arrays of `{source_path, text}`, also under names that other tools have for these, or of
+    plain texts; null or empty: nothing present."""
     tape = json_tape.parse_strings(from_arrow(column))
     chunks, owners = tape.elements(tape.root.copy())
     known = (tape.kind[chunks] == OBJECT) | (tape.kind[chunks] == STRING)
     chunks, owners = chunks[known], owners[known]
-    parts = tape.members(chunks, ["source_path", "text"])
-    plain = tape.kind[chunks] == STRING
-    path_nodes = parts[:, 0].copy()
-    text_nodes = np.where(plain, chunks, parts[:, 1]).astype(np.int32)
-    cited = tape.kinds(path_nodes) == STRING
-    text_nodes = np.where(tape.kinds(text_nodes) == STRING, text_nodes, -1).astype(np.int32)
+    path_nodes = _first_texts(tape, chunks, SOURCE_PATH)
+    text_nodes = _first_texts(tape, chunks, CHUNK_TEXT)
+    text_nodes = np.where(tape.kind[chunks] == STRING, chunks, text_nodes).astype(np.int32)
+    cited = path_nodes >= 0
     paths = tape.texts(path_nodes[cited])
     starts, ends = kernels.strip(paths.data, paths.starts, paths.ends)
     present = np.bincount(owners, minlength=len(column)) > 0
@@ -66,6 +67,16 @@ def read_contexts(column: pa.Array) -> Contexts:
         _join_lines(tape.texts(text_nodes), _bounds(owners, len(column))),
         present,
     )
+
+
+def _first_texts(tape: Tape, owners: Ints, names: tuple[str, ...]) -> Ints:
+    """The node of the first of several members that is a text, -1 where none is."""
+    parts = tape.members(owners, list(names))
+    out = np.full(len(owners), -1, np.int32)
+    for k in reversed(range(len(names))):
+        node = np.ascontiguousarray(parts[:, k], np.int32)
+        out = np.where(tape.kinds(node) == STRING, node, out).astype(np.int32)
+    return out
 
 
 def _bounds(owners: Ints, count: int) -> Offsets:

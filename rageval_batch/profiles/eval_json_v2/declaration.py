@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from rageval_batch.columnar import text
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.model import Column, Gate, Metric, Param
+from rageval_batch.model import Column, Example, Gate, Metric, Param
 from rageval_batch.model.field_names import schema_of_first
+from rageval_batch.model.field_table import OTHER_PLACE
 from rageval_batch.model.schemas import EXPECTED, QUESTION
 
 FIELDS = (
@@ -62,7 +63,7 @@ COLUMNS = (
     Column("schema_ok", pa.bool_(), "one JSON object with all seven fields of their types"),
     Column("repaired", pa.bool_(), "scored from inside a fence or amid other text (json_mode=lenient)"),
     Column("fail_reason", LARGE_STRING, "the first thing that is wrong with the answer"),
-    Column("fail_detail", LARGE_STRING, "the fields that are absent or of another type"),
+    Column("fail_detail", LARGE_STRING, "the fields that are absent or of another type, or the shape of source_map"),
     Column("context_missing", pa.bool_(), "no retrieved chunks were given for this question"),
     *(Column(name, pa.float64(), "1 on a soft match, else 0") for name in CLASSES),
     *(
@@ -105,26 +106,92 @@ GATES = (
 
 _TEXT = {"type": "string", "pattern": "\\S", "description": "a text that is not blank"}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
-_EXAMPLE_FIELDS = {**dict.fromkeys((*CLASSES, "original_evidence"), _TEXT), **dict.fromkeys(LISTS, _TEXTS)}
+_MEANINGS = {
+    "target_audience": "whom the answer is for",
+    "main_topic": "what it is about",
+    "sub_topic": "what it is about, closer",
+    "original_evidence": "the passage of the source that the answer rests on",
+    "detailed_description": "the statements of the answer, one an item",
+    "predicted_questions": "what will probably be asked next",
+}
+_EXAMPLE_FIELDS = {
+    name: {**(_TEXTS if name in LISTS else _TEXT), "title": meaning} for name, meaning in _MEANINGS.items()
+}
 _EXAMPLE: dict[str, Any] = {
     "type": "object",
     "required": list(_EXAMPLE_FIELDS),
     "properties": _EXAMPLE_FIELDS,
+    "title": "the answer that is wanted; its fields may also stand in expected itself",
     "description": f"an object with {', '.join(_EXAMPLE_FIELDS)}",
 }
 _EXPECTED: dict[str, Any] = {
     "type": "object",
-    "properties": {"source_map": {"type": "array"}},
+    "properties": {"source_map": {"type": "array", "title": "where the evidence stands; not scored"}},
+    "title": "what is expected",
     # The fields may stand in `expected` itself, without the level between.
     "if": {
         "not": {"required": ["answer_example"]},
         "anyOf": [{"required": [name]} for name in _EXAMPLE_FIELDS],
     },
-    "then": _EXAMPLE,
+    "then": {**_EXAMPLE, OTHER_PLACE: True},
     "else": {"required": ["answer_example"], "properties": {"answer_example": _EXAMPLE}},
 }
 QUESTION_SCHEMA = {
     "type": "object",
-    "properties": {name: {"type": "string"} for name in QUESTION},
+    "properties": {name: {"type": "string", "title": "the question's text"} for name in QUESTION},
     **schema_of_first(EXPECTED, _EXPECTED, "expected.answer_example"),
 }
+_REFS = {
+    "type": "array",
+    "title": "places that hold the part",
+    "items": {
+        "type": "object",
+        "properties": {
+            "file": {"type": "string", "title": "equal to the source_path of a retrieved chunk"},
+            "page": {"type": ["integer", "string"], "title": "not scored"},
+            "anchors": {"type": "array", "items": {"type": "string"}, "title": "texts of which one is in the chunk"},
+        },
+    },
+}
+ANSWER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": list(FIELDS),
+    "properties": {
+        **{
+            name: {"type": "array" if name in LISTS else "string", "title": meaning}
+            for name, meaning in _MEANINGS.items()
+        },
+        "source_map": {
+            "type": "array",
+            "title": "where each part of the answer comes from",
+            "items": {
+                "type": "object",
+                "properties": {"part": {"type": "string", "title": "the field of the answer"}, "refs": _REFS},
+            },
+        },
+    },
+}
+_EVIDENCE = "Section 2.1: rooms are ready from 15:00; early guests leave luggage."
+_WANTED = {
+    "target_audience": "front desk",
+    "main_topic": "check-in",
+    "sub_topic": "early arrival",
+    "detailed_description": ["rooms are ready from 15:00", "luggage can be left at the desk"],
+    "original_evidence": _EVIDENCE,
+    "predicted_questions": ["Is there a fee for early check-in?"],
+}
+EXAMPLE = Example(
+    question={"question": "A guest arrives before noon. What now?", "expected": {"answer_example": _WANTED}},
+    output={
+        "output": {
+            **_WANTED,
+            "source_map": [
+                {
+                    "part": "original_evidence",
+                    "refs": [{"file": "handbook.pdf", "page": 6, "anchors": ["rooms are ready from 15:00"]}],
+                }
+            ],
+        }
+    },
+    contexts=({"source_path": "handbook.pdf", "text": _EVIDENCE},),
+)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.json_tape import Tape
-from rageval_batch.columnar.kernels.json import OBJECT, STRING
+from rageval_batch.columnar.json_values import first_kinds, kinds_without_objects
+from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.columnar.strings import Flags, Ints
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts
 
@@ -43,6 +44,24 @@ def find_refs(tape: Tape, source_map: Ints, contexts: Contexts, which: Ints, par
     has_found[ref_of_anchor[inside]] = True
     why = np.where(~known, 0, np.where(has_found, -1, np.where(has_anchor, 1, 2))).astype(np.int8)
     return Refs(refs, row, why)
+
+
+WANTED_SHAPE = "a list of {refs: [{file, anchors: [text]}]}"
+
+
+def strange_maps(tape: Tape, source_map: Ints, refs: Refs) -> npt.NDArray[np.int16]:
+    """The kind of the first entry of source maps that have entries, but none with a list `refs` of objects; else -1.
+
+    An empty list of refs is of the right shape.
+    """
+    lists = source_map.copy()
+    lists[refs.row] = -1
+    out = first_kinds(tape, lists)
+    entries, owner = tape.elements(lists)
+    inner = tape.members(entries, ["refs"])[:, 0].copy()
+    right = (tape.kinds(inner) == ARRAY) & (kinds_without_objects(tape, inner) < 0)
+    out[owner[right]] = -1
+    return out
 
 
 def _known_files(tape: Tape, nodes: Ints, contexts: Contexts, which: Ints) -> Flags:

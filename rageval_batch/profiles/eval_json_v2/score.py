@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
-from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE, ParsedObjects
+from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_SHAPE, WRONG_TYPE, ParsedObjects
 from rageval_batch.columnar.json_tape import Tape
+from rageval_batch.columnar.json_values import ELEMENT_WORDS
 from rageval_batch.columnar.kernels import Assignment, Grams, KeywordHits, Pairs, Points32
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
@@ -23,7 +24,7 @@ from rageval_batch.model import Params, Scored
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
 from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, COLUMNS, FIELDS, LISTS
-from rageval_batch.profiles.eval_json_v2.grounding import UNGROUNDED, Refs, find_refs
+from rageval_batch.profiles.eval_json_v2.grounding import UNGROUNDED, WANTED_SHAPE, Refs, find_refs, strange_maps
 
 Floats = npt.NDArray[np.float64]
 
@@ -157,6 +158,11 @@ def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
     }
     evidence = tape.texts(field["original_evidence"])
     contexts, context = prepared.contexts.with_rows(question, batch.column("chunks"))
+    refs = find_refs(tape, field["source_map"], contexts, context, params)
+    strange = strange_maps(tape, field["source_map"], refs)
+    if (unread := (strange >= 0) & (reason == json_objects.NO_REASON)).any():
+        reason[unread] = WRONG_SHAPE
+        detail = pc.coalesce(_SHAPES.take(pa.array(strange, mask=~unread)), detail)
     return Measured(
         question=question,
         parsed=parsed,
@@ -172,8 +178,19 @@ def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
         evidence_hits=prepared.evidence.hits(question, evidence),
         contexts=contexts,
         context=context,
-        refs=find_refs(tape, field["source_map"], contexts, context, params),
+        refs=refs,
     )
+
+
+_SHAPES = pa.array(
+    [
+        json_objects.shape_detail(
+            "source_map", "objects without such refs" if word == "objects" else word, WANTED_SHAPE
+        )
+        for word in ELEMENT_WORDS
+    ],
+    LARGE_STRING,
+)
 
 
 def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:

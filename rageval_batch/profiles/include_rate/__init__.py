@@ -1,7 +1,7 @@
 """Profile `include_rate`: required and forbidden phrases, citations and weights."""
 
 from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary, Views
-from rageval_batch.profiles.include_rate.declaration import COLUMNS, FIELDS, METRICS, PARAMS, QUESTION_SCHEMA
+from rageval_batch.profiles.include_rate.declaration import COLUMNS, EXAMPLE, FIELDS, METRICS, PARAMS, QUESTION_SCHEMA
 from rageval_batch.profiles.include_rate.explain import explain_answer
 from rageval_batch.profiles.include_rate.score import missing_columns, prepare, score
 
@@ -16,7 +16,10 @@ PROFILE = Profile(
     params=PARAMS,
     columns=COLUMNS,
     metrics=METRICS,
-    inputs=ByQuestion(questions=QuestionFormat(schema=QUESTION_SCHEMA, marks=tuple(FIELDS))),
+    inputs=ByQuestion(
+        questions=QuestionFormat(schema=QUESTION_SCHEMA, marks=tuple(FIELDS)),
+        example=EXAMPLE,
+    ),
     scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),
     summary=Summary(
         stats={

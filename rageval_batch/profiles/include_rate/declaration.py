@@ -10,11 +10,21 @@ import pyarrow as pa
 
 from rageval_batch.columnar import text
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.model import Column, Metric, Param
+from rageval_batch.model import Column, Example, Metric, Param
 from rageval_batch.model.field_names import schema_of_first
 from rageval_batch.model.schemas import QUESTION
 
 PAGE = r"(?i)(?:\(\s*)?стр\.?\s*\d+"
+# What a page or a source is cited by in English, Russian, Chinese and Japanese.
+PAGES = (
+    r"(?i)(?<![a-z])(?:pages?|pp?\.)\s*\d+",
+    r"\[\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*\]",
+    r"(?i)(?<![а-яё])(?:стр\.?|страниц[а-яё]{0,3}|сс?\.)\s*\d+",
+    r"第\s*[\d零〇一二两三四五六七八九十百千]+\s*[页頁]",
+    r"\d+\s*(?:ページ|頁)",
+)
+CITATION_STYLES = ("patterns", "any")
+PHRASE_MATCHES = ("substring", "word")
 
 
 def _pattern_problem(pattern: str) -> str | None:
@@ -32,6 +42,10 @@ PARAMS = (
           choices=text.NORMALIZERS),
     Param("citation_patterns", (PAGE,), "regular expressions; a citation is what any of them finds in the raw answer",
           problem=_pattern_problem),
+    Param("citation_style", "patterns", "patterns: citation_patterns; any: p. 12, [12], стр. 12, 第12页, 12ページ too",
+          choices=CITATION_STYLES),
+    Param("phrase_match", "substring", "word: not inside a longer word or number, as 12.5% in 112.5% and BER in Dubber",
+          choices=PHRASE_MATCHES),
     Param("w_include", 0.7, "weight of include_rate", low=0, high=100),
     Param("w_safe", 0.3, "weight of safe_ok", low=0, high=100),
     Param("citation_penalty", 0.2, "taken off where a required citation is absent", low=0, high=100),
@@ -64,11 +78,15 @@ METRICS = (
 _PHRASE: dict[str, Any] = {"type": ["string", "number"]}  # a number counts as its JSON text
 _PHRASES: dict[str, Any] = {"type": "array", "items": _PHRASE}
 _GROUPS: dict[str, Any] = {"type": "array", "items": {"type": ["array", "string", "number"], "items": _PHRASE}}
-FIELDS = {
-    "must_include": _PHRASES,
-    "must_include_any": _GROUPS,
-    "must_not_include": _PHRASES,
-    "require_citation": {"type": "boolean"},
+FIELDS: dict[str, Any] = {
+    "must_include": {**_PHRASES, "default": [], "title": "phrases that must be in the answer, each a group of its own"},
+    "must_include_any": {
+        **_GROUPS,
+        "default": [],
+        "title": "groups of phrases, of each one must be in the answer",
+    },
+    "must_not_include": {**_PHRASES, "default": [], "title": "phrases that must not be in the answer"},
+    "require_citation": {"type": "boolean", "default": False, "title": "whether the answer must cite a page"},
 }
 # What a field must hold for the question to test something; a blank phrase is never found, so it forbids nothing.
 _TESTS = {
@@ -81,10 +99,21 @@ QUESTION_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": FIELDS,
     "allOf": [
-        schema_of_first(QUESTION, {"type": "string"}, f"the question's text: {', '.join(QUESTION)}"),
+        schema_of_first(
+            QUESTION, {"type": "string", "title": "the question's text"}, f"the question's text: {', '.join(QUESTION)}"
+        ),
         {
             "anyOf": [{"required": [name], "properties": {name: rules}} for name, rules in _TESTS.items()],
             "description": f"something to test, not empty or blank: one or more of {', '.join(FIELDS)}",
         },
     ],
 }
+EXAMPLE = Example(
+    question={
+        "question": "How did revenue develop in 2024?",
+        "must_include": ["12.5%"],
+        "must_include_any": [["rose", "grew"]],
+        "must_not_include": ["fell"],
+    },
+    output={"output": "In 2024 revenue grew by 12.5%."},
+)

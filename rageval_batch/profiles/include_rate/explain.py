@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Ints
+from rageval_batch.columnar.text import without_word_marks
 from rageval_batch.model import Explanation, Section
 from rageval_batch.profiles.include_rate.score import EMPTY_OUTPUT, Phrases, Prepared, check
 
@@ -33,7 +34,7 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
         "required": bool(checks.citation_required[0]),
         "ok": bool(checks.citation_ok[0]),
         "found": prepared.citations.first(checks.answers.raw.at(0)),
-        "patterns": " | ".join(prepared.params["citation_patterns"]),
+        "patterns": " | ".join(prepared.citations.patterns),
     }
     sections += [Section("required", tuple(required)), Section("forbidden", tuple(forbidden))]
     return Explanation((*sections, Section("citation", (citation,))))
@@ -42,9 +43,12 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
 def _group_hits(phrases: Phrases, question: int, hits: Ints) -> list[tuple[list[str], list[str], int | None]]:
     """(phrases as written, as compared, place of the one that hit) of every group; `hits` is one phrase a group."""
     bounds = phrases.groups[phrases.questions[question] : phrases.questions[question + 1] + 1].tolist()
+    places = zip(phrases.written[question], bounds[:-1], bounds[1:], hits.tolist(), strict=True)
     return [
-        (written, [phrases.texts.at(k) for k in range(first, last)], hit - first if hit >= 0 else None)
-        for written, first, last, hit in zip(
-            phrases.written[question], bounds[:-1], bounds[1:], hits.tolist(), strict=True
-        )
+        (written, [_compared_as(phrases, k) for k in range(first, last)], hit - first if hit >= 0 else None)
+        for written, first, last, hit in places
     ]
+
+
+def _compared_as(phrases: Phrases, place: int) -> str:
+    return without_word_marks(phrases.texts.at(place))

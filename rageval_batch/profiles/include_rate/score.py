@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import json_objects, kernels, text
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow, from_list
 from rageval_batch.model import EvalSet, Params, Scored
-from rageval_batch.profiles.include_rate.declaration import COLUMNS
+from rageval_batch.profiles.include_rate.declaration import COLUMNS, PAGES
 
 MISSING_OUTPUT, EMPTY_OUTPUT = (
     json_objects.REASONS[json_objects.MISSING_OUTPUT],
@@ -58,22 +58,28 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         required.append([_group(entry) for entry in groups])
         forbidden.append([_group(entry) for entry in question.get("must_not_include", [])])
         citation_required.append(question.get("require_citation", False))
-    normalizer = params["normalizer"]
+    more_patterns = PAGES if params["citation_style"] == "any" else ()
     return Prepared(
         params,
-        _phrases(required, normalizer),
-        _phrases(forbidden, normalizer),
+        _phrases(required, params),
+        _phrases(forbidden, params),
         np.array(citation_required, np.bool_),
-        text.PatternSet(params["citation_patterns"]),
+        text.PatternSet((*params["citation_patterns"], *more_patterns)),
     )
 
 
-def _phrases(written: list[list[list[str]]], normalizer: str) -> Phrases:
-    """The groups of all questions with every phrase normalised."""
+def _compared(column: Strings, params: Params) -> Strings:
+    """Answers or phrases as they are compared: normalised, and with words marked where only whole words count."""
+    normal = text.normalized(column, params["normalizer"])
+    return text.word_marked(normal) if params["phrase_match"] == "word" else normal
+
+
+def _phrases(written: list[list[list[str]]], params: Params) -> Phrases:
+    """The groups of all questions with every phrase as it is compared."""
     groups = [group for question in written for group in question]
     return Phrases(
         written,
-        text.normalized(from_list([phrase for group in groups for phrase in group]), normalizer),
+        _compared(from_list([phrase for group in groups for phrase in group]), params),
         np.cumsum([0, *map(len, groups)], dtype=np.int64),
         np.cumsum([0, *map(len, written)], dtype=np.int64),
     )
@@ -98,7 +104,7 @@ class NormalizedAnswers:
     code: Ints
 
 
-def _normalized_answers(column: pa.Array, normalizer: str) -> NormalizedAnswers:
+def _normalized_answers(column: pa.Array, params: Params) -> NormalizedAnswers:
     """Distinct answers, each normalised once; one that is blank is the empty answer for every normaliser."""
     coded = column.fill_null("").dictionary_encode()
     raw = from_arrow(coded.dictionary)
@@ -106,7 +112,7 @@ def _normalized_answers(column: pa.Array, normalizer: str) -> NormalizedAnswers:
     if blank.any():
         empty = pa.scalar("", LARGE_STRING)
         raw = from_arrow(pc.if_else(pa.array(blank), empty, coded.dictionary))
-    return NormalizedAnswers(raw, text.normalized(raw, normalizer), blank, coded.indices.to_numpy())
+    return NormalizedAnswers(raw, _compared(raw, params), blank, coded.indices.to_numpy())
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ class Checks:
 def check(prepared: Prepared, batch: pa.RecordBatch) -> Checks:
     """Phrases and citations of each answer against its question; a blank answer has none of them."""
     question = batch.column("question").to_numpy()
-    answers = _normalized_answers(batch.column("output"), prepared.params["normalizer"])
+    answers = _normalized_answers(batch.column("output"), prepared.params)
     citation_required = prepared.citation_required[question]
     return Checks(
         answers,

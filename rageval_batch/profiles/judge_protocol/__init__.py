@@ -1,12 +1,14 @@
 """Profile `judge_protocol`: verdicts of LLM judges, validated and aggregated."""
 
-from rageval_batch.model import Profile, QuestionFormat, Scoring, SelfKeyed, Summary, Unit, Views
+from rageval_batch.model import OutputFormat, Profile, QuestionFormat, Scoring, SelfKeyed, Summary, Unit, Views
 from rageval_batch.profiles.judge_protocol.declaration import (
     CARRIED,
     COLUMNS,
+    EXAMPLE,
     GATES,
     METRICS,
     PARAMS,
+    RECORD_SCHEMA,
     SAMPLE_SCHEMA,
     columns_for,
 )
@@ -30,6 +32,8 @@ PROFILE = Profile(
     gates=GATES,
     inputs=SelfKeyed(
         questions=QuestionFormat(schema=SAMPLE_SCHEMA, key=SAMPLE, marks=SAMPLE[1:]),
+        outputs=OutputFormat(schema=RECORD_SCHEMA, text=False),
+        example=EXAMPLE,
         keys=KEYS,
         carried=CARRIED,
         reconcile="judge_reconciled",

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.model import Column, Gate, Metric, Param, Params
+from rageval_batch.model import Column, Example, Gate, Metric, Param, Params
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.profiles.judge_protocol.rubric import (
     DEFAULT_RUBRIC,
@@ -47,6 +47,9 @@ BEHIND = (
         "fail_reason",
         LARGE_STRING,
         "why the text cannot be read, else the first flag; missing where there is no record",
+    ),
+    Column(
+        "fail_detail", LARGE_STRING, "what a record without scores or evidence has, and what is wanted", internal=True
     ),
     Column(
         "cross_score",
@@ -125,10 +128,86 @@ METRICS = (
 
 GATES = (Gate("answered_share", "answered", "micro", ">=", 1.0),)
 
+_META = ("judge_model", *SAMPLE, "method")
+_VERDICTS = ("FAIL", "PARTIAL", "PASS")
+_KEY_MEANINGS = {
+    "judge_model": "the model that judges",
+    "target_model": "the model whose output is judged",
+    "question_id": "what was asked",
+    "prompt_variant": "with which prompt",
+    "output_id": "the output that is judged",
+    "method": "cross_judge or self_judge",
+    "timestamp": "when it was judged",
+}
 SAMPLE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": list(SAMPLE),
     "properties": {
-        name: {"type": "string", "pattern": "\\S", "description": "a text that is not blank"} for name in SAMPLE
+        name: {
+            "type": "string", "pattern": "\\S", "description": "a text that is not blank", "title": _KEY_MEANINGS[name],
+        }
+        for name in SAMPLE
     },
-}
+}  # fmt: skip
+
+_PACKAGED = rubric_of(DEFAULT_RUBRIC)
+_NAMED = {name: {"type": ["string", "integer"], "title": _KEY_MEANINGS[name]} for name in (*_META, "timestamp")}
+# A record of the packaged rubric; another rubric may have the same things in other places.
+RECORD_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["scores"],
+    "properties": {
+        "meta": {"type": "object", "properties": _NAMED, "title": "who judged what; columns of the row win over it"},
+        "scores": {
+            "type": "object",
+            "title": "of each dimension of the rubric, and their sum",
+            "required": [*_PACKAGED.dimensions, OVERALL],
+            "properties": {
+                **{
+                    name: {
+                        "type": "integer", "minimum": _PACKAGED.bottom, "maximum": _PACKAGED.top,
+                        "title": f"{_PACKAGED.bottom} to {_PACKAGED.top}",
+                    }
+                    for name in _PACKAGED.dimensions
+                },
+                OVERALL: {"type": "integer", "title": "the sum"},
+            },
+        },
+        "verdict": {"enum": list(_VERDICTS), "title": "as the judge has it; what counts is made from the scores"},
+        "flags": {"type": "array", "items": {"type": "string"}, "default": [], "title": "the judge's own"},
+        "evidence": {
+            "type": "array",
+            "title": "at least one entry for every dimension",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "dimension": {"enum": list(_PACKAGED.dimensions), "title": "what it is evidence for"},
+                    "quote": {"type": "string", "title": "from the text that is judged"},
+                    "reason": {"type": "string", "title": "why"},
+                },
+            },
+        },
+    },
+}  # fmt: skip
+_JUDGED = {
+    "question_id": "q1", "prompt_variant": "A", "target_model": "model-a", "output_id": "model-a_q1_A",
+}  # fmt: skip
+EXAMPLE = Example(
+    question=_JUDGED,
+    output={
+        "output": {
+            "meta": {"judge_model": "model-b", **_JUDGED, "method": "cross_judge", "timestamp": "2025-03-03"},
+            "scores": {
+                **dict.fromkeys(_PACKAGED.dimensions, _PACKAGED.top),
+                OVERALL: _PACKAGED.top * len(_PACKAGED.dimensions),
+            },
+            "verdict": "PASS",
+            "flags": [],
+            "evidence": [
+                {"dimension": name, "quote": "up to five books", "reason": "The answer says so."}
+                for name in _PACKAGED.dimensions
+            ],
+        }
+    },
+    contexts=({"output_id": _JUDGED["output_id"], "text": "Readers may borrow up to five books for thirty days."},),
+)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
 from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE
+from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow
@@ -119,6 +120,7 @@ def judge(prepared: Prepared, batch: pa.RecordBatch) -> tuple[Judged, json_objec
 
     judged.breaks(UNPARSABLE, "not one JSON object", ~usable)
     lacking = usable & fields.lacking(rubric.evidence_required)
+    judged.columns["fail_detail"] = _shapes(found.tape, np.where(lacking, found.tape.root, -1).astype(np.int32), rubric)
     judged.breaks(UNPARSABLE, "the scores, the evidence or the object that has the names is absent", lacking)
     wrong = _wrong_fields(fields, rubric.evidence_required)
     wrong |= _keys(judged, batch, usable)
@@ -135,6 +137,22 @@ def judge(prepared: Prepared, batch: pa.RecordBatch) -> tuple[Judged, json_objec
     reason[wrong] = WRONG_TYPE
     reason[lacking] = MISSING_FIELD
     return judged, reason
+
+
+_SHOWN_NAMES = 200  # characters of the names of a record
+
+
+def _shapes(tape: Tape, records: Ints, rubric: Rubric) -> pa.Array:
+    """The names that records have and those that are wanted; null for node -1."""
+    _, row, keys = tape.names(records)
+    named = pl.DataFrame({"row": row, "name": pl.from_arrow(keys.to_arrow())})
+    joined = named.group_by("row", maintain_order=True).agg(pl.col("name").str.join(", ").str.slice(0, _SHOWN_NAMES))
+    names = pl.DataFrame({"row": np.arange(len(records), dtype=np.int32)}).join(joined, on="row", how="left")
+    scores, evidence = (".".join(rubric.record.path(name)) or "the record" for name in (SCORES, EVIDENCE))
+    wanted = f"{scores} with {', '.join(rubric.dimensions)}" + (f", and {evidence}" if rubric.evidence_required else "")
+    found = pl.concat_str(pl.lit("the record has "), pl.col("name").fill_null("nothing"), pl.lit(f"; wanted: {wanted}"))
+    column = names.sort("row").select(found).to_series().to_arrow().cast(LARGE_STRING)
+    return pc.if_else(pa.array(records >= 0), column, pa.scalar(None, LARGE_STRING))
 
 
 def _wrong_fields(fields: Fields, evidence_required: bool) -> Flags:

@@ -1,15 +1,22 @@
 """Profile `legal_rag`: exact facts, sets of evidence, and gaps where the right answer is to say so."""
 
-from rageval_batch.model import ByQuestion, Profile, QuestionFormat, Scoring, Summary, Views
+from rageval_batch.model import ByQuestion, OutputFormat, Profile, QuestionFormat, Scoring, Summary, Uncomputed, Views
 from rageval_batch.profiles.legal_rag.declaration import COLUMNS, GATES, METRICS, PARAMS
 from rageval_batch.profiles.legal_rag.explain import explain_answer
 from rageval_batch.profiles.legal_rag.questions import weights
-from rageval_batch.profiles.legal_rag.schema import HEADER, MARKS, QUESTION_SCHEMA, question_problems
+from rageval_batch.profiles.legal_rag.schema import (
+    ANSWER_SCHEMA,
+    EXAMPLE,
+    HEADER,
+    MARKS,
+    QUESTION_SCHEMA,
+    question_problems,
+)
 from rageval_batch.profiles.legal_rag.score import missing_columns, prepare, score
 
 PROFILE = Profile(
     name="legal_rag",
-    version=2,
+    version=3,
     title="Exact facts, sets of evidence, and gaps in a record",
     doc=(
         "Three types of question. fact_exact: typed values and their citations. evidence_set: recall and precision of "
@@ -28,9 +35,25 @@ PROFILE = Profile(
             marks=MARKS,
             strata=("type", "category", "difficulty"),
         ),
+        outputs=OutputFormat(schema=ANSWER_SCHEMA),
+        example=EXAMPLE,
         weights=weights,
     ),
-    scoring=Scoring(prepare=prepare, score=score, missing=missing_columns, explain=explain_answer),
+    scoring=Scoring(
+        prepare=prepare,
+        score=score,
+        missing=missing_columns,
+        explain=explain_answer,
+        uncomputed=(
+            Uncomputed(
+                part="citation_correctness",
+                where="question_type = 'fact_exact' and citation_correctness = 0 and critical_count is null",
+                why="it is 0 where a question without required_evidence gets an answer without a citation, "
+                "so a right fact scores 0.7",
+                give="Give the questions required_evidence, or citation_required: false.",
+            ),
+        ),
+    ),
     summary=Summary(
         stats={
             "total_tests": ("passed", "n_total"),

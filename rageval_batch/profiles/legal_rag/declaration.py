@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.columnar.values import DATE_ORDERS, DECIMAL_MARKS
 from rageval_batch.model import Column, Gate, Metric, Param
 from rageval_batch.profiles.legal_rag.questions import TYPES
 
@@ -19,8 +20,12 @@ PARAMS = (
     Param("date_tolerance_days", 31, "days by which a date may be off where it need not be exact", low=0),
     Param("key_point_recall", 0.6, "share of a key point's keywords that an item must have", low=0, high=1),
     Param("pass_score", 0.7, "score from which an answer passes", low=0, high=1),
+    Param("decimal_mark", "auto", "of 1.250 and 1,250; auto: a comma before decimals in Cyrillic texts, else a point",
+          choices=DECIMAL_MARKS),
+    Param("date_order", "auto", "of 03/05/2024; auto: day first in Cyrillic texts, else month first",
+          choices=DATE_ORDERS),
     *(Param(name, "", f"{doc}, beside the packaged ones, with | between them") for name, doc in LIST_PARAMS.items()),
-)
+)  # fmt: skip
 
 COLUMNS = (
     Column("question_type", LARGE_STRING, ", ".join(TYPES)),

@@ -180,7 +180,22 @@ def _values(reading: Reading) -> Section:
     if reading.boolean is not None:
         found.append((reading.boolean.start, reading.boolean.end, "boolean", str(reading.boolean.value).lower(), None))
     lines: list[Line] = [
-        {"kind": kind, "value": value, "unit": unit, "text": reading.raw[start:end], "characters": f"{start}–{end}"}
+        {
+            "kind": kind,
+            "value": value,
+            "unit": unit,
+            "text": reading.raw[start:end],
+            "characters": f"{start}–{end}",
+            "read with": _read_with(reading, start, end),
+        }
         for start, end, kind, value, unit in sorted(found, key=lambda one: one[:3])
     ]
     return Section("values in the text", tuple(lines))
+
+
+def _read_with(reading: Reading, start: int, end: int) -> str | None:
+    """How a value was read that can be read in two ways, and what decided; None for all others."""
+    for one in reading.ambiguous:
+        if start <= one.start and one.end <= end:
+            return f"{one.read_with}, by {'the parameter' if one.by_parameter else 'the letters of the text'}"
+    return None

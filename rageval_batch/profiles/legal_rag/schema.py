@@ -7,10 +7,12 @@ from functools import cache
 from typing import Any
 
 from rageval_batch.columnar.values import Reader, lexicon
+from rageval_batch.model import Example
 from rageval_batch.model.field_names import MISTAKEN_NAMES
+from rageval_batch.model.field_table import OTHER_PLACE
 from rageval_batch.model.schemas import QUESTION
 from rageval_batch.profiles.legal_rag.fields import as_quantity
-from rageval_batch.profiles.legal_rag.questions import NAMES, NUMBERS, PENALTIES, TYPES
+from rageval_batch.profiles.legal_rag.questions import NAMES, NUMBERS, PENALTIES, PRECISION_MIN, RECALL_MIN, TYPES
 
 Schema = dict[str, Any]
 
@@ -33,7 +35,7 @@ _EXPECTED_TYPES: dict[str, Schema] = {
         "type": "array",
         "items": {
             "type": ["number", "string", "object"],
-            "properties": {"amount": _AMOUNT},
+            "properties": {"amount": {**_AMOUNT, "title": "of one part"}},
             "required": ["amount"],
         },
         "minItems": 1,
@@ -41,7 +43,7 @@ _EXPECTED_TYPES: dict[str, Schema] = {
     "date": _ISO_DATE,
     "date_range": {
         "type": "object",
-        "properties": {"start": _ISO_DATE, "end": _ISO_DATE},
+        "properties": {"start": {**_ISO_DATE, "title": "the first day"}, "end": {**_ISO_DATE, "title": "the last"}},
         "required": ["start", "end"],
     },
     "count": {"type": ["integer", "string"]},
@@ -50,40 +52,53 @@ _EXPECTED_TYPES: dict[str, Schema] = {
     "entity": _TEXT,
 }
 assert set(_EXPECTED_TYPES) == set(NAMES)
+_MEANINGS = {
+    "amount_total": "an amount, or a text with one number",
+    "amount_breakdown": "its parts: amounts, or objects with an amount",
+    "date": "a day",
+    "date_range": "a first and a last day",
+    "count": "how many",
+    "text_answer": "a text, compared softly",
+    "boolean_answer": "yes or no",
+    "entity": "a name that the answer must have",
+}
 # An output calls them otherwise; in `expected` those names are read by nobody.
 _EXPECTED_FIELDS: dict[str, Schema] = {
-    name: {**_EXPECTED_TYPES[name], MISTAKEN_NAMES: [other for other in NAMES[name] if other != name]} for name in NAMES
+    name: {**rules, "title": _MEANINGS[name], MISTAKEN_NAMES: [other for other in NAMES[name] if other != name]}
+    for name, rules in _EXPECTED_TYPES.items()
 }
 
 # What may stand in the question, in `expected` or in `scoring`.
 _SETTINGS: dict[str, Schema] = {
-    "numeric_exact": _FLAG,
-    "date_exact": _FLAG,
-    "citation_required": _FLAG,
-    "should_abstain": _FLAG,
-    "required_quote": _TEXT,
-    "additional_quotes": {"type": "array", "items": _TEXT},
-    "hallucination_penalty": {"enum": list(PENALTIES)},
-    "key_points": {"type": "array", "items": _TEXT},
-    "evidence_count_min": {"type": "integer", "minimum": 0},
-    "evidence_recall_min": _SHARE,
-    "evidence_precision_min": _SHARE,
-    "weight": {"type": "number", "minimum": 0},
+    "numeric_exact": {**_FLAG, "default": True, "title": "false: a number may be off by numeric_tolerance"},
+    "date_exact": {**_FLAG, "default": True, "title": "false: a date may be off by date_tolerance_days"},
+    "citation_required": {**_FLAG, "default": True, "title": "whether a citation is scored"},
+    "should_abstain": {**_FLAG, "default": True, "title": "conflict_gap: whether the record leaves it open"},
+    "required_quote": {**_TEXT, "title": "conflict_gap: what must be quoted; … stands for any text"},
+    "additional_quotes": {"type": "array", "items": _TEXT, "default": [], "title": "quotes that do as well"},
+    "hallucination_penalty": {"enum": list(PENALTIES), "default": "high", "title": "of every invention"},
+    "key_points": {"type": "array", "items": _TEXT, "default": [], "title": "evidence_set: what the items must cover"},
+    "evidence_count_min": {"type": "integer", "minimum": 0, "default": 0, "title": "relevant items that there must be"},
+    "evidence_recall_min": {**_SHARE, "default": RECALL_MIN, "title": "recall from which it counts"},
+    "evidence_precision_min": {**_SHARE, "default": PRECISION_MIN, "title": "precision from which it counts"},
+    "weight": {"type": "number", "minimum": 0, "default": 1, "title": "of the question"},
 }
+_SETTINGS_TOO: Schema = {"properties": _SETTINGS, OTHER_PLACE: True}
 _SOME_EVIDENCE: Schema = {"required": ["required_evidence"], "properties": {"required_evidence": {"minItems": 1}}}
 _SOME_POINTS: Schema = {"required": ["key_points"], "properties": {"key_points": {"minItems": 1}}}
 
 _REQUIRED_EVIDENCE: Schema = {
     "type": "array",
+    "title": "passages of the record that the answer must rest on",
     "items": {
         "type": "object",
         "required": ["page", "must_include"],
         "properties": {
-            "page": _PAGE,
-            "must_include": _TEXT,
-            "section": {"type": "string"},
-            "speaker": {"type": "string"},
-            "is_critical": _FLAG,
+            "page": {**_PAGE, "title": "where it stands"},
+            "must_include": {**_TEXT, "title": "a text that a citation or evidence item must hold"},
+            "section": {"type": "string", "title": "equal where both have one"},
+            "speaker": {"type": "string", "title": "equal where both have one"},
+            "is_critical": {**_FLAG, "default": True, "title": "whether it must be cited"},
         },
     },
 }
@@ -114,24 +129,38 @@ QUESTION_SCHEMA: Schema = {
     "anyOf": [{"required": [name]} for name in QUESTION],
     "description": f"the question's text: {', '.join(QUESTION)}",
     "properties": {
-        "type": _TYPE,
-        **dict.fromkeys(QUESTION, _TEXT),
-        "expected": {"type": "object", "properties": {**_EXPECTED_FIELDS, **_SETTINGS}},
+        "type": {**_TYPE, "title": "how it is scored; else the benchmark_type of the file"},
+        **{name: {**_TEXT, "title": "the question's text"} for name in QUESTION},
+        "expected": {
+            "type": "object",
+            "title": "fact_exact: typed values, all of which must be right",
+            "properties": _EXPECTED_FIELDS,
+            "allOf": [_SETTINGS_TOO],
+        },
         "required_evidence": _REQUIRED_EVIDENCE,
-        "scoring": {"type": "object", "properties": _SETTINGS},
+        "scoring": {
+            "type": "object",
+            "title": "settings: the fields below may stand here, in expected or in the question itself",
+            "allOf": [_SETTINGS_TOO],
+        },
         **_SETTINGS,
         "evidence_location": {
             "type": "object",
-            "properties": {"page": _PAGE, "lines": {"type": ["string", "integer"]}},
+            "title": "for people; not scored",
+            "properties": {
+                "page": {**_PAGE, "title": "of the record"},
+                "lines": {"type": ["string", "integer"], "title": "of the page"},
+            },
         },
-        "expected_behavior": {"type": "string"},
+        "expected_behavior": {"type": "string", "title": "for people; not scored"},
         "metadata": {
             "type": "object",
+            "title": "what results are grouped by",
             "properties": {
-                "difficulty": {"type": "string"},
-                "category": {"type": "string"},
-                "tags": {"type": "array", "items": {"type": "string"}},
-                "notes": {"type": "string"},
+                "difficulty": {"type": "string", "title": "a group"},
+                "category": {"type": "string", "title": "a group"},
+                "tags": {"type": "array", "items": {"type": "string"}, "title": "groups"},
+                "notes": {"type": "string", "title": "for people; not scored"},
             },
         },
     },
@@ -146,10 +175,10 @@ QUESTION_SCHEMA: Schema = {
 HEADER: Schema = {
     "type": "object",
     "properties": {
-        "benchmark_type": _TYPE,
-        "description": {"type": "string"},
-        "document": {"type": "string"},
-        "evaluation_criteria": {"type": "object"},
+        "benchmark_type": {**_TYPE, "title": "the type of questions that name none"},
+        "description": {"type": "string", "title": "for people"},
+        "document": {"type": "string", "title": "for people"},
+        "evaluation_criteria": {"type": "object", "title": "for people"},
     },
     "if": {"not": {"required": ["benchmark_type"], "properties": {"benchmark_type": _TYPE}}},
     "then": {"properties": {"questions": {"items": {"required": ["type"], "properties": {"type": _TYPE}}}}},
@@ -164,6 +193,65 @@ HEADER: Schema = {
         if rules
     ],
 }
+
+_ITEMS: Schema = {
+    "type": ["array", "object", "string"],
+    "default": [],
+    "items": {
+        "type": ["object", "string", "number"],
+        "properties": {
+            "page": {"type": ["integer", "string", "number"], "title": "where it stands"},
+            "text": {"type": "string", "title": "the passage"},
+            "quote": {"type": "string", "title": "another name of text"},
+            "section": {"type": "string", "title": "of the record"},
+            "speaker": {"type": "string", "title": "who said it"},
+        },
+    },
+}
+_AMOUNT_GIVEN: Schema = {"type": ["number", "string"]}
+_GIVEN: dict[str, Schema] = {
+    "amount": {**_AMOUNT_GIVEN, "title": _MEANINGS["amount_total"]},
+    "amount_breakdown": {"type": ["array", "number", "string"], "title": _MEANINGS["amount_breakdown"]},
+    "date": {"type": "string", "title": "a day in any writing, as March 5, 2024 or 2024年3月5日"},
+    "date_range": {"type": ["object", "string"], "title": "an object with start and end, or a text with both"},
+    "count": {**_AMOUNT_GIVEN, "title": _MEANINGS["count"]},
+    "text": {"type": ["string", "number"], "title": _MEANINGS["text_answer"]},
+    "boolean": {"type": ["boolean", "string"], "title": _MEANINGS["boolean_answer"]},
+    "entity": {"type": ["string", "number"], "title": "a name"},
+}
+ANSWER_SCHEMA: Schema = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": ["string", "number", "boolean"], "title": "the text; read where a field is absent"},
+        **_GIVEN,
+        "evidence": {**_ITEMS, "title": "passages of the record"},
+        "citations": {**_ITEMS, "title": "pages of the record; citation is another name"},
+        "abstained": {"type": ["boolean", "string"], "default": False, "title": "that the record leaves it open"},
+    },
+    "allOf": [
+        {  # other names
+            "properties": {
+                "citation": _ITEMS,
+                **{other: _GIVEN[names[0]] for names in NAMES.values() for other in names[1:]},
+            },
+            OTHER_PLACE: True,
+        }
+    ],
+}
+EXAMPLE = Example(
+    question={
+        "type": "fact_exact",
+        "question": "How much was paid, and when?",
+        "expected": {"amount_total": 42000, "date": "2024-03-05"},
+        "required_evidence": [{"page": 2, "must_include": "42,000 yuan"}],
+    },
+    output={
+        "output": {
+            "answer": "42,000 yuan were paid on March 5, 2024.",
+            "citations": [{"page": 2, "quote": "On March 5, 2024 he paid 42,000 yuan."}],
+        }
+    },
+)
 
 # Keys that tell a file of this profile from those of others.
 MARKS = (

@@ -1,0 +1,49 @@
+"""The answers of the current runs of a store as rows: read from copies that commits keep, else from the files again."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.errors import InputError
+from rageval_batch.runs import stored_inputs
+from rageval_batch.runs.store import Commit
+
+ANSWERS = pa.schema(
+    [
+        *((name, LARGE_STRING) for name in ("commit", "profile", "run_id", "question_id")),
+        ("repeat", pa.int32()),
+        ("output", LARGE_STRING),
+    ]
+)
+
+
+def read_answers(
+    commits: Iterable[Commit], runs: Mapping[str, frozenset[str]], notes: list[str]
+) -> Iterator[pa.RecordBatch]:
+    """The answers of these runs of each commit, block by block; why some cannot be had is added to the notes."""
+    from rageval_batch.profiles.registry import get_profile
+
+    for commit in commits:
+        if commit.id not in runs:
+            continue
+        try:
+            profile = get_profile(commit.manifest["profile"])
+            with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+                for batch in stored_inputs.answers(commit, profile, runs[commit.id], Path(folder)):
+                    yield _with_commit(batch, commit)
+        except InputError as error:
+            notes.append(f"Answers of {commit.id} are not shown: {error}")
+
+
+def _with_commit(batch: pa.RecordBatch, commit: Commit) -> pa.RecordBatch:
+    """The batch with its commit and profile."""
+    same = (
+        pa.repeat(pa.scalar(text, LARGE_STRING), batch.num_rows) for text in (commit.id, commit.manifest["profile"])
+    )
+    columns = [*same, *(batch.column(name).cast(ANSWERS.field(name).type) for name in ANSWERS.names[2:])]
+    return pa.RecordBatch.from_arrays(columns, schema=ANSWERS)

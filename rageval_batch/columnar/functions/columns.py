@@ -1,0 +1,134 @@
+"""The arguments of functions: any Arrow column of a fitting type as the one form that the code of a function takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets
+
+Type = Literal["text", "refs", "list", "groups", "integer", "number", "numbers"]
+
+TEXTS = pa.large_list(LARGE_STRING)
+_ARROW: dict[str, pa.DataType] = {
+    "text": LARGE_STRING,
+    "refs": TEXTS,
+    "list": TEXTS,
+    "groups": pa.large_list(TEXTS),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "numbers": pa.large_list(pa.float64()),
+}
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A list for each row: row r has `values[bounds[r]:bounds[r + 1]]`. Null lists are empty, no value is null."""
+
+    values: pa.Array
+    bounds: Offsets
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many values each row has."""
+        return np.diff(self.bounds)
+
+    def owners(self) -> npt.NDArray[np.int64]:
+        """The row of each value."""
+        return np.repeat(np.arange(len(self.bounds) - 1), self.counts())
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Lists of lists: row r has the groups from `rows[r]`, group g the phrases from `bounds[g]`, to the next one's."""
+
+    values: pa.Array
+    bounds: Offsets
+    rows: Offsets
+
+
+@dataclass(frozen=True)
+class ReadColumn:
+    """A column as a function takes it, and which of its rows are not null."""
+
+    values: Any
+    valid: Flags
+
+
+def flat_array(column: Any) -> pa.Array:
+    """One Arrow array; chunks are joined, dictionaries and other sequences written out."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    elif not isinstance(column, pa.Array):
+        column = pa.array(column)
+    if isinstance(column, pa.ChunkedArray):  # of an array type that Arrow reads in chunks
+        return flat_array(column)
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def read_column(array: pa.Array, type: Type) -> ReadColumn:
+    """A column of a type. A text where texts are taken is a list of one; a null inside a list is left out."""
+    if type in ("refs", "list") and not _is_list(array):
+        array = _lists_of_one(array)
+    if type == "groups":
+        return _read_groups(array)
+    column = array if array.type == _ARROW[type] else array.cast(_ARROW[type])
+    valid: Flags = column.is_valid().to_numpy(zero_copy_only=False)
+    if type == "text":
+        return ReadColumn(column, valid)
+    if type in ("integer", "number"):
+        return ReadColumn(column.fill_null(0).to_numpy(zero_copy_only=False), valid)
+    if type == "numbers":
+        return ReadColumn(_lists(column, drop_nulls=False), valid)
+    lists = _lists(column)
+    return ReadColumn(lists, valid & (lists.counts() > 0) if type == "refs" else valid)
+
+
+def _is_list(array: pa.Array) -> bool:
+    kind = array.type
+    return any(
+        test(kind)
+        for test in (
+            pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view,
+            pa.types.is_large_list_view,
+        )
+    )  # fmt: skip
+
+
+def _lists_of_one(array: pa.Array) -> pa.Array:
+    """Each value as a list of one; null is a null list."""
+    offsets = pa.array(np.arange(len(array) + 1, dtype=np.int64))
+    lists = pa.LargeListArray.from_arrays(offsets, array)
+    return lists if array.null_count == 0 else pc.if_else(array.is_valid(), lists, pa.scalar(None, lists.type))
+
+
+def _lists(column: pa.Array, drop_nulls: bool = True) -> Lists:
+    counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = column.flatten()
+    if drop_nulls and values.null_count:
+        there = values.is_valid()
+        owners = np.repeat(np.arange(len(counts)), counts)[there.to_numpy(zero_copy_only=False)]
+        counts, values = np.bincount(owners, minlength=len(counts)), values.drop_null()
+    return Lists(values, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+
+def _read_groups(array: pa.Array) -> ReadColumn:
+    """Groups of phrases; an entry that is a text, in a list of texts, is a group of one phrase."""
+    if not _is_list(array):
+        array = _lists_of_one(array)
+    if not _is_list(array.flatten()):
+        texts = array if array.type == TEXTS else array.cast(TEXTS)
+        lists = _lists(texts)
+        bounds = np.arange(len(lists.values) + 1, dtype=np.int64)
+        valid: Flags = texts.is_valid().to_numpy(zero_copy_only=False)
+        return ReadColumn(Groups(lists.values, bounds, lists.bounds), valid)
+    column = array.cast(_ARROW["groups"])
+    outer = _lists(column)
+    inner = _lists(outer.values)
+    return ReadColumn(
+        Groups(inner.values, inner.bounds, outer.bounds), column.is_valid().to_numpy(zero_copy_only=False)
+    )

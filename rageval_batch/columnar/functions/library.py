@@ -1,0 +1,207 @@
+"""Every function, declared once."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from rageval_batch.columnar.functions.columns import TEXTS
+from rageval_batch.columnar.functions.declaration import Argument, Example, Function
+from rageval_batch.columnar.strings import LARGE_STRING
+
+_SHARE, _FLAG, _COUNT = pa.float64(), pa.bool_(), pa.int32()
+_S, _REFS = Argument("s", "text"), Argument("refs", "refs")
+_A, _B = Argument("a", "text"), Argument("b", "text")
+_IDS, _GOLD, _K = Argument("ids", "list"), Argument("gold", "list"), Argument("k", "integer")
+
+_ONE_EMPTY = "Two texts without words give 1, one without words gives 0."
+_NO_REFS = "Null elements of a list are left out; a list without texts is null."
+_RANKED = "No gold gives null, no ids 0. An id that comes twice counts once; later ones move up."
+
+_WORDS = (
+    Function(
+        "words", (_S,), TEXTS,
+        "The words of a text: lower case; Unicode punctuation and the ASCII symbols removed; a, an, the removed; cut "
+        "at white space; every Han or Kana character by itself. On ASCII the tokens of the SQuAD v1.1 script.",
+        Example("words('The Café-Bar, 東京!')", ["cafébar", "東", "京"]),
+        "overlap", "A text without words gives an empty list.",
+    ),
+    Function(
+        "exact_match", (_S, _REFS), _SHARE, "1 where the words of the text are those of a reference, else 0.",
+        Example("exact_match('The answer: 42.', ['41', 'answer 42'])", 1.0), "overlap", _NO_REFS,
+    ),
+    Function(
+        "token_f1", (_S, _REFS), _SHARE,
+        "Harmonic mean of token_precision and token_recall against one reference, the best of all references.",
+        Example("token_f1('a red car', 'the red bus stop')", 0.4), "overlap", f"{_ONE_EMPTY} {_NO_REFS}",
+    ),
+    Function(
+        "token_precision", (_S, _REFS), _SHARE,
+        "Share of the words of the text that a reference has, as bags; the best of all references.",
+        Example("token_precision('a red car', 'the red bus stop')", 0.5), "overlap", f"{_ONE_EMPTY} {_NO_REFS}",
+    ),
+    Function(
+        "token_recall", (_S, _REFS), _SHARE,
+        "Share of the words of a reference that the text has, as bags; the best of all references.",
+        Example("token_recall('a red car', 'the red bus')", 0.5), "overlap", f"{_ONE_EMPTY} {_NO_REFS}",
+    ),
+    Function(
+        "rouge_1", (_S, _REFS), _SHARE, "ROUGE-1: F1 over words; the best of all references.",
+        Example("rouge_1('red car', 'red bus')", 0.5), "overlap", f"No words on a side gives 0. {_NO_REFS}",
+    ),
+    Function(
+        "rouge_2", (_S, _REFS), _SHARE, "ROUGE-2: F1 over pairs of adjacent words; the best of all references.",
+        Example("rouge_2('big red car', 'big red bus')", 0.5), "overlap", f"No pairs on a side gives 0. {_NO_REFS}",
+    ),
+    Function(
+        "rouge_l", (_S, _REFS), _SHARE,
+        "ROUGE-L: F1 over the longest common subsequence of words; the best of all references.",
+        Example("rouge_l('one two three four', 'two one three five')", 0.5), "overlap",
+        f"No words on a side gives 0. {_NO_REFS}",
+    ),
+    Function(
+        "chrf", (_S, _REFS), _SHARE,
+        "chrF2 of sacreBLEU from 0 to 1: n-grams of 1 to 6 characters without white space, recall counted twice; the "
+        "best of all references.",
+        Example("chrf('ab', 'a b')", 1.0), "overlap", f"No characters on a side gives 0. {_NO_REFS}",
+    ),
+)  # fmt: skip
+
+_SIMILARITY = (
+    Function(
+        "bigram_jaccard", (_S, _REFS), _SHARE,
+        "Jaccard similarity of the sets of adjacent code-point pairs of the texts as they are; the best of all "
+        "references.",
+        Example("bigram_jaccard('餐飲服務部', '餐飲服務處')", 0.6), "overlap", f"No pairs gives 0. {_NO_REFS}",
+    ),
+    Function(
+        "soft_match", (_S, _REFS), _FLAG,
+        "Whether one text, without white space, contains the other or their bigram_jaccard is at least 0.72; with "
+        "any of the references.",
+        Example("soft_match('a b', 'ab')", True), "similarity", f"An empty text matches nothing. {_NO_REFS}",
+    ),
+    Function(
+        "squash", (_S,), LARGE_STRING, "The text without characters of Unicode's White_Space property.",
+        Example("squash(' 門禁 管理 ')", "門禁管理"), "similarity",
+    ),
+    Function(
+        "keywords", (_S,), TEXTS,
+        "Distinct tokens [A-Za-z0-9][A-Za-z0-9._-]{2,} in lower case, then the adjacent pairs of each run of Han.",
+        Example("keywords('V-Pass 門禁管 V-PASS')", ["v-pass", "門禁", "禁管"]), "similarity",
+        "A text without keywords gives an empty list.",
+    ),
+    Function(
+        "keyword_hits", (Argument("expected", "text"), Argument("got", "text")), _COUNT,
+        "How many of the first 30 keywords of expected are among the keywords of got.",
+        Example("keyword_hits('門禁管理', '禁管理')", 2), "similarity",
+    ),
+    Function(
+        "indel_similarity", (_A, _B), _SHARE,
+        "Normalised Indel similarity of RapidFuzz: 1 - (insertions + deletions) / (both lengths).",
+        Example("indel_similarity('abcd', 'abce')", 0.75), "similarity", "Two empty texts give 1.",
+    ),
+    Function(
+        "levenshtein_similarity", (_A, _B), _SHARE,
+        "Normalised Levenshtein similarity of RapidFuzz: 1 - edits / (the longer length).",
+        Example("levenshtein_similarity('kitten', 'mitten!!')", 0.625), "similarity", "Two empty texts give 1.",
+    ),
+)  # fmt: skip
+
+_BOUNDARY = (
+    "After NFKC and casefold; where a part begins or ends with a letter or digit of a script that writes spaces, no "
+    "such letter or digit stands next to it."
+)
+_PHRASES = (
+    Function(
+        "contains", (_S, Argument("part", "text")), _FLAG, f"Whether the part stands in the text. {_BOUNDARY}",
+        Example("contains('Dubber has 112.5%', '12.5%')", False), "phrases", "An empty part is in no text.",
+    ),
+    Function(
+        "contains_all", (_S, Argument("parts", "list")), _FLAG, f"Whether every part stands in the text. {_BOUNDARY}",
+        Example("contains_all('BER in 2020', ['ber', '2020'])", True), "phrases",
+        "An empty part is in no text; null parts are left out; no parts gives true.",
+    ),
+    Function(
+        "contains_any", (_S, Argument("parts", "list")), _FLAG, f"Whether some part stands in the text. {_BOUNDARY}",
+        Example("contains_any('Dubber', ['ber', 'dub', 'dubber'])", True), "phrases",
+        "An empty part is in no text; null parts are left out; no parts gives false.",
+    ),
+    Function(
+        "include_rate", (_S, Argument("groups", "groups")), _SHARE,
+        "Share of the groups of phrases of which the text has one, both normalised by ru_numeric. A text in place of "
+        "a group is a group of one phrase.",
+        Example("include_rate('Рост 78.3%', [['78,3%'], ['падение', 'спад']])", 0.5), "phrases",
+        "No groups gives 1. An empty phrase is in no text.",
+    ),
+    Function(
+        "refused", (_S,), _FLAG,
+        "Whether the text has a phrase of the packaged lists of refusals and of \"not found\" (zh, en, ru, ja).",
+        Example("refused('Sorry, this is not mentioned.')", True), "phrases", "An empty text gives false.",
+    ),
+)  # fmt: skip
+
+_READING = (
+    Function(
+        "numbers", (_S,), pa.large_list(pa.float64()),
+        "The numbers of the text as a reader sees them, in order; digits of dates, references and list markers are "
+        "none.",
+        Example("numbers('1,250.5 元, 4.2万, 12 % 和肆万贰仟元')", [1250.5, 42000.0, 12.0, 42000.0]), "reading",
+        "A text without numbers gives an empty list.",
+    ),
+    Function(
+        "numbers_supported", (_S, Argument("texts", "list")), _SHARE,
+        "Share of the numbers of the text that one of the texts has.",
+        Example("numbers_supported('12 of 50', ['about 50', '13'])", 0.5), "reading",
+        "A text without numbers gives null, and so does a list without texts.",
+    ),
+    Function(
+        "grounded_share", (_S, Argument("texts", "list")), _SHARE,
+        "Share of the keywords of the text that are keywords of one of the texts.",
+        Example("grounded_share('門禁管 V-Pass', ['門禁', 'v-pass'])", 2 / 3), "reading",
+        "A text without keywords gives null, and so does a list without texts.",
+    ),
+    Function(
+        "script", (_S,), LARGE_STRING,
+        "The script that most letters are of, by Unicode's names: Latin, Han, Hangul, Cyrillic, Arabic and so on; "
+        "Hiragana and Katakana are Kana, and with any Kana so is Han. Of equals the first in the text.",
+        Example("script('東京タワーへ行く')", "Kana"), "reading", "A text without letters gives null.",
+    ),
+    Function(
+        "strict_json", (_S,), LARGE_STRING, "The text as a JSON value where it is one value of RFC 8259.",
+        Example("strict_json('{\"a\": [1, 2]}')", '{"a": [1, 2]}'), "reading", "Any other text gives null.",
+        sql_type="JSON",
+    ),
+)  # fmt: skip
+
+_RETRIEVAL = (
+    Function(
+        "recall_at", (_IDS, _GOLD, _K), _SHARE, "Share of the gold ids among the first k ids.",
+        Example("recall_at(['a', 'b', 'c'], ['c', 'x'], 3)", 0.5), "retrieval", f"{_RANKED} k below 1 gives null.",
+    ),
+    Function(
+        "precision_at", (_IDS, _GOLD, _K), _SHARE, "Gold ids among the first k ids, over k.",
+        Example("precision_at(['a', 'b', 'c'], ['c', 'a'], 4)", 0.5), "retrieval", f"{_RANKED} k below 1 gives null.",
+    ),
+    Function(
+        "hit_at", (_IDS, _GOLD, _K), _SHARE, "1 where a gold id is among the first k ids, else 0.",
+        Example("hit_at(['a', 'b', 'c'], ['c'], 2)", 0.0), "retrieval", f"{_RANKED} k below 1 gives null.",
+    ),
+    Function(
+        "reciprocal_rank", (_IDS, _GOLD), _SHARE, "1 over the rank of the first gold id, 0 where there is none.",
+        Example("reciprocal_rank(['a', 'a', 'b', 'c'], ['b'])", 0.5), "retrieval", _RANKED,
+    ),
+    Function(
+        "average_precision", (_IDS, _GOLD), _SHARE, "Mean over the gold ids of the precision at the rank of each.",
+        Example("average_precision(['a', 'b', 'c', 'd'], ['a', 'd'])", 0.75), "retrieval", _RANKED,
+    ),
+    Function(
+        "ndcg_at", (_IDS, _GOLD, Argument("grades", "numbers", optional=True), _K), _SHARE,
+        "Discounted gain of the first k ids over that of the best order; the gain is the grade, the discount "
+        "log2(rank + 1).",
+        Example("ndcg_at(['x', 'a'], ['a'], [3], 10)", 0.6309297535714575), "retrieval",
+        f"{_RANKED} k below 1 gives null. Gold with no grade above 0 gives null; a null or missing grade is 1.",
+    ),
+)  # fmt: skip
+
+FUNCTIONS: dict[str, Function] = {
+    function.name: function for function in (*_WORDS, *_SIMILARITY, *_PHRASES, *_READING, *_RETRIEVAL)
+}

@@ -1,0 +1,92 @@
+"""Phrases in texts: parts as whole words, groups of required phrases, refusals."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar import characters, kernels, text
+from rageval_batch.columnar.functions.columns import Groups, Lists
+from rageval_batch.columnar.kernels import boundaries
+from rageval_batch.columnar.strings import Bytes, Flags, Strings, from_arrow
+from rageval_batch.columnar.values.normal import WHITE_SPACE, plain
+from rageval_batch.resources import packaged_data
+
+# Scripts that write no spaces between words.
+_UNSPACED = characters.HAN + characters.KANA + (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u19e0-\u19ff\u1a20-\u1aaf\u3100-\u312f"
+    "\u31a0-\u31bf\ua9e0-\ua9ff\uaa60-\uaadf"
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _spaced() -> Bytes:
+    """Letters, marks and digits of scripts that write spaces between words: one of them beside another is one word."""
+    flags: Flags = np.isin(characters.categories(), (b"L", b"M", b"N")) & ~characters.members(_UNSPACED)
+    return flags.view(np.uint8)
+
+
+def folded(texts: pa.Array) -> Strings:
+    """NFKC and casefold of every text; null is empty."""
+    column = from_arrow(texts)
+    data, offsets, left_out = boundaries.folded(column.data, column.offsets, characters.fold_table())
+    out = Strings(data, offsets)
+    if not left_out.any():
+        return out
+    rest = pa.array(left_out)
+    changed = text.map_distinct(from_arrow(column.to_arrow().filter(rest)), text.nfkc_casefold)
+    return from_arrow(pc.replace_with_mask(out.to_arrow(), rest, changed.to_arrow()))
+
+
+def _found(s: pa.Array, parts: pa.Array, which: npt.NDArray[np.int64]) -> Flags:
+    """Whether each part stands in text `which[p]`."""
+    hay, needles = folded(s), folded(parts)
+    return boundaries.whole_parts(hay.data, hay.offsets, which, needles.data, needles.offsets, _spaced())
+
+
+def contains(s: pa.Array, part: pa.Array) -> Flags:
+    """Whether the part stands in the text."""
+    return _found(s, part, np.arange(len(s), dtype=np.int64))
+
+
+def contains_all(s: pa.Array, parts: Lists) -> Flags:
+    """Whether every part does."""
+    found = _found(s, parts.values, parts.owners())
+    every: Flags = np.bincount(parts.owners()[found], minlength=len(s)) == parts.counts()
+    return every
+
+
+def contains_any(s: pa.Array, parts: Lists) -> Flags:
+    """Whether some part does."""
+    found = _found(s, parts.values, parts.owners())
+    return np.bincount(parts.owners()[found], minlength=len(s)) > 0
+
+
+def include_rate(s: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
+    """Groups found over all groups."""
+    hay, phrases = (text.normalized(from_arrow(column), "ru_numeric") for column in (s, groups.values))
+    which = np.arange(len(s), dtype=np.int32)
+    hits, _ = kernels.group_hits(
+        hay.data, hay.starts, hay.ends, which, groups.rows, groups.bounds, phrases.data, phrases.offsets
+    )  # fmt: skip
+    total = np.diff(groups.rows)
+    return np.where(total > 0, hits / np.maximum(total, 1), 1.0)
+
+
+@lru_cache(maxsize=1)
+def _refusals() -> str:
+    """One pattern for the packaged phrases of refusal and abstention, in any spelling of white space."""
+    lists = packaged_data("phrases.json")
+    phrases = [plain(p) for kind in ("refusal", "abstention") for some in lists[kind].values() for p in some]
+    spelled = (re.escape(phrase).replace("\\ ", f"[{WHITE_SPACE}]+").replace("'", "['’]") for phrase in phrases)
+    return "|".join(dict.fromkeys(spelled))
+
+
+def refused(s: pa.Array) -> pa.Array:
+    """Whether a packaged phrase of refusal or abstention stands in the text."""
+    return pc.match_substring_regex(folded(s).to_arrow(), _refusals())

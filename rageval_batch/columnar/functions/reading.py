@@ -1,0 +1,133 @@
+"""What a text says: numbers, keywords that other texts support, its script, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar import characters, json_tape
+from rageval_batch.columnar.functions.columns import Lists
+from rageval_batch.columnar.kernels.boundaries import main_script
+from rageval_batch.columnar.kernels.json import OK
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, from_arrow
+from rageval_batch.columnar.text import KeywordIndex
+from rageval_batch.columnar.values import numbers_in
+
+# A text without these is not read: no digit, and nothing beyond ASCII, Cyrillic and common punctuation.
+_MAY_HOLD_NUMBERS = r"[0-9]|[^\x00-\x7f\x{a0}\x{a7}\x{ab}\x{b0}\x{bb}\x{400}-\x{4ff}\x{2010}-\x{203a}]"
+_ALL_KEYWORDS = 2**31 - 1
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8192)
+def _values(text: str) -> tuple[Decimal, ...]:
+    """The numbers of one text; those of the newest texts are kept, for retrieved texts come again and again."""
+    return tuple(numbers_in(text))
+
+
+class _Numbers(NamedTuple):
+    """The numbers of texts by their place among the distinct ones: text t has `codes[bounds[t]:bounds[t + 1]]`."""
+
+    codes: npt.NDArray[np.int64]
+    bounds: Offsets
+
+
+class _Distinct:
+    """Numbers in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._places: dict[Decimal, int] = {}
+
+    def read(self, texts: pa.Array) -> _Numbers:
+        """The numbers of texts, each distinct text read once."""
+        coded = texts.fill_null("").dictionary_encode()
+        perhaps = pc.match_substring_regex(coded.dictionary, _MAY_HOLD_NUMBERS).to_pylist()
+        found = [
+            self._coded(_values(text)) if read else ()
+            for text, read in zip(coded.dictionary.to_pylist(), perhaps, strict=True)
+        ]
+        lists = pa.array(found, pa.large_list(pa.int64())).take(coded.indices)
+        return _Numbers(lists.flatten().to_numpy(zero_copy_only=False), _bounds(pc.list_value_length(lists)))
+
+    def _coded(self, values: Iterable[Decimal]) -> list[int]:
+        return [self._places.setdefault(value, len(self._places)) for value in values]
+
+    def as_doubles(self) -> npt.NDArray[np.float64]:
+        """The numbers by their places."""
+        return np.array([float(value) for value in self._places], np.float64)
+
+
+def _bounds(counts: pa.Array) -> Offsets:
+    return np.concatenate([[0], np.cumsum(counts.to_numpy(zero_copy_only=False))]).astype(np.int64)
+
+
+def numbers(s: pa.Array) -> pa.Array:
+    """The numbers of each text."""
+    distinct = _Distinct()
+    found = distinct.read(s)
+    return pa.LargeListArray.from_arrays(pa.array(found.bounds), pa.array(distinct.as_doubles()[found.codes]))
+
+
+def numbers_supported(s: pa.Array, texts: Lists) -> pa.Array:
+    """Numbers that some text has over all numbers of the text; only what has numbers is looked up."""
+    distinct = _Distinct()
+    mine = distinct.read(s)
+    counts = np.diff(mine.bounds)
+    owners = texts.owners()
+    asked = counts[owners] > 0
+    found = distinct.read(texts.values.filter(pa.array(asked)))
+    theirs = _keys(np.repeat(owners[asked], np.diff(found.bounds)), found.codes)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    supported = np.isin(_keys(rows, mine.codes), theirs)
+    return _share(np.bincount(rows[supported], minlength=len(counts)), counts, texts)
+
+
+def _keys(rows: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """A number for each row and number."""
+    return rows << 32 | codes
+
+
+def _share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64], texts: Lists) -> pa.Array:
+    """part / whole; null where the whole is 0 or there are no texts."""
+    defined: Flags = (whole > 0) & (texts.counts() > 0)
+    return pa.array(np.divide(part, whole, out=np.zeros(len(whole)), where=defined), mask=~defined)
+
+
+# --- keywords ---------------------------------------------------------------------------------------------------
+
+
+def grounded_share(s: pa.Array, texts: Lists) -> pa.Array:
+    """Keywords that some text has over all keywords of the text."""
+    index = KeywordIndex(from_arrow(s), "bigram", _ALL_KEYWORDS)
+    hits = index.hits(texts.owners().astype(np.int32), from_arrow(texts.values))
+    counts = index.counts.astype(np.int64)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return _share(np.bincount(rows[hits.last_row >= 0], minlength=len(counts)), counts, texts)
+
+
+# --- script and JSON --------------------------------------------------------------------------------------------
+
+
+def script(s: pa.Array) -> pa.Array:
+    """The main script of each text."""
+    table, names = characters.scripts()
+    column = from_arrow(s)
+    found: Ints = main_script(
+        column.data, column.offsets, table, len(names), names.index("Han"), names.index("Kana")
+    ).astype(np.int32)
+    return pa.array(names, LARGE_STRING).take(pa.array(found, mask=found == 0))
+
+
+def strict_json(s: pa.Array) -> pa.Array:
+    """The text where it is one JSON value."""
+    tape = json_tape.parse_strings(from_arrow(s))
+    return pc.if_else(pa.array(tape.status == OK), s, pa.scalar(None, LARGE_STRING))

@@ -1,0 +1,230 @@
+"""Questions out of rows that carry them: one table with questions, references and answers needs no question file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.errors import InputError
+from rageval_batch.inputs import readers
+from rageval_batch.inputs.check import question_fields, refusal, violations
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, columns_seen, read_keys
+from rageval_batch.inputs.questions import QuestionFile, cell_value, shown_json
+from rageval_batch.inputs.readers import Block
+from rageval_batch.inputs.readers.mapped import MappedBlock
+from rageval_batch.inputs.reading import Reading
+from rageval_batch.inputs.sources import Source
+from rageval_batch.model import OutputField, Profile, canonical_json
+from rageval_batch.model.schemas import EXPECTED, EXPECTED_NAMES, OUTPUT, OUTPUT_NAMES, QUESTION, QUESTION_ID
+
+_GROUPS = (QUESTION_ID, QUESTION, EXPECTED_NAMES)
+_NAME = "questions"
+
+
+@dataclass(frozen=True)
+class OneTable:
+    """Output files whose rows are known to carry their questions, the questions as a file, and what to tell a user."""
+
+    outputs: list[Source]
+    questions: Source
+    notes: list[str]
+
+
+def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> OneTable:
+    """The questions of the rows of files, each once, as a file in the folder.
+
+    InputError where rows carry none, where two rows of a question differ, and where a question is bad.
+    """
+    fields = _fields_of(profile)
+    taken = {names[-1] for names in fields.values()} | {name for names in fields.values() for name in names}
+    outputs = [replace(file, reading=_with_aliases(file.reading, profile, taken)) for file in files]
+    found = _Questions(outputs, profile, fields)
+    for number, file in enumerate(outputs):
+        for block in readers.read_blocks(file):
+            found.add(number, _mapped(file, block))
+    questions = found.checked()
+    path = folder / f"{_NAME}.jsonl"
+    path.write_text("".join(canonical_json(question) + "\n" for question in questions), encoding="utf-8")
+    source = Source(path.name, path, "jsonl", None, _NAME, reading=Reading(derived=True))
+    notes = [f"No -q: the {len(questions):,} questions are taken from the rows."]
+    if found.by_text:
+        notes.append("Rows without an id: the hash of the question's text is the id.")
+    return OneTable(outputs, source, notes)
+
+
+def _mapped(file: Source, block: Block) -> Block:
+    return block if isinstance(block, MappedBlock) else MappedBlock(block, file.reading, file.run)
+
+
+def _fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
+    """The fields of a question, and the names of a row that stand for each, the first first."""
+    out: dict[str, tuple[str, ...]] = {}
+    known = list(question_fields(profile).members)
+    for names in _GROUPS:
+        mine = [name for name in names if name in known]
+        if mine:
+            out[mine[0]] = (*mine, *(name for name in names if name not in mine))
+    grouped = {name for names in _GROUPS for name in names}
+    return {**out, **{name: (name,) for name in known if name not in grouped}}
+
+
+def _with_aliases(reading: Reading, profile: Profile, taken: set[str]) -> Reading:
+    """The reading of a table: answers under more names, unless these are fields of a question or of the answer."""
+    own = {field.name for field in getattr(profile.inputs, "output_fields", ())} | taken
+    names = tuple(name for name in OUTPUT_NAMES if name not in own)
+    return replace(
+        reading, fields={OUTPUT[0]: names, **reading.fields}, id_from_question=QUESTION_ID[0] not in reading.fields
+    )
+
+
+class _Questions:
+    """What the rows say of their questions, gathered block by block."""
+
+    def __init__(self, files: list[Source], profile: Profile, fields: Mapping[str, tuple[str, ...]]) -> None:
+        self._files, self._profile, self._fields = files, profile, fields
+        self._names = question_fields(profile)
+        self._found: pl.DataFrame | None = None
+        self._columns: dict[str, None] = {}  # names that rows have
+        self._unknown: set[str] = set()  # of those, neither of a question nor of an answer
+        self.by_text = False
+
+    def add(self, number: int, block: Block) -> None:
+        """Note the questions of a block of the file with that number."""
+        known = frozenset(name for names in self._fields.values() for name in names)
+        there = [column.name for column in block.others(frozenset())]
+        self._columns.update(dict.fromkeys(there))
+        self._unknown.update(name for name in there if name not in known | KNOWN_FIELDS | used_names(block))
+        ids, bad = read_keys(block.field(QUESTION_ID), None)
+        mapped = QUESTION_ID[0] in self._files[number].reading.fields
+        self.by_text |= not mapped and bool((~bad).any()) and _lacks_ids(block)
+        columns: dict[str, Any] = {
+            "id": pl.from_arrow(ids),
+            "file": np.full(len(block), number),
+            "line": block.lines,
+        }
+        for name, names in self._fields.items():
+            if names[0] not in QUESTION_ID:
+                value = _value(block, self._files[number].reading, names)
+                columns[f"={name}"] = pl.Series([None] * len(block), dtype=pl.String) if value is None else value
+        frame = pl.DataFrame(columns).filter(pl.col("id").is_not_null())
+        whole = frame if self._found is None else pl.concat([self._found, frame])
+        self._found = self._one_each(whole)
+
+    def _one_each(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The first row of each question with what later rows add; InputError where two rows differ."""
+        columns = [name for name in frame.columns if name.startswith("=")]
+        differing = frame.group_by("id").agg(pl.col(name).drop_nulls().n_unique() for name in columns)
+        differing = differing.filter(pl.any_horizontal(pl.col(name) > 1 for name in columns))
+        if len(differing):
+            self._check_same(frame, columns, differing["id"].to_list())
+        return frame.group_by("id", maintain_order=True).agg(
+            pl.col("file").first(), pl.col("line").first(), *(pl.col(name).drop_nulls().first() for name in columns)
+        )
+
+    def _check_same(self, frame: pl.DataFrame, columns: list[str], ids: list[str]) -> None:
+        """InputError for the first question of which two rows say different things, however they are written."""
+        for row_id in ids:
+            rows = frame.filter(pl.col("id") == row_id).to_dicts()
+            for name in columns:
+                there = [row for row in rows if row[name] is not None]
+                other = next((row for row in there if json.loads(row[name]) != json.loads(there[0][name])), None)
+                if other is not None:
+                    first = there[0]
+                    raise InputError(
+                        f"Question '{row_id}' has two values of {name[1:]}: "
+                        f"{self._where(first)} has {shown_json(json.loads(first[name]))}, "
+                        f"{self._where(other)} has {shown_json(json.loads(other[name]))}. "
+                        "Rows of one question must agree, or give the questions with -q."
+                    )
+
+    def _where(self, row: Mapping[str, Any]) -> str:
+        return f"{self._files[row['file']].name}, line {row['line']}"
+
+    def checked(self) -> list[dict[str, Any]]:
+        """All questions in the order of their ids; InputError where there is none or one is bad."""
+        rows = [] if self._found is None else self._found.to_dicts()
+        asked = [name for name in self._fields if name not in (*QUESTION_ID, *QUESTION, "weight", "dataset")]
+        if not any(row[f"={name}"] is not None for row in rows for name in asked):
+            raise InputError(self._nothing(rows, asked))
+        by_file: dict[int, QuestionFile] = {}
+        for row in sorted(rows, key=lambda row: (row["file"], row["line"])):
+            file = self._files[row["file"]]
+            read = by_file.setdefault(row["file"], QuestionFile(file, {}, [], [], [], False, []))
+            read.questions.append(self._question(file, row))
+            read.lines.append(row["line"])
+            read.places.append(len(read.places))
+        found = [one for read in by_file.values() for one in violations(read, self._profile.inputs.questions)]
+        self._refuse_misspelt(rows)
+        if found:
+            raise InputError(refusal(found, None, self._profile))
+        return sorted((one for read in by_file.values() for one in read.questions), key=lambda one: str(one["id"]))
+
+    def _refuse_misspelt(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """InputError for a column that nothing reads, a slip away from a field of the questions that no row has."""
+        there = [name for name in self._fields if any(row.get(f"={name}") is not None for row in rows)]
+        for written, meant in self._names.slips((*there, *QUESTION_ID, *QUESTION, *EXPECTED, *sorted(self._unknown))):
+            if written in self._unknown:
+                name = self._files[0].name
+                raise InputError(
+                    f"{name}: nothing reads the column {written}; did you mean {meant}? Nothing was scored."
+                )
+
+    def _nothing(self, rows: Sequence[Any], asked: list[str]) -> str:
+        name = self._profile.name
+        if not rows:
+            wanted = [*QUESTION_ID, *QUESTION]
+            return (
+                f"{self._files[0].name}: rows have neither an id nor a question.{columns_seen(self._columns, wanted)}"
+            )
+        return (
+            f"Profile {name} needs the questions of the eval set: add -q FILE, or rows that carry "
+            f"{' or '.join(asked[:8])}.{columns_seen(self._columns, asked)}"
+        )
+
+    def _question(self, file: Source, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The question of a row; a text where a list is wanted is a list of one where a map put it there."""
+        members = {name[1:]: json.loads(row[name]) for name in row if name.startswith("=") and row[name] is not None}
+        return {"id": row["id"]} | {
+            name: self._field(file, name, value)
+            for name, value in members.items()
+            if value != "" or file.format != "csv"
+        }
+
+    def _field(self, file: Source, name: str, value: Any) -> Any:
+        """The value of a field; a cell of CSV is read as JSON where the field is no text."""
+        types = self._names.members[name].types
+        if "string" not in types:
+            value = cell_value(file, name, value)
+        return [value] if isinstance(value, str) and types == {"array"} and name in file.reading.fields else value
+
+
+def used_names(block: Block) -> set[str]:
+    """The names that a map reads."""
+    return block.used_names() if isinstance(block, MappedBlock) else set()
+
+
+def _lacks_ids(block: Block) -> bool:
+    return all(bool((block.field_at(name).kind < 0).all()) for name in QUESTION_ID)
+
+
+def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:
+    """The JSON text of the first of several names of each row; a map of the first name wins."""
+    values: list[pa.Array] = []
+    for name in names:
+        value = block.value(OutputField(name, is_text=name in QUESTION))
+        if value is not None:
+            values.append(value)
+        if name in reading.fields:
+            break
+    if not values:
+        return None
+    return pl.Series(pc.coalesce(*values).cast(LARGE_STRING))

@@ -1,0 +1,1 @@
+"""Profiles written as TOML files: fields, parameters, and metrics as DuckDB expressions over one row."""

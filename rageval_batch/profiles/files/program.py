@@ -1,0 +1,233 @@
+"""What a profile file computes: steps in their order, each an expression or a function of one row, over one batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.strings import LARGE_STRING, Flags
+from rageval_batch.errors import InputError, did_you_mean
+from rageval_batch.model import Params
+from rageval_batch.profiles.files import engine
+from rageval_batch.profiles.files.expressions import Expression, read_expression
+from rageval_batch.profiles.files.fields import LIST_OF_TEXTS, TYPES, Field
+from rageval_batch.profiles.files.row_metrics import RowMetric
+from rageval_batch.sql_text import quoted
+
+SCORE, FAIL_REASON, FAIL_DETAIL = "score", "fail_reason", "fail_detail"
+OUTPUT, CHUNKS = "output", "chunks"
+_NUMBER = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)")
+_TEXT = re.compile(r'VARCHAR|"NULL"')
+
+
+@dataclass(frozen=True)
+class Step:
+    """A name and how its values come about; `place` says where that is written."""
+
+    name: str
+    how: str | RowMetric
+    place: str
+    is_value: bool = False  # of any type; else a number, or of the reason a text
+
+
+@dataclass(frozen=True)
+class Program:
+    """All that a profile file computes. It can be pickled."""
+
+    where: str  # how the file is called in messages
+    fields: tuple[Field, ...]  # of questions
+    outputs: tuple[Field, ...]  # of output rows
+    params: tuple[str, ...]
+    steps: tuple[Step, ...]  # values, metrics, then the score, then the reason
+    base: tuple[tuple[str, Any], ...] = ()  # columns (name, type) of the profile that is extended, which come first
+
+    def inputs(self) -> dict[str, pa.DataType]:
+        """The columns that expressions may use before any step."""
+        named = {one.name: TYPES[one.type] for one in (*self.fields, *self.outputs)}
+        return {OUTPUT: LARGE_STRING, CHUNKS: LIST_OF_TEXTS, **named, **dict(self.base)}
+
+    def json_columns(self) -> tuple[str, ...]:
+        """The inputs that are JSON."""
+        return tuple(one.name for one in self.fields if one.type == "json")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps in groups that can run together, each after the steps that it uses."""
+
+    groups: tuple[tuple[Step, ...], ...]
+    uses: Mapping[str, tuple[str, ...]]  # of each step
+
+    @property
+    def used(self) -> frozenset[str]:
+        """Every name that a step uses."""
+        return frozenset(name for names in self.uses.values() for name in names)
+
+
+@lru_cache(maxsize=64)
+def plan_of(program: Program) -> Plan:
+    """The order of the steps; InputError for an expression that is not allowed or uses a name that is not known."""
+    earlier: list[str] = [*program.inputs(), *program.params]
+    uses: dict[str, tuple[str, ...]] = {}
+    level: dict[str, int] = {}
+    for step in program.steps:
+        uses[step.name] = _names(program, step, earlier)
+        level[step.name] = 1 + max((level.get(name, -1) for name in uses[step.name]), default=-1)
+        if step.name not in earlier:
+            earlier.append(step.name)
+    groups = (tuple(one for one in program.steps if level[one.name] == k) for k in sorted(set(level.values())))
+    return Plan(tuple(groups), uses)
+
+
+def _names(program: Program, step: Step, earlier: list[str]) -> tuple[str, ...]:
+    where = f"{program.where}, {step.place}"
+    later = [one.name for one in program.steps if one.name not in earlier]
+
+    def unknown(name: str) -> str:
+        if name == step.name:
+            return f"'{name}' is used in its own expression."
+        if name in later:
+            return f"'{name}' comes later. An expression uses metrics that stand before it."
+        return did_you_mean("name", name, earlier)
+
+    if isinstance(step.how, RowMetric):
+        for name in step.how.names:
+            if name not in earlier:
+                raise InputError(f"{where}: {unknown(name)}")
+        return step.how.names
+    expression: Expression = read_expression(step.how, where, earlier, unknown)
+    return expression.names
+
+
+def check_types(program: Program, params: Params) -> None:
+    """Bind every expression on no rows; InputError for one of another type than a number, or a text for the reason."""
+    plan = plan_of(program)
+    table = pa.schema(list(program.inputs().items())).empty_table()
+    for group in plan.groups:
+        for step in group:
+            if isinstance(step.how, RowMetric):
+                table = _with(table, step.name, pa.array([], pa.float64()))
+                continue
+            rows = engine.Rows(table, constants(params), program.json_columns())
+            try:
+                found = engine.result_types({step.name: step.how}, rows)[step.name]
+                column = engine.evaluate({step.name: step.how}, rows)[step.name].column
+            except duckdb.Error as error:
+                raise InputError(f"{program.where}, {step.place}: {engine.first_line(error)}") from error
+            wanted, words = (_TEXT, "a text") if step.name == FAIL_REASON else (_NUMBER, "a number or true/false")
+            if not step.is_value and not wanted.fullmatch(found):
+                raise InputError(f"{program.where}, {step.place}: the expression is of type {found}. Expected {words}.")
+            table = _with(table, step.name, column)
+
+
+def constants(params: Params) -> dict[str, str]:
+    """The parameters as SQL."""
+    return {name: _literal(value) for name, value in params.items()}
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return f"{quoted(value)}::varchar"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(quoted, value))}]::varchar[]"
+    return f"{value!r}::{'bigint' if isinstance(value, int) else 'double'}"
+
+
+@dataclass
+class Computed:
+    """The columns of a batch as far as they are computed, and the rows on which a step failed or had no number."""
+
+    table: pa.Table
+    failed: dict[str, Flags] = field(default_factory=dict)
+    not_finite: dict[str, Flags] = field(default_factory=dict)
+
+    def column(self, name: str) -> pa.Array:
+        """The values of a step."""
+        column = self.table.column(name)
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+    def any_failed(self, rows: int) -> Flags:
+        """The rows on which any step failed or had no number."""
+        flags = np.zeros(rows, np.bool_)
+        for one in (*self.failed.values(), *self.not_finite.values()):
+            flags |= one
+        return flags
+
+    def detail(self, rows: int) -> pa.Array:
+        """What went wrong on each row: the steps, and how; null where nothing did."""
+        parts = [
+            pc.if_else(pa.array(flags), pa.scalar(f"{name}: {what}; ", LARGE_STRING), pa.scalar("", LARGE_STRING))
+            for found, what in ((self.failed, "the expression failed"), (self.not_finite, "not a finite number"))
+            for name, flags in found.items()
+        ]
+        if not parts:
+            return pa.nulls(rows, LARGE_STRING)
+        whole = pc.utf8_rtrim(pc.binary_join_element_wise(*parts, pa.scalar("", LARGE_STRING)), characters="; ")
+        return pc.if_else(pc.equal(whole, ""), pa.scalar(None, LARGE_STRING), whole)
+
+
+def joined(parts: Sequence[Computed]) -> Computed:
+    """The parts of a batch as one."""
+    if len(parts) == 1:
+        return parts[0]
+    out = Computed(pa.concat_tables([part.table for part in parts]))
+    for whole, found in ((out.failed, [p.failed for p in parts]), (out.not_finite, [p.not_finite for p in parts])):
+        for name in (name for name in out.table.column_names if any(name in flags for flags in found)):
+            rows = (part.table.num_rows for part in parts)
+            whole[name] = np.concatenate([f.get(name, np.zeros(n, np.bool_)) for f, n in zip(found, rows, strict=True)])
+    return out
+
+
+def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
+    """All steps over the rows of a table of the program's inputs."""
+    done = Computed(table)
+    for group in plan_of(program).groups:
+        rows = engine.Rows(done.table, constants(params), program.json_columns())
+        found = engine.evaluate({one.name: one.how for one in group if isinstance(one.how, str)}, rows)
+        for step in group:
+            if isinstance(step.how, RowMetric):
+                found[step.name] = step.how.values(_with_params(done.table, params, step.how.names))
+        for step in group:
+            _note(done, step.name, found[step.name])
+    return done
+
+
+def _note(done: Computed, name: str, values: engine.Values) -> None:
+    column = values.column
+    if values.failed.any():
+        done.failed[name] = values.failed
+    if pa.types.is_floating(column.type):
+        odd = pc.fill_null(pc.invert(pc.is_finite(column)), False)
+        if pc.any(odd).as_py():
+            done.not_finite[name] = odd.to_numpy(zero_copy_only=False)
+            column = pc.if_else(odd, pa.scalar(None, column.type), column)
+    done.table = _with(done.table, name, column)
+
+
+def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    """A table with a column, in place of an older one of the name."""
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def _with_params(table: pa.Table, params: Params, names: Sequence[str]) -> pa.Table:
+    for name in names:
+        if name in params and name not in table.column_names:
+            table = table.append_column(name, pa.array([params[name]] * table.num_rows))
+    return table
+
+
+def failure(program: Program, params: Params, step: Step, table: pa.Table) -> str:
+    """Why a step fails on the first row of a table with all that it uses; empty where it does not."""
+    if isinstance(step.how, RowMetric):
+        return step.how.failure(_with_params(table, params, step.how.names))
+    return engine.failure(step.how, engine.Rows(table, constants(params), program.json_columns()))

@@ -1,0 +1,160 @@
+"""Scores that another tool computed: a file of run_id, question_id and numbers as the job of a profile of its own.
+
+The profile is a profile file that is written here, with a metric for every column of numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+import pyarrow as pa
+
+from rageval_batch.errors import InputError, did_you_mean
+from rageval_batch.inputs import readers
+from rageval_batch.inputs.outputs import KNOWN_FIELDS
+from rageval_batch.inputs.sources import Source, frame_source
+from rageval_batch.model.schemas import QUESTION_ID
+from rageval_batch.profiles.files.names import SQL_WORDS, check_column_name
+from rageval_batch.profiles.registry import known_profiles, profile_of_text
+from rageval_batch.runs.job import Job
+
+_NO_NAME = re.compile(r"\W+", re.ASCII)
+
+
+@dataclass
+class _Numbers:
+    """What is known of a column: whether all its values are numbers, and the greatest."""
+
+    high: float = float("-inf")
+    all_numbers: bool = True
+
+
+@dataclass
+class _Seen:
+    """What a first reading of the files finds: the columns of numbers, and the questions."""
+
+    columns: dict[str, _Numbers] = field(default_factory=dict)
+    questions: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """What the user says of the scores."""
+
+    name: str = "imported"  # of the profile
+    score: str | None = None  # the column that is the score
+    top: float | None = None  # the best score
+    lower: tuple[str, ...] = ()  # columns of which less is better
+    run_id: str | None = None  # of rows that name no run
+
+
+def import_job(files: list[Source], questions: list[Source], options: ImportOptions) -> Job:
+    """The job that makes a run of scores from another tool; without questions those of the rows are the eval set."""
+    if options.run_id is not None:
+        files = [replace(file, stem=options.run_id) for file in files]
+    seen = _read(files)
+    names = {column: _metric_name(column) for column, found in seen.columns.items() if found.all_numbers}
+    if not names:
+        raise InputError(f"{files[0].name} has no column of numbers beside its keys. See rageval import-scores --help.")
+    if options.name in known_profiles():
+        raise InputError(f"--name {options.name}: that is a profile already. Give the scores another name.")
+    text = _profile_text(names, seen.columns, options)
+    profile = profile_of_text(text, f"scores of {files[0].name}")
+    own = not questions
+    if own:
+        questions = [frame_source(pa.table({QUESTION_ID[0]: sorted(seen.questions)}), "questions")]
+    return Job(profile=profile, params={}, outputs=files, questions=questions, keep_inputs=own)
+
+
+def _read(files: Iterable[Source]) -> _Seen:
+    seen = _Seen()
+    for file in files:
+        for block in readers.read_blocks(file):
+            ids = block.field(QUESTION_ID).text
+            seen.questions.update(name for name in ids.unique().to_pylist() if name)
+            for column in block.others(KNOWN_FIELDS):
+                if len(texts := column.short().text):
+                    _note(seen.columns.setdefault(column.name, _Numbers()), texts)
+    return seen
+
+
+def _note(found: _Numbers, texts: pa.Array) -> None:
+    values = pl.Series(pl.from_arrow(texts)).cast(pl.String)
+    values = values.str.strip_chars().str.to_lowercase()
+    numbers = values.filter(values != "").replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+    found.all_numbers &= not numbers.is_null().any()
+    finite = numbers.filter(numbers.is_finite().fill_null(False))
+    if len(finite):
+        found.high = max(found.high, float(finite.max()))  # type: ignore[arg-type]
+
+
+def _metric_name(column: str) -> str:
+    """A column's name as that of a metric: lower case, with _ for what no name may have."""
+    name = _NO_NAME.sub("_", column.lower()).strip("_") or "column"
+    if name == "score":
+        return name
+    name = f"_{name}" if name[0].isdigit() else name
+    name = f"{name}_value" if name in SQL_WORDS or name in ("output", "chunks") else name
+    check_column_name(name, f"the column {column}")
+    return name
+
+
+def _profile_text(names: Mapping[str, str], columns: Mapping[str, _Numbers], options: ImportOptions) -> str:
+    """The profile file of the columns: the same for all files with these columns, so that their runs compare."""
+    doubled = [name for name in names.values() if list(names.values()).count(name) > 1]
+    if doubled:
+        raise InputError(f"Several columns would be the metric '{doubled[0]}'. Rename one of them.")
+    score = _score_column(list(names), options.score)
+    top = options.top
+    if top is None:
+        if columns[score].high > 1:
+            raise InputError(f"{score} goes up to {columns[score].high:g}. Say which score is the best with --top N.")
+        top = 1.0
+    for column in options.lower:
+        if column not in names:
+            raise InputError(f"--lower: {did_you_mean('column', column, list(names))}")
+    metrics = []
+    for column, name in names.items():
+        if name == "score":
+            continue
+        higher = "false" if column in options.lower else "true"
+        metrics.append(
+            f"{name} = {{ expr = {_toml(_value(column))}, doc = {_toml(f'the column {column}')}, "
+            f"higher_is_better = {higher}, scale = 0.0 }}"
+        )
+    own = _value(score) if names[score] == "score" else names[score]
+    lines = [
+        f"name = {_toml(options.name)}",
+        'title = "Scores that another tool computed"',
+        f"output_members = [{', '.join(map(_toml, names))}]",
+        f"score = {{ expr = {_toml(own)}, top = {top!r}, doc = {_toml(f'the column {score}')} }}",
+        "[metrics]",
+        *metrics,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _score_column(columns: Sequence[str], chosen: str | None) -> str:
+    if chosen is not None:
+        if chosen not in columns:
+            raise InputError(f"--score: {did_you_mean('column', chosen, list(columns))}")
+        return chosen
+    named = [column for column in columns if column.lower() == "score"] or list(columns)
+    if len(named) > 1:
+        raise InputError(f"Which column is the score? Give --score with one of {', '.join(columns)}.")
+    return named[0]
+
+
+def _value(column: str) -> str:
+    """The expression of a column's number; text that is none fails on its row."""
+    path = column.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
+    text = f"nullif(trim(json_extract_string(output, '$.\"{path}\"')), '')"
+    return f"case lower({text}) when 'true' then 1 when 'false' then 0 else {text}::double end"
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,80 @@
+"""TREC runs and qrels: ordered as trec_eval orders them, scored as it scores, mistakes named by their line."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from random import Random
+
+import pytest
+import pytrec_eval
+
+import rageval_batch
+from rageval_batch.errors import InputError
+from rageval_batch.inputs.readers import read_blocks
+from rageval_batch.inputs.sources import source
+from support.inputs import put
+
+QRELS = "q1 0 a 1\nq1 0 b 0\n\nq2\t0\tc\t2\n"
+
+
+def test_ids_are_in_the_order_of_their_scores_and_equals_by_id(tmp_path: Path) -> None:
+    put(tmp_path / "x.run", "q1 Q0 a 1 1.0 t\nq1 Q0 c 2 2.0 t\nq1 Q0 b 3 1.0 t\nq1 Q0 é 9 1.0 t\nq2 Q0 a 1 -3e2 u\n")
+    (block,) = read_blocks(source(tmp_path / "x.run"))
+    rows = block.raw_rows.to_pylist()  # type: ignore[attr-defined]
+    assert rows == [
+        {"run_id": "t", "question_id": "q1", "retrieved_ids": ["c", "é", "b", "a"]},
+        {"run_id": "u", "question_id": "q2", "retrieved_ids": ["a"]},
+    ]
+    assert block.lines.tolist() == [1, 5]
+
+
+def test_a_compressed_run(tmp_path: Path) -> None:
+    (tmp_path / "x.run.gz").write_bytes(gzip.compress(b"q1 Q0 a 1 1.0 t\r\nq2 Q0 c 1 1.0 t\r\n"))
+    put(tmp_path / "x.qrels", QRELS)
+    found = rageval_batch.score(tmp_path / "x.run.gz", tmp_path / "x.qrels", profile="retrieval").scores
+    assert found["score"].to_list() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("x.run", "q1 Q0 a 1 1.0 t\nq1 Q0 a 1 1.0\n", "line 2: it does not have 6 columns"),
+        ("x.run", "q1 Q0 a 1 best t\n", "line 1: its score is no number"),
+        ("x.run", "q1 Q0 a 1 nan t\n", "its score is no number"),
+        ("x.run", "q1 Q0 a 1 1.0 t\nq1 Q0 a 2 0.5 t\n", "line 2: 'a' is there twice"),
+        ("x.qrels", "q1 0 a\n", "line 1: it does not have 4 columns"),
+        ("x.qrels", "q1 0 a 0.5\n", "its grade is no whole number"),
+        ("x.qrels", "q1 0 a 1\nq1 0 a 0\n", "line 2: 'a' is there twice"),
+    ],
+)
+def test_mistakes_are_named_by_their_line(tmp_path: Path, name: str, content: str, part: str) -> None:
+    put(tmp_path / name, content)
+    with pytest.raises(InputError, match=part):
+        list(read_blocks(source(tmp_path / name)))
+
+
+def test_measures_are_those_of_trec_eval(tmp_path: Path) -> None:
+    random = Random(7)
+    qrels = {
+        f"q{q}": {f"d{k}": random.choice((0, 0, 1, 2, 3)) for k in random.sample(range(40), 12)} for q in range(60)
+    }
+    for judged in qrels.values():
+        judged["d0"] = 1
+    found = {name: random.sample(range(60), random.randint(1, 30)) for name in qrels}
+    run = {name: {f"d{k}": float(random.choice((1, 2, 2.5, 3, 7))) for k in ids} for name, ids in found.items()}
+    put(tmp_path / "x.qrels", "".join(f"{q} 0 {d} {g}\n" for q, judged in qrels.items() for d, g in judged.items()))
+    put(tmp_path / "x.run", "".join(f"{q} Q0 {d} 0 {s} t\n" for q, found in run.items() for d, s in found.items()))
+    measures = {"recall", "P", "success", "recip_rank", "map", "ndcg_cut"}
+    want = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
+    got = rageval_batch.score(tmp_path / "x.run", tmp_path / "x.qrels", profile="retrieval").scores.to_dicts()
+    assert len(got) == len(qrels)
+    for row in got:
+        trec = want[row["question_id"]]
+        pairs = {
+            "recall_5": trec["recall_5"], "recall_10": trec["recall_10"], "precision_5": trec["P_5"],
+            "precision_10": trec["P_10"], "hit_1": trec["success_1"], "hit_5": trec["success_5"],
+            "hit_10": trec["success_10"], "mrr": trec["recip_rank"], "map": trec["map"],
+            "ndcg_10": trec["ndcg_cut_10"],
+        }  # fmt: skip
+        assert {name: row[name] for name in pairs} == pytest.approx(pairs, abs=1e-9)

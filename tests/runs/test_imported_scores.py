@@ -1,0 +1,111 @@
+"""Scores of another tool as runs: compared, gated and asked in SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_batch.cli import main
+from rageval_batch.profiles import registry
+from support.inputs import put
+
+Call = Callable[..., tuple[int, str, str]]
+TUESDAY = """question_id,user_input,faithfulness,Answer Relevancy,ok,latency ms
+a,what,0.5,0.25,true,120
+b,who,1.0,,false,80
+"""
+WEDNESDAY = [
+    {"run_id": "wed", "id": "a", "faithfulness": 0.75, "Answer Relevancy": 1, "ok": True, "latency ms": 100},
+    {"run_id": "wed", "id": "b", "faithfulness": 1, "Answer Relevancy": 0.5, "ok": True, "latency ms": 90},
+]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
+    """(exit code, stdout, stderr) of a command line, in a process that knows no profile of a store."""
+
+    def run(*words: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr(registry, "_KEPT", {})
+        with pytest.raises(SystemExit) as stopped:
+            main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return int(stopped.value.code or 0), out, err
+
+    yield run
+
+
+def test_imported_scores_are_runs(call: Call, tmp_path: Path) -> None:
+    put(tmp_path / "tue.csv", TUESDAY)
+    put(tmp_path / "wed.jsonl", WEDNESDAY)
+    store = ("--store", tmp_path / "runs")
+    chosen = ("--score", "faithfulness", "--lower", "latency ms", "--name", "ragas", "--format", "json", *store)
+    code, out, err = call("import-scores", tmp_path / "tue.csv", "--run-id", "tuesday", *chosen)
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["run_id"], found["score_avg"], found["answer_relevancy_avg"], found["ok_avg"]) == (
+        "tuesday", 0.75, 0.25, 0.5,
+    )  # fmt: skip
+    assert call("import-scores", tmp_path / "wed.jsonl", *chosen)[0] == 0
+    assert "Nothing to do" in call("import-scores", tmp_path / "wed.jsonl", *chosen)[2]
+    code, out, err = call("compare", "tuesday", "wed", *store, "--format", "json")
+    assert (code, json.loads(out)["delta"]) == (0, 0.125), err
+    code, out, err = call("compare", "tuesday", "wed", "--metric", "latency_ms", *store, "--format", "json")
+    assert (code, json.loads(out)["delta"]) == (1, 5.0), err
+    put(tmp_path / "gates.toml", '[[gate]]\nname = "ok"\nmetric = "ok"\nop = ">="\nlimit = 1\n')
+    code, out, err = call("sql", "select run_id, answer_relevancy, latency_ms from ragas order by all", *store,
+                          "--format", "jsonl")  # fmt: skip
+    assert [list(json.loads(line).values()) for line in out.splitlines()] == [
+        ["tuesday", 0.25, 120.0], ["tuesday", None, 80.0], ["wed", 0.5, 90.0], ["wed", 1.0, 100.0],
+    ]  # fmt: skip
+    code, out, err = call("explain", "tuesday", "b", *store, "--format", "json")
+    assert (code, json.loads(out)["note"]) == (0, None)
+
+
+def test_questions_of_a_file_are_the_denominator(call: Call, tmp_path: Path) -> None:
+    put(tmp_path / "wed.jsonl", WEDNESDAY)
+    put(tmp_path / "q.jsonl", [{"id": name} for name in ("a", "b", "c", "d")])
+    code, out, err = call("import-scores", tmp_path / "wed.jsonl", "-q", tmp_path / "q.jsonl", "--score", "ok",
+                          "--store", tmp_path / "runs", "--format", "json")  # fmt: skip
+    assert (code, json.loads(out)["score_avg"]) == (0, 0.5), err
+
+
+def test_a_column_called_score_is_the_score(call: Call, tmp_path: Path) -> None:
+    rows = [{"question_id": "a", "score": 3, "order": 1}, {"question_id": "b", "score": 5, "order": 2}]
+    put(tmp_path / "x.jsonl", rows)
+    words = ("import-scores", tmp_path / "x.jsonl", "--store", tmp_path / "runs", "--format", "json")
+    code, _, err = call(*words)
+    assert code == 2
+    assert "goes up to 5" in err and "--top" in err
+    code, out, err = call(*words, "--top", 5)
+    assert (code, json.loads(out)["score_avg"], json.loads(out)["order_value_avg"]) == (0, 4.0, 1.5), err
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "part"),
+    [
+        ([{"question_id": "a", "x": 1, "y": 0}], [], "Which column is the score?"),
+        ([{"question_id": "a", "x": "text"}], [], "no column of numbers"),
+        ([{"question_id": "a", "x": 1}], ["--score", "xx"], "Did you mean 'x'?"),
+        ([{"question_id": "a", "x": 1}], ["--lower", "xx"], "Did you mean 'x'?"),
+        ([{"question_id": "a", "x": 1}], ["--name", "include_rate"], "that is a profile already"),
+        ([{"question_id": "a", "x": 1}], ["--name", "a b"], "'a b' is no name"),
+        ([{"question_id": "a", "x y": 1, "x-y": 1}], ["--score", "x y"], "Several columns"),
+        ([{"question_id": "a", "weight": 1, "x": 1}], ["--score", "x"], "key column"),
+    ],
+)
+def test_what_cannot_be_imported(call: Call, tmp_path: Path, rows: list[Any], more: list[str], part: str) -> None:
+    put(tmp_path / "x.jsonl", rows)
+    code, _, err = call("import-scores", tmp_path / "x.jsonl", "--store", tmp_path / "runs", *more)
+    assert code == 2
+    assert part in err
+
+
+def test_hostile_column_names(call: Call, tmp_path: Path) -> None:
+    name = "a'); drop table x; -- \" \\ $.b"
+    put(tmp_path / "x.jsonl", [{"question_id": "a", name: 0.5}, {"question_id": "b", name: 1}])
+    code, out, err = call("import-scores", tmp_path / "x.jsonl", "--store", tmp_path / "runs", "--format", "json")
+    assert (code, json.loads(out)["score_avg"]) == (0, 0.75), err
