@@ -52,7 +52,7 @@ SAMPLES = {
 
 # What is looked at then: the best runs, a comparison that passes and one that fails, a gate, what went wrong.
 LOOKS = (
-    ("leaderboard", "-n", "2"),
+    ("leaderboard", "-n", "1"),
     ("compare", "baseline", "better", "regressed"),
     ("gate", "adapter-format"),
     ("sql", "select run_id, fail_reason, n from fail_reasons order by n desc, run_id, fail_reason limit 3"),

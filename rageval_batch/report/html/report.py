@@ -65,6 +65,8 @@ def build_report(
         runs = [find_run(session, base, profile, eval_set), *runs]
     chosen = base or (names[0] if names else None)
     keep_summaries(session)
+    if len(runs) <= sections.MOST_ROWS:  # intervals of more runs are made for those that are shown alone
+        keep_summaries(session, ("leaderboard",))
     found = scopes(session, runs)
     first = Chapter(
         "all", None, None,

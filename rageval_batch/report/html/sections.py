@@ -156,7 +156,7 @@ def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
     shown = ", ".join(map(quoted, scope.runs[:MOST_ROWS]))
     table = queried(
         session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals", sql,
-        cheaper=sql.replace("from leaderboard", f"from ranked([{shown}])", 1),
+        cheaper=None if session.has_kept("leaderboard") else sql.replace("leaderboard", f"ranked([{shown}])", 1),
         labels={"low": "95 % low", "high": "95 % high"},
         note=f"n: {_units(session, scope.profile)} that the score is over. Runs whose intervals overlap widely may "
         "differ by chance alone; the comparison below pairs them question by question.",
