@@ -21,7 +21,7 @@ STORES = sorted(path for path in (TESTS / "golden").iterdir() if path.is_dir())
 VIEWS = sorted(
     name for name, folder in sql_names().items() if folder != "jobs" and not name.startswith(("exact_", "run_value"))
 )
-MACROS = {"gated", "change_status", "unit_pairs", "run_pair", "regressions", "run_delta", "run_value"}
+MACROS = {"gated", "change_status", "unit_pairs", "run_pair", "regressions", "run_delta", "run_value", "run_groups_by"}
 
 
 @pytest.fixture(params=STORES, ids=lambda path: path.name)
