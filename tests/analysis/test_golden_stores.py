@@ -14,14 +14,11 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli import main
 from rageval_batch.profiles.registry import PROFILES
-from rageval_batch.resources import sql_names
+from rageval_batch.resources import sql_definition, sql_names
 from support.places import TESTS
 
 STORES = sorted(path for path in (TESTS / "golden").iterdir() if path.is_dir())
-VIEWS = sorted(
-    name for name, folder in sql_names().items() if folder != "jobs" and not name.startswith(("exact_", "run_value"))
-)
-MACROS = {"gated", "change_status", "unit_pairs", "run_pair", "regressions", "run_delta", "run_value", "run_groups_by"}
+VIEWS = sorted(name for name in sql_names() if "create view" in sql_definition(name))
 
 
 @pytest.fixture(params=STORES, ids=lambda path: path.name)
@@ -50,7 +47,7 @@ def run_score(profile: str, rows: list[dict[str, object]]) -> float | None:
 
 def test_every_view_opens(store: Path) -> None:
     with open_store(store) as session:
-        for name in [*(v for v in VIEWS if v not in MACROS), *PROFILES]:
+        for name in [*VIEWS, *PROFILES]:
             session.table(f"from {name}")
         assert session.rows("from regressions('adapter-weak', 'adapter-good')")
         assert session.rows("from run_delta('baseline', 'better')")
