@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from rageval_batch.inputs import readers
 from rageval_batch.inputs.check import question_fields, refusal, violations
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, columns_seen, read_keys
 from rageval_batch.inputs.questions import QuestionFile, cell_value, shown_json
-from rageval_batch.inputs.readers import Block
+from rageval_batch.inputs.readers import TEXT, Block
 from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.sources import Source
@@ -27,6 +28,11 @@ from rageval_batch.model import OutputField, Profile, canonical_json
 from rageval_batch.model.schemas import EXPECTED, EXPECTED_NAMES, OUTPUT, OUTPUT_NAMES, QUESTION, QUESTION_ID
 
 _GROUPS = (QUESTION_ID, QUESTION, EXPECTED_NAMES)
+# Names of texts that are not read as answers, but show that another column may not be the answer.
+_ALSO_ANSWERS = (
+    "generated", "generated_text", "generation", "hypothesis", "llm_answer", "llm_output", "model_answer",
+    "model_response", "pred", "predicted", "predicted_answer", "predictions",
+)  # fmt: skip
 _NAME = "questions"
 
 
@@ -48,8 +54,11 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
     taken = {names[-1] for names in fields.values()} | {name for names in fields.values() for name in names}
     outputs = [replace(file, reading=_with_aliases(file.reading, profile, taken)) for file in files]
     found = _Questions(outputs, profile, fields)
-    for number, file in enumerate(outputs):
+    for number, (given, file) in enumerate(zip(files, outputs, strict=True)):
+        said = OUTPUT[0] in given.reading.fields
+        possible = () if said else _free_names((*OUTPUT_NAMES, *_ALSO_ANSWERS), given.reading, profile, taken)
         for block in readers.read_blocks(file):
+            _refuse_two_answers(file, block, possible)
             found.add(number, _mapped(file, block))
     questions = found.checked()
     path = folder / f"{_NAME}.jsonl"
@@ -79,11 +88,37 @@ def _fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
 
 def _with_aliases(reading: Reading, profile: Profile, taken: set[str]) -> Reading:
     """The reading of a table: answers under more names, unless these are fields of a question or of the answer."""
-    own = {field.name for field in getattr(profile.inputs, "output_fields", ())} | taken
-    names = tuple(name for name in OUTPUT_NAMES if name not in own)
+    names = _free_names(OUTPUT_NAMES, reading, profile, taken)
     return replace(
         reading, fields={OUTPUT[0]: names, **reading.fields}, id_from_question=QUESTION_ID[0] not in reading.fields
     )
+
+
+def _free_names(names: tuple[str, ...], reading: Reading, profile: Profile, taken: set[str]) -> tuple[str, ...]:
+    """Those of the names that are no field of a question or of the answer, and that no map gives to another field."""
+    mapped = {path for field, paths in reading.fields.items() if field != OUTPUT[0] for path in paths}
+    own = {field.name for field in getattr(profile.inputs, "output_fields", ())} | taken | mapped
+    return tuple(name for name in names if name not in own)
+
+
+def _refuse_two_answers(file: Source, block: Block, possible: tuple[str, ...]) -> None:
+    """InputError where two columns that can be the answer differ in a row: one of them may be the reference."""
+    columns = [column for column in block.others(frozenset()) if column.name in possible]
+    columns = [one for one in columns if one.name in OUTPUT_NAMES or bool((one.kind == TEXT).any())]
+    columns.sort(key=lambda one: possible.index(one.name))
+    for first, second in combinations(columns, 2):
+        _, left, right = np.intersect1d(first.rows, second.rows, assume_unique=True, return_indices=True)
+        one, other = first.text.take(pa.array(left)), second.text.take(pa.array(right))
+        blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(one), ""), pc.equal(pc.utf8_trim_whitespace(other), ""))
+        row = pc.index(pc.and_not(pc.not_equal(one, other), blank), pa.scalar(True)).as_py()
+        if row >= 0:
+            names = [column.name for column in columns]
+            raise InputError(
+                f"{file.name}, line {block.lines[first.rows[left[row]]]}: {' and '.join(names)} can each be the answer, "
+                f"and they differ: {first.name} has {shown_json(one[row].as_py())}, "
+                f"{second.name} has {shown_json(other[row].as_py())}. Nothing was scored. "
+                f"Say which it is: {' or '.join(f'--map output={name}' for name in names)}."
+            )
 
 
 class _Questions:

@@ -127,3 +127,34 @@ def test_contexts_of_the_rows_are_used(tmp_path: Path) -> None:
         row = {**question, "output": question["expected"]["answer_example"], "contexts": given}
         found = rageval_batch.score(put(tmp_path / f"o{k}.jsonl", [row]), profile="eval_json_v2").scores
         assert found["context_missing"].to_list() == [False], given
+
+
+@pytest.mark.parametrize(
+    "name", ["prediction", "completion", "model_output", "generated", "predicted_answer", "output"]
+)
+def test_two_columns_that_can_be_the_answer_are_refused(name: str, tmp_path: Path) -> None:
+    """Neither is chosen in silence: one of them may be the reference; --map decides."""
+    rows = [
+        {"id": str(k), "question": f"{k}?", "answer": "Paris", name: "Lyon", "must_include": ["Paris"]} for k in (1, 2)
+    ]
+    table = put(tmp_path / "t.jsonl", rows)
+    with pytest.raises(InputError, match=f"answer.*differ.*--map output=.*{name}") as refused:
+        rageval_batch.score(table, profile="include_rate")
+    assert "t.jsonl, line 1" in str(refused.value)
+    scored = rageval_batch.score(table, profile="include_rate", map={"output": name}).scores
+    assert scored["score"].to_list() == [0.3, 0.3]
+    scored = rageval_batch.score(table, profile="include_rate", map={"output": "answer"}).scores
+    assert scored["score"].to_list() == [1.0, 1.0]
+
+
+def test_equal_answer_columns_and_columns_that_a_map_takes_are_no_choice(tmp_path: Path) -> None:
+    """Where both say the same nothing is chosen; a column that is the reference by a map is no answer."""
+    rows = [{"id": "1", "question": "?", "answer": "Paris", "prediction": "Paris", "must_include": ["Paris"]}]
+    assert rageval_batch.score(put(tmp_path / "same.jsonl", rows), profile="include_rate").scores[
+        "score"
+    ].to_list() == [1]
+    rows = [{"id": "1", "question": "?", "answer": "Paris", "prediction": "Lyon"}]
+    scored = rageval_batch.score(
+        put(tmp_path / "gold.jsonl", rows), profile="include_rate", map={"must_include": "answer"}
+    ).scores
+    assert scored["score"].to_list() == [0.3]
