@@ -86,13 +86,15 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
     return add
 
 
-def pairs(items: Sequence[str], option: str) -> dict[str, str]:
-    """k=v options as a mapping."""
-    out = {}
+def pairs(items: Sequence[str], option: str, once: bool = False) -> dict[str, str]:
+    """k=v options as a mapping; `once`: a name that is given twice is an error, else the last counts."""
+    out: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise InputError(f"{option} {item}: write it as name=value.")
+        if once and name.strip() in out:
+            raise InputError(f"{option} {name.strip()} is given twice. Give one of them.")
         out[name.strip()] = value
     return out
 

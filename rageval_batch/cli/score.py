@@ -121,6 +121,7 @@ def score(
     """
     from rageval_batch.config import read_table
     from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.inputs.map_check import check_map
     from rageval_batch.inputs.one_table import take_questions
     from rageval_batch.inputs.presets import read_map, with_map
     from rageval_batch.inputs.run_names import with_run_names
@@ -141,7 +142,7 @@ def score(
     place = Store(store)
     fields = {
         **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
-        **read_map(pairs(mapped, "--map"), "--map"),
+        **read_map(pairs(mapped, "--map", once=True), "--map"),
     }
     with (
         sources.opened(outputs, profile.inputs.whole_files) as opened,
@@ -149,6 +150,7 @@ def score(
     ):
         files = [sources.with_encoding(file, encoding) for file in opened] if encoding else opened
         files, notes = with_run_names(with_map(files, tool, fields), run_id, run_id_from)
+        check_map(files, fields, profile, bool(questions))
         question_files = sources.sources(questions)
         context_files = sources.sources(contexts) if contexts else []
         notes += sources.guesses([*files, *question_files, *context_files])

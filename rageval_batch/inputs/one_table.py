@@ -50,7 +50,7 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
 
     InputError where rows carry none, where two rows of a question differ, and where a question is bad.
     """
-    fields = _fields_of(profile)
+    fields = fields_of(profile)
     taken = {names[-1] for names in fields.values()} | {name for names in fields.values() for name in names}
     outputs = [replace(file, reading=_with_aliases(file.reading, profile, taken)) for file in files]
     found = _Questions(outputs, profile, fields)
@@ -74,7 +74,7 @@ def _mapped(file: Source, block: Block) -> Block:
     return block if isinstance(block, MappedBlock) else MappedBlock(block, file.reading, file.run)
 
 
-def _fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
+def fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
     """The fields of a question, and the names of a row that stand for each, the first first."""
     out: dict[str, tuple[str, ...]] = {}
     known = list(question_fields(profile).members)
@@ -114,8 +114,8 @@ def _refuse_two_answers(file: Source, block: Block, possible: tuple[str, ...]) -
         if row >= 0:
             names = [column.name for column in columns]
             raise InputError(
-                f"{file.name}, line {block.lines[first.rows[left[row]]]}: {' and '.join(names)} can each be the answer, "
-                f"and they differ: {first.name} has {shown_json(one[row].as_py())}, "
+                f"{file.name}, line {block.lines[first.rows[left[row]]]}: {' and '.join(names)} can each be the "
+                f"answer, and they differ: {first.name} has {shown_json(one[row].as_py())}, "
                 f"{second.name} has {shown_json(other[row].as_py())}. Nothing was scored. "
                 f"Say which it is: {' or '.join(f'--map output={name}' for name in names)}."
             )

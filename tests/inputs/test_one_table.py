@@ -1,6 +1,7 @@
 """One table with questions and answers: scored as with a question file, for every profile that has questions."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,48 @@ def test_equal_answer_columns_and_columns_that_a_map_takes_are_no_choice(tmp_pat
         put(tmp_path / "gold.jsonl", rows), profile="include_rate", map={"must_include": "answer"}
     ).scores
     assert scored["score"].to_list() == [0.3]
+
+
+MAPPED = {"question": "q", "must_include": "gold", "output": "pred"}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"must_not_include": "badd"}, "no row has badd. Did you mean 'bad'"),
+        ({"must_not_includ": "bad"}, "Did you mean 'must_not_include'"),
+        ({"run_id": "{run} + n + missing"}, "no row has missing"),
+        ({"output": ["nowhere", "neither.nor"]}, "no row has nowhere"),
+        ({"question_idd": "q"}, "Did you mean 'question_id'"),
+    ],
+)
+def test_a_map_of_nothing_is_refused(more: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """A misspelt field or path would leave a part of the score out."""
+    rows = [{"q": "c", "gold": "Paris", "pred": "Paris or Lyon", "bad": ["Lyon"], "n": 1}]
+    table = put(tmp_path / "m.jsonl", rows)
+    scored = rageval_batch.score(table, profile="include_rate", map={**MAPPED, "must_not_include": "bad"}).scores
+    assert scored["score"].to_list() == [0.7]
+    with pytest.raises(InputError, match=re.escape(said)):
+        rageval_batch.score(table, profile="include_rate", map={**MAPPED, **more})
+
+
+def test_a_path_that_some_row_has_is_enough(tmp_path: Path) -> None:
+    """Later rows and other paths of a list count; so do values that are null."""
+    rows = [{"q": "a", "gold": "x", "pred": "x"}, {"q": "b", "gold": "y", "pred": "y", "bad": None}]
+    table = put(tmp_path / "m.jsonl", rows)
+    more = {"must_not_include": "bad", "output": ["other", "pred"]}
+    scored = rageval_batch.score(table, profile="include_rate", map={**MAPPED, **more}).scores
+    assert scored["score"].to_list() == [1.0, 1.0]
+
+
+def test_maps_that_cannot_count_are_refused(tmp_path: Path) -> None:
+    """A field that is given twice, and a field of questions beside a question file."""
+    table = put(tmp_path / "m.jsonl", [{"id": "1", "gold": "Paris", "pred": "Paris"}])
+    questions = put(tmp_path / "q.jsonl", [{"id": "1", "must_include": ["Paris"]}])
+    command = ["score", str(table), "-p", "include_rate", "--store", str(tmp_path / "s"), "-q", str(questions)]
+    for options, said in (
+        (["--map", "output=pred", "--map", "output=gold"], "--map output is given twice"),
+        (["--map", "output=pred", "--map", "must_include=gold"], "is read from the questions that -q names"),
+    ):
+        result = CliRunner().invoke(cli, [*command, *options], standalone_mode=False)
+        assert isinstance(result.exception, InputError) and said in str(result.exception)
