@@ -237,6 +237,7 @@ _REJECTED = (
     "null_question_id",
     "bad_repeat",
     "unknown_question",
+    "wrong_shape",
     "duplicate",
 )
 _REASON = {name: code for code, name in enumerate(_REJECTED)}
@@ -249,6 +250,7 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
         "null_question_id": f"no {' or '.join(QUESTION_ID)}",
         "bad_repeat": "repeat is not a whole number from 0",
         "unknown_question": f"question '{question}' is not in the eval set",
+        "wrong_shape": "the answer is an object or list where a text is wanted; --map output=PATH names the text",
         "duplicate": f"run '{run}' has an earlier answer to question '{question}' with this repeat",
     }[reason]
 

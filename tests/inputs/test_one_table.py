@@ -204,3 +204,32 @@ def test_maps_that_cannot_count_are_refused(tmp_path: Path) -> None:
     ):
         result = CliRunner().invoke(cli, [*command, *options], standalone_mode=False)
         assert isinstance(result.exception, InputError) and said in str(result.exception)
+
+
+@pytest.mark.parametrize("output", [{"text": "Lyon", "expected": "Paris"}, ["Paris"]])
+@pytest.mark.parametrize(
+    ("profile", "asked"), [("include_rate", {"must_include": ["Paris"]}), ("reference", {"reference": "Paris"})]
+)
+def test_an_object_or_list_is_no_text(output: Any, profile: str, asked: dict[str, Any], tmp_path: Path) -> None:
+    """Its JSON text has keys and brackets that nobody answered: the row is rejected, and its question is missing."""
+    questions = put(tmp_path / "q.jsonl", [{"id": name, "question": name, **asked} for name in ("a", "b", "c")])
+    rows = [{"id": "a", "output": output}, {"id": "b", "output": "Paris"}, {"id": "c", "output": 12}]
+    found = rageval_batch.score(put(tmp_path / "o.jsonl", rows), questions, profile=profile)
+    assert found.rejects.select("line", "reason").rows() == [(1, "wrong_shape")]
+    assert "--map output=PATH" in found.rejects["detail"][0]
+    reasons = dict(found.scores.select("question_id", "fail_reason").rows())
+    assert reasons["a"] == "missing_output" and reasons["b"] != "missing_output" and reasons["c"] != "missing_output"
+
+
+def test_profiles_of_json_take_objects(tmp_path: Path) -> None:
+    """Where a profile says that an answer is an object, one is scored as its JSON text."""
+    questions, rows = joined("eval_json_v2")
+    asked = put(tmp_path / "q.jsonl", questions)
+    texts = [{**row, "output": '{"main_topic": "x"}'} for row in rows]
+    objects = [{**row, "output": {"main_topic": "x"}} for row in rows]
+    found = [
+        rageval_batch.score(put(tmp_path / "o.jsonl", given), asked, profile="eval_json_v2")
+        for given in (texts, objects)
+    ]
+    assert not len(found[1].rejects)
+    assert found[0].scores.equals(found[1].scores)
