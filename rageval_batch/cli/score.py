@@ -153,12 +153,13 @@ def score(
         check_map(files, fields, profile, bool(questions))
         question_files = sources.sources(questions)
         context_files = sources.sources(contexts) if contexts else []
-        notes += sources.guesses([*files, *question_files, *context_files])
+        for note in [*notes, *sources.guesses([*files, *question_files, *context_files])]:
+            say(note)  # before anything is refused: a wrong encoding may be the reason
         if profile.inputs.questions_required and not questions:
             table = take_questions(files, profile, Path(folder))
-            files, question_files, notes = table.outputs, [table.questions], [*notes, *table.notes]
-        for note in notes:
-            say(note)
+            files, question_files = table.outputs, [table.questions]
+            for note in table.notes:
+                say(note)
         job = Job(
             profile=profile,
             params=params,

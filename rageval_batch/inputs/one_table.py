@@ -14,13 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.columnar.strings import LARGE_STRING, Flags
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
-from rageval_batch.inputs.check import question_fields, refusal, violations
+from rageval_batch.inputs.check import Violation, question_fields, refusal, violations
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, columns_seen, read_keys
 from rageval_batch.inputs.questions import QuestionFile, cell_value, shown_json
-from rageval_batch.inputs.readers import TEXT, Block
+from rageval_batch.inputs.readers import NOTHING, TEXT, Block
 from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.sources import Source
@@ -67,6 +67,11 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
     notes = [f"No -q: the {len(questions):,} questions are taken from the rows."]
     if found.by_text:
         notes.append("Rows without an id: the hash of the question's text is the id.")
+    if found.unread:
+        notes.append(
+            f"WARNING: {found.unread:,} rows cannot be read; a question that only they have is not in the eval set, "
+            "and no score counts it."
+        )
     return OneTable(outputs, source, notes)
 
 
@@ -80,7 +85,8 @@ def fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
     known = list(question_fields(profile).members)
     for names in _GROUPS:
         mine = [name for name in names if name in known]
-        if mine:
+        if mine or names is QUESTION:  # rows of one question must agree in its text, whether it is scored or not
+            mine = mine or [names[0]]
             out[mine[0]] = (*mine, *(name for name in names if name not in mine))
     grouped = {name for names in _GROUPS for name in names}
     return {**out, **{name: (name,) for name in known if name not in grouped}}
@@ -131,6 +137,7 @@ class _Questions:
         self._columns: dict[str, None] = {}  # names that rows have
         self._unknown: set[str] = set()  # of those, neither of a question nor of an answer
         self.by_text = False
+        self.unread = 0  # rows that cannot be read, and with them their questions
 
     def add(self, number: int, block: Block) -> None:
         """Note the questions of a block of the file with that number."""
@@ -140,7 +147,8 @@ class _Questions:
         self._unknown.update(name for name in there if name not in known | KNOWN_FIELDS | used_names(block))
         ids, bad = read_keys(block.field(QUESTION_ID), None)
         mapped = QUESTION_ID[0] in self._files[number].reading.fields
-        self.by_text |= not mapped and bool((~bad).any()) and _lacks_ids(block)
+        self.by_text |= not mapped and bool((~bad & _without_id(block)).any())
+        self.unread += len(block.row_errors)
         columns: dict[str, Any] = {
             "id": pl.from_arrow(ids),
             "file": np.full(len(block), number),
@@ -200,8 +208,15 @@ class _Questions:
         found = [one for read in by_file.values() for one in violations(read, self._profile.inputs.questions)]
         self._refuse_misspelt(rows)
         if found:
-            raise InputError(refusal(found, None, self._profile))
+            raise InputError(refusal(found, None, self._profile) + self._cells_told(found))
         return sorted((one for read in by_file.values() for one in read.questions), key=lambda one: str(one["id"]))
+
+    def _cells_told(self, found: Sequence[Violation]) -> str:
+        """How a list is written in a cell, where a cell should have one."""
+        cells = {file.name for file in self._files if file.format in ("csv", "xlsx")}
+        if not any(one.file in cells and one.allowed.startswith("a list") for one in found):
+            return ""
+        return '\nA cell holds a list as ["one", "two"]; --map FIELD=COLUMN takes the text of a cell as a list of one.'
 
     def _refuse_misspelt(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """InputError for a column that nothing reads, a slip away from a field of the questions that no row has."""
@@ -210,7 +225,8 @@ class _Questions:
             if written in self._unknown:
                 name = self._files[0].name
                 raise InputError(
-                    f"{name}: nothing reads the column {written}; did you mean {meant}? Nothing was scored."
+                    f"{name}: nothing reads the column {written}; did you mean {meant}? Nothing was scored. "
+                    f"If so, --map {meant}={written}; else rename it."
                 )
 
     def _nothing(self, rows: Sequence[Any], asked: list[str]) -> str:
@@ -226,18 +242,34 @@ class _Questions:
         )
 
     def _question(self, file: Source, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The question of a row; a text where a list is wanted is a list of one where a map put it there."""
-        members = {name[1:]: json.loads(row[name]) for name in row if name.startswith("=") and row[name] is not None}
+        """The question of a row."""
+        texts = {name[1:]: row[name] for name in row if name.startswith("=") and row[name] is not None}
         return {"id": row["id"]} | {
-            name: self._field(file, name, value)
-            for name, value in members.items()
-            if value != "" or file.format != "csv"
+            name: self._field(file, name, text)
+            for name, text in texts.items()
+            if name in self._names.members and (text != '""' or file.format != "csv")
         }
 
-    def _field(self, file: Source, name: str, value: Any) -> Any:
-        """The value of a field; a cell of CSV is read as JSON where the field is no text."""
+    def _field(self, file: Source, name: str, text: str) -> Any:
+        """The value of a field from its JSON text; a cell is read as what the field wants.
+
+        A text or number where a list is wanted is a list of one where a map put it there; a number where a text is
+        wanted is its JSON text.
+        """
+        value = json.loads(text)
         types = self._names.members[name].types
-        if "string" not in types:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and "string" in types and not types & {"number", "integer"}:
+            return text
+        if types == {"array"} and name in file.reading.fields:
+            if isinstance(value, str) and not value.lstrip().startswith("["):
+                return [value]
+            if is_number:
+                return [value]
+        if types == {"boolean"} and isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"  # Excel writes TRUE
+        is_cell = file.format not in ("json", "jsonl") and isinstance(value, str) and value[:1] == "["
+        if "string" not in types or ("array" in types and is_cell):
             value = cell_value(file, name, value)
         return [value] if isinstance(value, str) and types == {"array"} and name in file.reading.fields else value
 
@@ -247,8 +279,9 @@ def used_names(block: Block) -> set[str]:
     return block.used_names() if isinstance(block, MappedBlock) else set()
 
 
-def _lacks_ids(block: Block) -> bool:
-    return all(bool((block.field_at(name).kind < 0).all()) for name in QUESTION_ID)
+def _without_id(block: Block) -> Flags:
+    """The rows that have none of the fields of an id."""
+    return np.logical_and.reduce([block.field_at(name).kind <= NOTHING for name in QUESTION_ID])
 
 
 def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:

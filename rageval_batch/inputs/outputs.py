@@ -107,9 +107,13 @@ class Ingest:
     def metadata(self) -> dict[str, dict[str, str]]:
         """For every run, the fields that had one and the same value in all its rows."""
         return {
-            run: {name: value for name, value in fields.items() if value is not None}
+            run: {name: value for name, value in fields.items() if value is not None and self._in_all_rows(run, name)}
             for run, fields in self._meta.items()
         }
+
+    def _in_all_rows(self, run: str, name: str) -> bool:
+        """Whether every row of a run that is scored has a short value of a column."""
+        return self._filled[run, name] >= self._rows[run] - self._rejected[run]
 
     def constant(self) -> frozenset[str]:
         """Columns that have one value in all rows of each of the runs that have them: their metadata."""
@@ -117,7 +121,7 @@ class Ingest:
             name
             for run, fields in self._meta.items()
             for name, value in fields.items()
-            if value is None or self._filled[run, name] < self._rows[run] - self._rejected[run]
+            if value is None or not self._in_all_rows(run, name)
         }
         return frozenset(name for fields in self._meta.values() for name in fields if name not in changing)
 
@@ -191,9 +195,13 @@ def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
     if not names:
         return ""
     shown = ", ".join(names[:_SHOWN_COLUMNS]) + (", …" if len(names) > _SHOWN_COLUMNS else "")
-    near = [(one, match[0]) for one in wanted if (match := get_close_matches(one, names, n=1, cutoff=0.6))]
-    hint = f" Nearest: {', '.join(f'{name} ({one}?)' for one, name in near)}." if near else ""
-    return f" Columns: {shown}.{hint} Say which it is: --map {wanted[0]}={near[0][1] if near else 'COLUMN'}."
+    near: dict[str, str] = {}  # column -> what it may be meant for; each is told once
+    for one in wanted:
+        for match in get_close_matches(one, names, n=1, cutoff=0.6):
+            near.setdefault(match, one)
+    told = [name if name == one else f"{name} ({one}?)" for name, one in near.items()]
+    hint = f" Nearest: {', '.join(told)}." if told else ""
+    return f" Columns: {shown}.{hint} Say which it is: --map {wanted[0]}={next(iter(near), 'COLUMN')}."
 
 
 def _extra_keys(batch: pa.RecordBatch, question_id: pa.Array) -> pa.RecordBatch:
