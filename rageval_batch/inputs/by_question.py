@@ -17,12 +17,12 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats, read_run_ids
+from rageval_batch.inputs.outputs import Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
-from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT
+from rageval_batch.model.schemas import CHUNKS, KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
 
 ORDER = ("run_id", "question_id", "repeat")  # of the rows of a commit
 
@@ -110,13 +110,17 @@ class QuestionRows:
         self._output_fields = output_fields
         self._fields_first = fields_first
         self.output_names = (*OUTPUT, *(field.name for field in output_fields))
-        self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
         self._ids = pa.array(ids, LARGE_STRING)
         self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
         return readers.read_output(block, self._output_fields, self._fields_first)
+
+    def known(self, block: Block) -> frozenset[str]:
+        """Of the names that a field may have, the one that is read; and the fields of an answer."""
+        own = frozenset((*RUN_ID, *REPEAT, *(field.name for field in self._output_fields)))
+        return own.union(*(block.read_names(names) for names in (QUESTION_ID, OUTPUT, CHUNKS)))
 
     def has_keys(self, block: Block) -> bool:
         """Whether any row has an id of a question."""

@@ -281,7 +281,8 @@ def used_names(block: Block) -> set[str]:
 
 def _without_id(block: Block) -> Flags:
     """The rows that have none of the fields of an id."""
-    return np.logical_and.reduce([block.field_at(name).kind <= NOTHING for name in QUESTION_ID])
+    lacking: Flags = np.logical_and.reduce([block.field_at(name).kind <= NOTHING for name in QUESTION_ID])
+    return lacking
 
 
 def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:

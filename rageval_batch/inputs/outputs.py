@@ -40,7 +40,9 @@ class RowReader(Protocol):
     """How the rows of a block say what they are about. It remembers what only all rows together can tell."""
 
     output_names: tuple[str, ...]  # fields that an answer may stand in
-    known: frozenset[str]  # names of fields that are no metadata of a run
+
+    def known(self, block: Block) -> frozenset[str]:
+        """Names of fields that are read from the rows of a block: all others are kept beside the answers."""
 
     def output(self, block: Block) -> Field:
         """The answer of each row of a block; ABSENT where it has none."""
@@ -144,7 +146,7 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        others = block.others(self.reader.known)
+        others = block.others(self.reader.known(block))
         self._note_metadata(others, run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
         self._count(source, run_id, reason)

@@ -1,9 +1,11 @@
 """Cells of tables as what their field wants: whole numbers, lists, true and false; and what is said of rows."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -143,3 +145,34 @@ def test_a_near_miss_of_a_column_names_a_way_out(tmp_path: Path) -> None:
     table = put(tmp_path / "t.jsonl", rows)
     assert "--map weight=weights" in said(tmp_path, table)
     assert scores_of(table, "include_rate", map={"weight": "weights"}) == [1.0]
+
+
+def extras_in(store: Path) -> dict[str, Any]:
+    """The first row of what is kept beside the answers, with the metadata of the run."""
+    path = next(store.rglob("extras*.parquet"), None)
+    kept = pq.read_table(path).to_pylist()[0] if path else {}
+    with open_store(store) as session:
+        return {**kept, **dict(session.table("select meta from runs").to_pylist()[0]["meta"])}
+
+
+def test_columns_that_are_not_read_are_kept(tmp_path: Path) -> None:
+    """A second id, answer or list of contexts, and what else a column has of which a path takes a part."""
+    rows = [
+        {"id": f"q{k}", "task_id": f"t{k}", "output": "a", "response": f"r{k}", "contexts": ["c"], "chunks": [f"d{k}"]}
+        for k in range(2)
+    ]
+    questions = put(tmp_path / "q.jsonl", [{"id": f"q{k}", "question": "?", "must_include": ["a"]} for k in range(2)])
+    rageval_batch.score(put(tmp_path / "o.jsonl", rows), questions, profile="include_rate", store=tmp_path / "one")
+    kept = extras_in(tmp_path / "one")
+    assert kept["task_id"] == "t0" and kept["response"] == "r0" and json.loads(kept["contexts"]) == ["c"]
+    assert not {"id", "output", "chunks"} & set(kept)
+    rows = [{"id": f"q{k}", "response": {"text": "a", "tokens": 10 + k}, "output": f"o{k}"} for k in range(2)]
+    rageval_batch.score(
+        put(tmp_path / "o.jsonl", rows),
+        questions,
+        "include_rate",
+        store=tmp_path / "two",
+        map={"output": "response.text"},
+    )
+    kept = extras_in(tmp_path / "two")
+    assert json.loads(kept["response"])["tokens"] == 10 and kept["output"] == "o0" and "id" not in kept
