@@ -77,7 +77,9 @@ def fsck(store: str, format: str, target: str | None) -> int:
     checked = upkeep.check_store(_existing(store))
     if checked.problems or format != "table" or target is not None:
         emit_rows(checked.problems, upkeep.PROBLEM_COLUMNS, format, target)
-    older = f"; {checked.without_checksums:,} of an older version have no checksums" if checked.without_checksums else ""
+    older = (
+        f"; {checked.without_checksums:,} of an older version have no checksums" if checked.without_checksums else ""
+    )
     say(f"{checked.commits:,} commits read, {len(checked.problems):,} problems{older}.")
     return EXIT_BAD_INPUT if checked.problems else EXIT_OK
 

@@ -68,7 +68,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Listing:
-    """All that lies in a store, oldest first: commits, those that hide others, and folders with what is wrong with them."""
+    """All that lies in a store, oldest first: commits, those that hide others, and damaged ones."""
 
     commits: list[Commit] = field(default_factory=list)
     tombstones: list[Commit] = field(default_factory=list)
@@ -211,7 +211,8 @@ class Store:
             lock = wait_for_lock(self.path / _LOCK, _PATIENCE)
         if lock is None:
             raise StoreError(
-                f"Another writer holds {self.path / _LOCK} for {_PATIENCE:.0f} seconds. End it, and give the command again."
+                f"Another writer has held {self.path / _LOCK} for {_PATIENCE:.0f} seconds. "
+                "End it, and give the command again."
             )
         try:
             yield self._put_in_place

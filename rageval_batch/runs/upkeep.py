@@ -132,7 +132,9 @@ def _wanted(commits: list[Commit], last: int) -> set[str]:
 
 def _removable(tombstones: Iterable[Commit]) -> set[str]:
     """The commits whose files are to be removed."""
-    return {name for tombstone in tombstones if tombstone.manifest.get("removes") for name in tombstone.manifest["hides"]}
+    return {
+        name for tombstone in tombstones if tombstone.manifest.get("removes") for name in tombstone.manifest["hides"]
+    }
 
 
 def _remove(store: Store, age: timedelta) -> list[str]:
@@ -183,7 +185,9 @@ def check_store(store: Store) -> Checked:
     commits = listing.visible()
     for commit in commits:
         with suppress(FileNotFoundError):  # pruned meanwhile
-            rows += [_problem(commit.id, file, problem) for file, problem in damaged_files(commit.path, commit.manifest)]
+            rows += [
+                _problem(commit.id, file, problem) for file, problem in damaged_files(commit.path, commit.manifest)
+            ]
     unknown = sum("checksums" not in commit.manifest for commit in commits)
     return Checked(rows, len(commits) + len(listing.reported()), unknown)
 

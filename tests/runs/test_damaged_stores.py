@@ -78,6 +78,7 @@ DAMAGES: dict[str, Callable[[Commit], object]] = {
     "a time that is none": _field("created_at", "yesterday"),
 }
 
+
 def _call(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as left:
         main([str(word) for word in words])
