@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -49,9 +49,16 @@ def damaged_commits_said() -> Iterator[None]:
         warnings.simplefilter("always", DamagedCommit)
         show, said = warnings.showwarning, set[str]()
 
-        def say_once(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        def say_once(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
             if not issubclass(category, DamagedCommit):
-                show(message, category, *where)
+                show(message, category, filename, lineno, file, line)
             elif str(message) not in said:
                 said.add(str(message))
                 say_error(f"rageval: {message}")

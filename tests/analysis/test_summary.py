@@ -342,6 +342,7 @@ def test_commits_of_different_columns_are_read_together(tmp_path: Path) -> None:
     old, _ = (add_commit(tmp_path, {name: [score_row("q", 50.0, grounding=1.0)]}) for name in ("old", "new"))
     (path,) = old.files("scores")
     pq.write_table(pq.read_table(path).drop_columns(["grounding", "grounding_ok_refs"]), path)
+    rewritten(old, checksums=checksums(old.path))
     with open_store(tmp_path, functions=False) as session:
         found = {row["run_id"]: row["grounding"] for row in session.rows("from eval_json_v2")}
         assert found == {"old": None, "new": 1.0}
