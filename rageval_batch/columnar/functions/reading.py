@@ -39,16 +39,19 @@ class _Distinct:
         self._places: dict[Decimal, int] = {}
 
     def read(self, texts: pa.Array) -> _Numbers:
-        """The numbers of texts: each distinct stretch that holds some is read once."""
-        windows = find_windows(from_arrow(texts.fill_null("")))
+        """The numbers of texts: of each distinct text every distinct stretch that holds some is read once."""
+        coded_texts = texts.fill_null("").dictionary_encode()
+        windows = find_windows(from_arrow(coded_texts.dictionary))
         coded = windows.texts.to_arrow().dictionary_encode()
         placed = coded.indices.to_numpy().astype(np.int64) << 16 | windows.flags
         distinct, which = np.unique(placed, return_inverse=True)
         written = coded.dictionary.take(pa.array(distinct >> 16)).to_pylist()
         found = [self._coded(window_numbers(*one)) for one in zip(written, (distinct & 0xFFFF).tolist(), strict=True)]
-        lists = pa.array(found, pa.large_list(pa.int64())).take(pa.array(which))
-        ends = _bounds(pc.list_value_length(lists))
-        return _Numbers(lists.flatten().to_numpy(zero_copy_only=False), ends[windows.bounds])
+        by_window = pa.array(found, pa.large_list(pa.int64())).take(pa.array(which))
+        ends = _bounds(pc.list_value_length(by_window))
+        by_text = pa.LargeListArray.from_arrays(pa.array(ends[windows.bounds]), by_window.flatten())
+        lists = by_text.take(coded_texts.indices)
+        return _Numbers(lists.flatten().to_numpy(zero_copy_only=False), _bounds(pc.list_value_length(lists)))
 
     def _coded(self, values: Iterable[Decimal]) -> list[int]:
         return [self._places.setdefault(value, len(self._places)) for value in values]

@@ -315,7 +315,7 @@ def figure_windows(
                             wide = wide or kind[here] == WIDE_COMMA
                     for here in range(left + 1, right - 1):
                         separated = separated or (
-                            (kind[here] == SEPARATOR or kind[here] == BLANK) and kind[here - 1] == DIGIT
+                            kind[here] in (SEPARATOR, BLANK, WIDE_COMMA) and kind[here - 1] == DIGIT
                             and kind[here + 1] == DIGIT
                         )
                     starts[found], ends[found], flags[found] = places[left], places[right], flag

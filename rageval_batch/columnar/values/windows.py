@@ -34,8 +34,10 @@ from rageval_batch.columnar.values import (
 )
 from rageval_batch.columnar.values.lexicon import (
     CURRENCIES,
+    MEASURES,
     NO_APPROXIMATION,
     NO_SIGN_BEFORE,
+    WORDS_AFTER,
     WORDS_BEFORE,
     lexicon,
 )
@@ -71,6 +73,13 @@ _HAN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF))
 _KANA_RANGES = ((0x3041, 0x30FF), (0x3005, 0x3005))
 _STRONG_RANGES = ((0x21, 0x7E), (0xA1, 0x24F), (0x2010, 0x2027), (0x2030, 0x205E), (0x20A0, 0x20BF), (0x2190, 0x23FF),
                   (0x2500, 0x27BF), (0x3001, 0x301F), (0x1F300, 0x1FAFF))  # fmt: skip
+# Characters that patterns only refuse behind another one (上下班, 角度), or have in the middle of a word.
+_BEHIND_OTHERS = (
+    "车車楼樓班学學级級侧側边邊手付给給收退算交扣花用拿出少种種处處项項额額款下留期析配成局店院部度色落形星逐利重坯巾衣"
+    "载載夜价價径徑途路截真推政业業述列简簡务務ー"
+)
+# Of the characters of bounds (超过, 以上), which never change a value, those that other rules have too.
+_NOT_ONLY_OF_BOUNDS = frozenset("至到和或及与與多余餘半数數几幾点點分年月日周週起小时時公工作百人")
 _OTHER_CASES = "İıſ"  # letters that patterns without regard to case take for others
 
 _STRONG_WORDS = (
@@ -106,6 +115,15 @@ def _looked_at() -> Iterator[str]:
     return (character for row in rows for character in row if "\u3400" <= character <= "\u9fff")
 
 
+def _unread_beside_figures() -> Iterator[str]:
+    """Characters of Han and Kana that belong to a rule, but beside a figure leave its value alone."""
+    bounds = (*(word for words in WORDS_BEFORE.values() for word in words), *WORDS_AFTER.values(), MEASURES)
+    yield from _BEHIND_OTHERS
+    for character in "".join(bounds):
+        if "\u3400" <= character <= "\u9fff" and character not in _NOT_ONLY_OF_BOUNDS:
+            yield character
+
+
 @lru_cache(maxsize=1)
 def _character_classes() -> Bytes:
     """The class of every character, by what NFKC makes of it; 0 where nothing is known of it."""
@@ -126,6 +144,8 @@ def _character_classes() -> Bytes:
     for character in written:
         if not character.isascii() and ord(character) < _POINTS:
             table[ord(character)] = _STRONG
+    for character in _unread_beside_figures():
+        table[ord(character)] = _MARK
     for point, number in known.items():
         table[point] = number
     for point in range(128, _POINTS):
