@@ -2,6 +2,7 @@
 
 import random
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,29 +15,34 @@ from rageval_batch.columnar.values.windows import Windows, find_windows, window_
 from support.effort import examples
 
 INERT = (
-    "contract", "Выручка", "договор", "the", "за", "門禁", "流程", "メートル", "です", "の", "柜台", "компании", "x",
-    "Café", "東京", "人员", "服务", "ワー", "ü", "😀", "a_b", "xя", "İ", "公司", "额", "最", "合", "自",
+    "contract", "Выручка", "договор", "the", "за", "門禁", "流程", "メートル", "です", "の", "柜台", "компании",
+    "x", "Café", "東京", "人员", "服务", "ワー", "ü", "😀", "a_b", "xя", "İ", "公司", "额", "最", "合", "自",
 )  # fmt: skip
 FIGURES = (
-    "5", "30", "2", "12", "42", "1200", "2020", "2024", "1,250", "1,250.50", "78,3", "0,5", ".5", "1.250", "1.250,5", "42,000", "007",
-    "1.2.3", "1 250", "100 200 300", "1e5", "1e99999", "三", "三百", "三三", "十", "百", "千", "万", "二〇二〇", "七八", "四万二", "4万2千", "亿",
-    "廿", "零", "十五", "肆", "3", "1，000", "42，500", "１２", "１，２３４", "²", "½", "①", "㍘", "Ⅷ", "08", "19", "31",
+    "5", "30", "2", "12", "42", "1200", "2020", "2024", "1,250", "1,250.50", "78,3", "0,5", ".5", "1.250",
+    "1.250,5", "42,000", "007", "1.2.3", "1 250", "100 200 300", "1e5", "1e99999", "三", "三百", "三三", "十",
+    "百", "千", "万", "二〇二〇", "七八", "四万二", "4万2千", "亿", "廿", "零", "十五", "肆", "3", "1，000",
+    "42，500", "１２", "１，２３４", "²", "½", "①", "㍘", "Ⅷ", "08", "19", "31",
 )  # fmt: skip
 SIGNS = (
-    "-", "−", "–", "—", "——", "~", "+", "±", "/", ":", "：", ".", ",", "，", "、", "。", "；", ";", "!", "？", "(", ")", "（", "）", "[", "]",
-    "【", "】", "$", "€", "¥", "￥", "₽", "%", "％", "‰", "№", "#", "*", "=", "<", ">", "≥", "≈", "&", "|", '"', "'", "“", "”", "「", "』",
-    "«", "»", "\n", "\r", "\t", " ", "  ", "\u00a0", "\u3000", "\x00", "\u2009", "_", "…", "・", "々",
+    "-", "−", "–", "—", "——", "~", "+", "±", "/", ":", "：", ".", ",", "，", "、", "。", "；", ";", "!", "？",
+    "(", ")", "（", "）", "[", "]", "【", "】", "$", "€", "¥", "￥", "₽", "%", "％", "‰", "№", "#", "*", "=",
+    "<", ">", "≥", "≈", "&", "|", '"', "'", "“", "”", "「", "』", "«", "»", "\n", "\r", "\t", " ", "  ",
+    "\u00a0", "\u3000", "\x00", "\u2009", "_", "…", "・", "々",
 )  # fmt: skip
 WORDS = (
-    "March", "march", "Mar.", "may", "May", "Sept", "марта", "май", "мар.", "янв", "of", "to", "until", "до", "по", "с", "с.", "сс.",
-    "стр.", "страница", "p.", "pp.", "p", "page", "pages", "line", "lines", "No.", "no", "less than", "more than", "about", "approx.",
-    "over", "up to", "at least", "около", "не менее чем", "более", "minus", "минус", "RMB", "USD", "RMB ", "million", "billion",
-    "bn", "m", "k", "тыс.", "тысячами", "млн", "миллиарда", "тысячелетие", "st", "th", "nd", "or more", "or so", "and above",
-    "и более", "года", "г.", "T", "Z", "e", "E5", "第", "页", "行", "行政", "条", "款", "ページ", "年", "月", "日", "号", "元", "元年", "元月",
-    "万元", "亿元", "角", "分", "毛", "分钱", "半", "点", "分之", "百分之", "多", "余", "几", "数", "人", "个", "个月", "小时", "岁", "美元", "人民币",
-    "以上", "以下", "左右", "以内", "上下", "有余", "负", "自负", "担负", "责任", "的责任", "债务", "约", "合约", "近", "附近", "超过", "不超过",
-    "至", "到", "或", "和", "及", "起", "同年", "から", "令和", "平成", "民国", "昭和", "分别", "分别为", "为", "是", "计", "合计", "统", "周", "千克",
-    "公斤", "块", "天", "名", "次", "百分点", "工作日", "未満", "开外", "前", "lines ", "年半", "月份",
+    "March", "march", "Mar.", "may", "May", "Sept", "марта", "май", "мар.", "янв", "of", "to", "until", "до",
+    "по", "с", "с.", "сс.", "стр.", "страница", "p.", "pp.", "p", "page", "pages", "line", "lines", "No.", "no",
+    "less than", "more than", "about", "approx.", "over", "up to", "at least", "около", "не менее чем", "более",
+    "minus", "минус", "RMB", "USD", "RMB ", "million", "billion", "bn", "m", "k", "тыс.", "тысячами", "млн",
+    "миллиарда", "тысячелетие", "st", "th", "nd", "or more", "or so", "and above", "и более", "года", "г.", "T",
+    "Z", "e", "E5", "第", "页", "行", "行政", "条", "款", "ページ", "年", "月", "日", "号", "元", "元年",
+    "元月", "万元", "亿元", "角", "分", "毛", "分钱", "半", "点", "分之", "百分之", "多", "余", "几", "数",
+    "人", "个", "个月", "小时", "岁", "美元", "人民币", "以上", "以下", "左右", "以内", "上下", "有余", "负",
+    "自负", "担负", "责任", "的责任", "债务", "约", "合约", "近", "附近", "超过", "不超过", "至", "到", "或",
+    "和", "及", "起", "同年", "から", "令和", "平成", "民国", "昭和", "分别", "分别为", "为", "是", "计",
+    "合计", "统", "周", "千克", "公斤", "块", "天", "名", "次", "百分点", "工作日", "未満", "开外", "前",
+    "lines ", "年半", "月份",
 )  # fmt: skip
 GAPS = ("", "", " ", " ", "")
 pieces = st.one_of(*map(st.sampled_from, (INERT, FIGURES, SIGNS, WORDS, GAPS)))
@@ -45,9 +51,11 @@ texts = st.lists(pieces, max_size=25).map("".join)
 
 def column_numbers(written: list[str]) -> list[list[Decimal]]:
     windows = find_windows(from_list(written))
-    found = [window_numbers(*one) for one in zip(windows.texts.to_arrow().to_pylist(), windows.flags.tolist(), strict=True)]
+    found = [
+        window_numbers(*one) for one in zip(windows.texts.to_arrow().to_pylist(), windows.flags.tolist(), strict=True)
+    ]
     bounds = windows.bounds.tolist()
-    return [[v for one in found[a:b] for v in one] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [[v for one in found[a:b] for v in one] for a, b in pairwise(bounds)]
 
 
 def made_up(drawn: random.Random) -> str:
@@ -79,6 +87,16 @@ def test_dense_texts(seed: int) -> None:
         assert found == numbers_in(text), text
 
 
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    st.from_regex(r"[0-9]{1,7}([.,][0-9]{1,4}){0,3}%?", fullmatch=True),
+    st.sampled_from(["dollars", "процента", "証書"]),
+)
+def test_figures_by_themselves(figure: str, word: str) -> None:
+    text = f"{word} {figure} {word}"
+    assert column_numbers([text]) == [numbers_in(text)]
+
+
 def windows_of(text: str) -> list[str]:
     windows: Windows = find_windows(from_list([text]))
     return [str(one) for one in windows.texts.to_arrow().to_pylist()]
@@ -92,8 +110,8 @@ def windows_of(text: str) -> list[str]:
         ("a notice of 30 days", ["30"]),
         ("rent of 1,250.50 dollars", ["1,250.50"]),
         ("рост на 78,3 процента", ["78,3"]),
-        ("约4件证件42，清洁", ["约4件", "42"]),
-        ("due on March 5, 2024 again", [" on March 5, 2024 "]),
+        ("约4件证件42，清洁", ["4件", "42"]),
+        ("due on March 5, 2024 again", ["March 5, 2024"]),
         ("from 3 to 5 men", [" 3 to 5 "]),
         ("1 men", ["1"]),
         ("room ５ in", ["room ５ in"]),  # wide digits: the whole text

@@ -88,7 +88,12 @@ _STRONG_WORDS = (
 )
 _STRONG_BEGINNINGS = "тыс млн миллион млрд миллиард трлн триллион страниц"
 _STRONG_WITH_POINT_WORDS = "p pp с сс"
-_WEAK_WORDS = "of or so and more above over less fewer below under и или более больше менее меньше"
+_WEAK_WORDS = (
+    "of or so and more above over less fewer below under и или более больше менее меньше годах года году год г"
+)
+# Figures by themselves that are read in one way: 30, 4.25, 1,250.50; where a comma is before decimals 30 and 78,3.
+_PLAIN = re.compile(r"(?P<figure>(?:[0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.[0-9]+)?)%?")
+_PLAIN_CYRILLIC = re.compile("(?P<figure>[0-9]+(?:,[0-9]{1,2})?)%?")
 _LETTERS = re.compile("[a-zа-яё]+")
 _ENDINGS = re.compile(r"(?P<stem>\w+)(?:\[(?P<letters>\w+)\](?P<none>\?)?)?")
 _FIRST_HASH, _HASH_FACTOR, _HASH_LIMIT = 1469598103934665603, 1099511628211, 1 << 64
@@ -222,6 +227,10 @@ def window_numbers(text: str, flags: int) -> tuple[Decimal, ...]:
     """The numbers of a stretch as they are read where it stands; those of the newest are kept."""
     if flags & _WHOLE:
         return tuple(numbers_in(text))
+    if flags == 0 and (m := _PLAIN.fullmatch(text)):
+        return (numerals.arabic(m["figure"]),)
+    if flags == _CYRILLIC and (m := _PLAIN_CYRILLIC.fullmatch(text)):
+        return (Decimal(m["figure"].replace(",", ".")),)
     language = ("я" if flags & _CYRILLIC else "z") * (len(text) + 5)  # more letters than the stretch has
     before = "\n" if flags & _AT_START else MASK + _BESIDE[flags >> _LEFT & _KIND]
     behind = "" if flags & _AT_END else _BESIDE[flags >> _RIGHT & _KIND] + MASK
