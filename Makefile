@@ -2,23 +2,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
+SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 
 .PHONY: demo test soak soak-kernels bench docs fmt clean
 
-$(READY): pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+# What the demo needs: no tools of development, and the kernels compiled by the installation.
+$(INSTALLED): pyproject.toml $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $(INSTALLED)
+
+$(READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(READY)
 
 # The installation has compiled the kernels; here those that were changed since are compiled again.
-$(KERNELS): $(READY) hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
+$(KERNELS): $(READY) $(SOURCES)
 	$(BIN)/python hatch_build.py
-	touch $(KERNELS)
+	touch $(KERNELS) $(INSTALLED)
 
-demo: $(KERNELS)
+demo: $(INSTALLED)
 	$(BIN)/rageval demo
 
 test: $(KERNELS)

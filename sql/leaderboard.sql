@@ -1,28 +1,5 @@
--- leaderboard. Grain: run x profile x eval set, ranked by the run's score. Inputs: run_values, unit_values,
--- profile_catalog. low, high: a 95 % bootstrap interval of that score, percentiles of 2,000 resamples of the run's units;
--- they never leave the range of its values. A unit counts as in the score: by its weight or, in a micro average, by its
--- denominator. Null where there is nothing to resample.
+-- leaderboard. Grain: run x profile x eval set, ranked by the run's score. Inputs: ranked.
+-- low, high: a 95 % bootstrap interval of that score; null where there is nothing to resample.
 create view leaderboard as
-with weighed as not materialized (
-    select
-        v.run_id, v.profile, v.eval_set,
-        case p.run_stat when 'micro' then (v.numerator / nullif(v.denominator, 0))::double else v.value end as value,
-        case p.run_stat when 'weighted_mean' then v.weight when 'micro' then v.denominator::double else 1.0 end as weight
-    from unit_values v
-    join profile_catalog p on p.profile = v.profile
-    where v.metric = 'score'
-),
-intervals as not materialized (
-    select
-        run_id, profile, eval_set,
-        mean_interval(list({value: value, weight: weight}) filter (value is not null and weight is not null), 2000)
-            as within
-    from weighed
-    group by run_id, profile, eval_set
-)
-select
-    rank() over (partition by r.profile, r.eval_set order by r.value desc nulls last) as rank,
-    r.run_id, r.profile, r.eval_set, r.value as score, i.within.low as low, i.within.high as high, r.n
-from run_values r
-left join intervals i on i.run_id = r.run_id and i.profile = r.profile and i.eval_set = r.eval_set
-where r.metric = 'score';
+select rank, run_id, profile, eval_set, score, low, high, n
+from ranked(null);

@@ -22,6 +22,7 @@ ROOMS = (
     ("runs",),
     ("analysis",),
     ("report",),
+    ("view",),
     ("cli", "api", "functions", "bench", "__init__", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
@@ -31,6 +32,9 @@ HOMES = {
     "jieba": {"columnar"},
     "zhconv": {"columnar"},
     "click": {"cli"},
+    "jinja2": {"report"},
+    "starlette": {"view"},
+    "uvicorn": {"view"},
     "rapidfuzz": {"columnar", "profiles"},
     "prompt_toolkit": {"cli"},
     "xlsxwriter": {"report"},

@@ -306,37 +306,66 @@ def _with_details(session: Session, result: Comparison, answers: bool) -> Compar
     """The same comparison with what repeats say of both runs, and the answers of the questions that moved."""
     before, after = (_repeats(session, side) for side in (result.compared.base, result.candidate))
     result = replace(result, base_repeats=before, cand_repeats=after)
-    return _with_answers(session, result) if answers else result
+    return with_answers(session, [result])[0] if answers else result
 
 
 def _repeats(session: Session, side: ComparedRun) -> dict[str, float | int | None]:
     return repeat_summary(session, side.run.key, side.repeats) if side.run else {}
 
 
-def _with_answers(session: Session, result: Comparison) -> Comparison:
-    """The same comparison with answers, read again from the inputs."""
-    units = [mover.question_id for mover in result.movers]
-    before, after = (_answers(session, side, units) for side in (result.compared.base, result.candidate))
-    movers = tuple(
-        replace(mover, base_answer=before[0].get(mover.question_id), cand_answer=after[0].get(mover.question_id))
-        for mover in result.movers
-    )
-    notes = dict.fromkeys((*result.notes, *before[1], *after[1]))
-    return replace(result, movers=movers, notes=tuple(notes))
+def with_answers(session: Session, results: Sequence[Comparison]) -> list[Comparison]:
+    """The same comparisons with answers, read again from the inputs, which takes one pass over each commit's."""
+    sides = {side.name: side for result in results for side in (result.compared.base, result.candidate)}
+    units: dict[str, dict[str, None]] = {name: {} for name in sides}
+    for result in results:
+        for name in (result.compared.base.name, result.candidate.name):
+            units[name].update(dict.fromkeys(mover.question_id for mover in result.movers))
+    found, notes = _answers(session, [(side, list(units[name])) for name, side in sides.items()])
+    out = []
+    for result in results:
+        before, after = result.compared.base.name, result.candidate.name
+        movers = tuple(
+            replace(
+                mover,
+                base_answer=found.get((before, mover.question_id)),
+                cand_answer=found.get((after, mover.question_id)),
+            )
+            for mover in result.movers
+        )
+        said = dict.fromkeys((*result.notes, *(notes[name] for name in (before, after) if name in notes)))
+        out.append(replace(result, movers=movers, notes=tuple(said)))
+    return out
 
 
-def _answers(session: Session, side: ComparedRun, units: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
-    """(answers by unit, why there are none) of a side; of several repeats or judgements the first that counts."""
+def _answers(
+    session: Session, wanted: Sequence[tuple[ComparedRun, Sequence[str]]]
+) -> tuple[dict[tuple[str, str], str | None], dict[str, str]]:
+    """(answers by side and unit, why a side has none); of several repeats or judgements the first that counts."""
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.commit_profile import profile_of
 
-    if not units or side.run is None:
-        return {}, []
-    try:
-        commit, rows = _places(session, side.run, units)
-        return stored_inputs.unit_outputs(commit, profile_of(commit), rows), []
-    except InputError as error:
-        return {}, [f"Answers of '{side.name}' are not shown: {error}"]
+    found: dict[tuple[str, str], str | None] = {}
+    notes: dict[str, str] = {}
+    by_commit: dict[str, list[tuple[ComparedRun, Run, Sequence[str]]]] = {}
+    for side, units in wanted:
+        if units and side.run is not None:
+            by_commit.setdefault(side.run.record["commit"], []).append((side, side.run, units))
+    for members in by_commit.values():
+        keys: dict[str, tuple[str, str]] = {}  # a name for each side and unit
+        rows = []
+        for number, (side, run, units) in enumerate(members):
+            commit, places = _places(session, run, units)
+            for place in places:
+                key = f"{number} {place['unit']}"
+                keys[key] = side.name, place["unit"]
+                rows.append({**place, "unit": key})
+        try:
+            outputs = stored_inputs.unit_outputs(commit, profile_of(commit), rows)
+        except InputError as error:
+            notes |= {side.name: f"Answers of '{side.name}' are not shown: {error}" for side, *_ in members}
+            continue
+        found |= {keys[key]: output for key, output in outputs.items()}
+    return found, notes
 
 
 def _places(session: Session, run: Run, units: Sequence[str]) -> tuple[Any, list[dict[str, Any]]]:

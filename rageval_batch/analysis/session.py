@@ -130,6 +130,7 @@ class Session:
         self._connection = duckdb.connect(config=connection_settings(self._spill))
         self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
         self._registered: list[str] = []
+        self._kept: set[str] = set()
         self._locked = False
         self._connection.execute(f"create schema {INTERNAL}")
         self._connection.execute(f"set search_path = '{INTERNAL},{PUBLIC}'")  # what is made goes to the first
@@ -177,6 +178,10 @@ class Session:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
         self._define(query)
         return self._connection.sql(query, params=parameters).to_arrow_table()
+
+    def interrupt(self) -> None:
+        """Stop the query that runs now, from another thread."""
+        self._connection.interrupt()
 
     def rows(self, query: str, parameters: Any = None) -> list[dict[str, Any]]:
         """The result of a query of our own as dictionaries."""
@@ -257,6 +262,11 @@ class Session:
         """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
         self._define(query)
         self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
+        self._kept.add(name)
+
+    def has_kept(self, name: str) -> bool:
+        """Whether a result was kept under that name."""
+        return name in self._kept
 
     def profile(self, name: str) -> ProfileRow | None:
         """What the catalog says of a profile; null where it does not know it."""

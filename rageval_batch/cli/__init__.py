@@ -29,6 +29,8 @@ COMMANDS = {
     "compare": "compare",
     "leaderboard": "compare",
     "sql": "sql",
+    "report": "report",
+    "view": "view",
     "profiles": "profiles",
     "functions": "functions",
     "init": "init",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import click
 
 from rageval_batch.cli import completion
@@ -37,12 +34,12 @@ def explain(
     Example:
       rageval explain adapter-weak tc-03
     """
+    from rageval_batch.analysis.answers import explained_answer
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import find_run, score_row
+    from rageval_batch.analysis.runs import find_run
     from rageval_batch.report.cells import json_line
     from rageval_batch.report.screen import standard_screen
     from rageval_batch.report.show import explain_text
-    from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.commit_profile import profile_of
 
     with open_store(store, functions=False, named=[run]) as session:
@@ -51,15 +48,10 @@ def explain(
         profile = profile_of(commit)
         if keys and not profile.inputs.keys:
             raise InputError(f"Rows of {profile.name} are known by question and repeat alone. Leave --key out.")
-        row, place = score_row(session, found, question, repeat, pairs(keys, "--key"))
-    output = explanation = said = None
-    try:
-        with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            output, explanation = stored_inputs.explain(commit, profile, {**row, **place}, Path(folder))
-    except InputError as error:  # the scores are still worth seeing
-        said = str(error)
+        answer = explained_answer(session, found, question, repeat, pairs(keys, "--key"))
+    row, explanation = answer.row, answer.explanation
     if format == "json":
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None
-        emit(json_line({**row, "explanation": sections, "output": output, "note": said}), target, format)
+        emit(json_line({**row, "explanation": sections, "output": answer.output, "note": answer.note}), target, format)
         return
-    emit(explain_text(row, output, explanation, said, format, standard_screen(target)), target, format)
+    emit(explain_text(row, answer.output, explanation, answer.note, format, standard_screen(target)), target, format)

@@ -26,7 +26,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~])")
 
 
-def _is_safe(c: str) -> bool:
+def is_safe(c: str) -> bool:
+    """Whether a character can be shown as it is: nothing moves, hides or turns because of it."""
     return c.isprintable() or c in _JOINERS or unicodedata.category(c) not in _UNSAFE
 
 
@@ -38,7 +39,7 @@ def terminal_text(text: str) -> str:
     """The text on one line: what could move the cursor, colour, hide or turn text is written as an escape."""
     if text.isprintable():
         return text
-    return "".join(c if _is_safe(c) else _escape(c) for c in text)
+    return "".join(c if is_safe(c) else _escape(c) for c in text)
 
 
 def terminal_lines(text: str) -> str:
@@ -55,7 +56,7 @@ def json_text(text: str) -> str:
     """Written JSON in which everything that a terminal could act on is an escape: the same value for a reader."""
     if text.isprintable():
         return text
-    return "".join(c if c == "\n" or _is_safe(c) else _json_escape(c) for c in text)
+    return "".join(c if c == "\n" or is_safe(c) else _json_escape(c) for c in text)
 
 
 def _json_escape(c: str) -> str:

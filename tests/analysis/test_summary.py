@@ -91,25 +91,35 @@ REASONS_FROM_ROWS = """
 """
 GROUPS_FROM_ROWS = """
     with answers as (
-        select run_id, eval_set, question_id, score, passed::double as passed, 'tags' as grouping,
-            unnest(list_distinct(tags)) as value
+        select 'legal_rag' as profile, run_id, eval_set, question_id, score, passed::double as passed,
+            'tags' as grouping, unnest(list_distinct(tags)) as value
         from legal_rag
         union all
-        select run_id, eval_set, question_id, score, passed::double,
+        select 'legal_rag', run_id, eval_set, question_id, score, passed::double,
             unnest(['question_type', 'difficulty', 'category']), unnest([question_type, difficulty, category])
         from legal_rag
+        union all
+        select 'reference', run_id, eval_set, question_id, score, null,
+            unnest(map_keys(question_fields)), unnest(map_values(question_fields))
+        from reference
+        union all
+        select 'retrieval', run_id, eval_set, question_id, score, null,
+            unnest(map_keys(question_fields)), unnest(map_values(question_fields))
+        from retrieval
     ),
     questions as (
-        select run_id, eval_set, grouping, value, question_id, exact_mean(score) as score, exact_mean(passed) as passed
+        select
+            profile, run_id, eval_set, grouping, value, question_id,
+            exact_mean(score) as score, exact_mean(passed) as passed
         from answers
         where value is not null
         group by all
     )
     select
-        run_id, 'legal_rag' as profile, eval_set, grouping, value, count(*) as total_tests,
+        run_id, profile, eval_set, grouping, value, count(*) as total_tests,
         exact_sum(passed) as passed_tests, exact_mean(passed) as pass_rate, exact_mean(score) as mean
     from questions
-    group by run_id, eval_set, grouping, value
+    group by profile, run_id, eval_set, grouping, value
 """
 
 
@@ -360,7 +370,7 @@ def test_a_session_spills_to_the_staging_folder(many: Path, tmp_path_factory: py
         assert Path(place["folder"]).parent == many / ".staging"
     assert list((many / ".staging").iterdir()) == []
     elsewhere = tmp_path_factory.mktemp("none")
-    with open_store(elsewhere / "no store", functions=False) as session:
+    with open_store(elsewhere / "no store", functions=False, missing_ok=True) as session:
         (place,) = session.rows("select current_setting('temp_directory') as folder")
         assert not Path(place["folder"]).is_relative_to(elsewhere)
     assert list(elsewhere.iterdir()) == []

@@ -1,0 +1,40 @@
+"""One answer of a run: its score row, and the answer read again and taken apart."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rageval_batch.analysis.runs import Run, score_row
+from rageval_batch.analysis.session import Session
+from rageval_batch.errors import InputError
+from rageval_batch.model import Explanation
+from rageval_batch.runs import stored_inputs
+from rageval_batch.runs.commit_profile import profile_of
+
+
+@dataclass(frozen=True)
+class ExplainedAnswer:
+    """What the store says of an answer; without the answer itself where the inputs cannot be read any more."""
+
+    row: dict[str, Any]
+    output: str | None
+    explanation: Explanation | None
+    note: str | None  # why there is no answer
+
+
+def explained_answer(
+    session: Session, run: Run, question: str, repeat: int, keys: Mapping[str, str]
+) -> ExplainedAnswer:
+    """One answer; StoreError where question, repeat and `keys` do not pick one."""
+    row, place = score_row(session, run, question, repeat, keys)
+    commit = next(commit for commit in session.commits if commit.id == run.record["commit"])
+    try:
+        with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+            output, explanation = stored_inputs.explain(commit, profile_of(commit), {**row, **place}, Path(folder))
+    except InputError as error:  # the scores are still worth seeing
+        return ExplainedAnswer(row, None, None, str(error))
+    return ExplainedAnswer(row, output, explanation, None)

@@ -1,0 +1,127 @@
+"""What a page is made of: sections of tables, figures, paragraphs and answers side by side. Data only, unrounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from rageval_batch.report.html.differences import Piece
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with the SQL that made them; `total` says how many there are where not all are here."""
+
+    id: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Mapping[str, Any]]
+    sql: str
+    total: int | None = None  # null: more than these, and nobody counted
+    note: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)  # what a column is called where its name is not enough
+    plots: Mapping[str, Sequence[Markup]] = field(default_factory=dict)  # columns of small figures, a figure a row
+    heat: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # columns coloured by value: lowest, highest
+    behind: bool = False  # it stands folded away behind a figure
+    sorts: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)  # where a heading leads, how it is sorted
+    pages: tuple[tuple[str, str], ...] = ()  # other pages of the same rows: what they are called, where they are
+    picks: Sequence[str] = ()  # what a row is called in a form, where rows can be picked
+
+    def label(self, column: str) -> str:
+        """The heading of a column."""
+        return self.labels.get(column, column.replace("_", " "))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with its table behind it; `told` says in words what is to be seen."""
+
+    id: str
+    title: str
+    drawing: Markup
+    told: str
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The distribution of a metric in one run."""
+
+    run: str
+    drawing: Markup
+    mean: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Card:
+    """The distributions of one metric, a strip a run, on one scale."""
+
+    metric: str
+    better: str
+    low: float
+    high: float
+    strips: tuple[Strip, ...]
+
+
+@dataclass(frozen=True)
+class Cards:
+    """The distributions of all metrics."""
+
+    title: str
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph; `verdict` (passed, failed) gives it a sign."""
+
+    text: str
+    verdict: str | None = None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A question that moved, with both answers and what differs between them."""
+
+    question: str
+    base: str
+    candidate: str
+    base_score: float | None
+    cand_score: float | None
+    delta: float
+    before: tuple[Piece, ...] | None  # null: there is no answer, or it cannot be read any more
+    after: tuple[Piece, ...] | None
+    left_out: int = 0  # characters of both answers that are not here
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Questions that moved, answers side by side."""
+
+    title: str
+    moved: tuple[Moved, ...]
+
+
+Block = Table | Figure | Cards | Words | Answers
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page that can be linked to."""
+
+    id: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The sections about one profile and eval set; without a title those about the whole page."""
+
+    id: str
+    title: str | None
+    subtitle: str | None
+    sections: tuple[Section, ...]

@@ -1,0 +1,220 @@
+"""A base against its candidates: a line for each, and for some the questions, drawn and with both answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_batch.analysis.compared_runs import find_compared_runs
+from rageval_batch.analysis.comparison import Comparison, Mover, Rules, compare, with_answers
+from rageval_batch.analysis.runs import Run
+from rageval_batch.analysis.session import Session
+from rageval_batch.errors import RagevalError
+from rageval_batch.report.html import figures
+from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
+from rageval_batch.report.html.differences import Piece, marked_differences
+from rageval_batch.report.html.scope import Scope
+from rageval_batch.report.html.texts import plain_text, readable
+from rageval_batch.report.html.words import comparison_words
+from rageval_batch.sql_text import quoted
+
+MOST_CANDIDATES = 24  # that are compared; the best come first
+MOST_DRAWN = 4  # whose questions are drawn and whose answers are shown
+MOST_ANSWER = 1_500  # characters of an answer
+_MOST_MOVED = 100
+_FEW_POINTS, _FINE, _COARSE = 300, 60, 24  # questions up to which each has its own place in a scatter plot; its grid
+_DELTA_BINS = 21
+_SAME = ("questions_sha256", "source_sha256", "params_sha256")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A base and its candidates, compared; or what keeps them from it."""
+
+    notes: tuple[Words, ...]
+    results: tuple[Comparison, ...] = ()
+
+    @property
+    def drawn(self) -> tuple[Comparison, ...]:
+        """The candidates whose questions and answers are shown."""
+        return self.results[:MOST_DRAWN]
+
+
+def compared_runs(session: Session, scope: Scope, base: str | None, runs: Sequence[Run]) -> Outcome:
+    """The comparison of a scope; without a base the best run is the base. The session keeps the pairs."""
+    chosen = base if base in scope.runs else None if base else scope.runs[0]
+    if chosen is None or len(scope.runs) == 1:
+        said = f"{plain_text(base or '')} has no result here." if chosen is None else "There is one run only."
+        return Outcome((Words(f"{said} Nothing to compare."),))
+    records = {run.record["run_id"]: run.record for run in runs if _in(run, scope)}
+    same = [run for run in scope.runs if run != chosen and _comparable(records[chosen], records[run])]
+    notes = _notes(scope, chosen, same, base)
+    if not same:
+        return Outcome((Words("No run has the same questions, source and parameters."), *notes))
+    try:
+        compared = find_compared_runs(
+            session, chosen, same[:MOST_CANDIDATES], profile=scope.profile, eval_set=scope.eval_set
+        )
+        return Outcome(notes, tuple(compare(session, compared, Rules(), answers=False)))
+    except RagevalError as error:
+        return Outcome((Words(str(error)),))
+
+
+def comparison_section(session: Session, outcome: Outcome, id: str) -> Section:
+    """A line for each candidate, and the first of them question by question."""
+    blocks: list[Block] = [*outcome.notes]
+    if outcome.results:
+        blocks.append(_lines(outcome.results, f"{id}-comparison"))
+    for k, result in enumerate(outcome.drawn):
+        blocks += drawn_comparison(session, result, f"{id}-comparison-{k}")
+    return Section(f"{id}-comparison", "Comparison", tuple(blocks))
+
+
+def movers_section(session: Session, outcome: Outcome, id: str) -> Section:
+    """What moved most, with both answers, read again from the inputs."""
+    blocks = moved_answers(session, outcome.drawn)
+    return Section(f"{id}-movers", "Movers", tuple(blocks) or outcome.notes)
+
+
+def _in(run: Run, scope: Scope) -> bool:
+    return (run.record["profile"], run.record["eval_set"]) == (scope.profile, scope.eval_set)
+
+
+def _comparable(base: dict[str, Any], candidate: dict[str, Any]) -> bool:
+    return all(base[name] == candidate[name] for name in _SAME)
+
+
+def _notes(scope: Scope, base: str, same: Sequence[str], asked: str | None) -> tuple[Words, ...]:
+    """Who the base is, and who was left out."""
+    notes = [f"The base is {plain_text(base)}{'' if asked else ', the best run'}."]
+    if other := len(scope.runs) - 1 - len(same):
+        notes.append(f"{other:,} runs were scored with another source or other parameters and are not compared.")
+    if len(same) > MOST_CANDIDATES:
+        notes.append(
+            f"The best {MOST_CANDIDATES} of n = {len(same):,} candidates are here; rageval compare --all has all."
+        )
+    return (Words(" ".join(notes)),)
+
+
+def _lines(results: Sequence[Comparison], id: str) -> Table:
+    """A line for each candidate."""
+    base = results[0].compared.base.name
+    rows: list[dict[str, Any]] = [
+        {
+            "candidate": result.candidate.name, "cand": result.cand_score, "delta": result.delta,
+            "low": result.interval.low, "high": result.interval.high, "p": result.p_value, "p_holm": result.p_holm,
+            "improvements": result.improvements, "regressions": result.regressions, "ties": result.ties,
+            "n": result.improvements + result.regressions + result.ties,
+        }
+        for result in results
+    ]  # fmt: skip
+    one = (
+        "select {0} as candidate, cand, delta, improvements, regressions, ties,\n"
+        "    improvements + regressions + ties as n\nfrom run_delta({1}, {0})\nwhere metric = 'score'"
+    )
+    ends = [row[name] for row in rows for name in ("delta", "low", "high") if row[name] is not None] + [0.0]
+    plot = [figures.interval(row["delta"], row["low"], row["high"], (min(ends), max(ends)), 0.0) for row in rows]
+    return Table(
+        f"{id}-table", "Candidates against the base", tuple(rows[0]), rows,
+        "\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), len(rows),
+        note="n: shared questions. low, high: 95 % interval of the delta, by 2,000 resamples; p: sign-flip test. "
+        "Both are computed by rageval compare, not in SQL.",
+        labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
+                "regressions": "worse", "ties": "same", "cand": "score"},
+        plots={"delta and its interval": plot},
+    )  # fmt: skip
+
+
+def drawn_comparison(session: Session, result: Comparison, id: str) -> list[Block]:
+    """One candidate: what it says in words, a point a question, a histogram of deltas, and the table behind both.
+
+    The session still holds the pairs that the result was made of.
+    """
+    base, name = result.compared.base.name, result.candidate.name
+    shown = plain_text(name)
+    pairs = f"from compared where run_id = {quoted(name)} and delta is not null"
+    ends = session.rows(
+        f"select min(least(base_score, cand_score)) as low, max(greatest(base_score, cand_score)) as high, "
+        f"max(abs(delta)) as most, count(*) as n {pairs}"
+    )[0]
+    table = Table(
+        f"{id}-questions", f"Questions of {shown}, most moved first",
+        ("question_id", "base_score", "cand_score", "delta", "status"),
+        session.rows(
+            "select question_id, base_score, cand_score, delta, status "
+            f"from compared where run_id = {quoted(name)} order by abs(delta) desc nulls last, question_id "
+            f"limit {_MOST_MOVED}"
+        ),
+        f"select question_id, base_score, cand_score, delta, status\nfrom regressions({quoted(base)}, {quoted(name)})\n"
+        "order by abs(delta) desc nulls last, question_id",
+        ends["n"] + result.only_base_count + result.only_cand_count, behind=True,
+    )  # fmt: skip
+    verdict = "passed" if (result.interval.low or 0) > 0 else "failed" if (result.interval.high or 0) < 0 else None
+    words = Words(comparison_words(result), verdict)
+    if not ends["n"]:
+        return [words, table]
+    n = f"n = {ends['n']:,}"
+    told = f"{result.improvements:,} above the diagonal, {result.regressions:,} below, {result.ties:,} on it"
+    return [
+        words,
+        Figure(
+            f"{id}-scatter", f"{shown}: score of each question, {n}",
+            figures.scatter(_points(session, pairs, ends), f"Base against {shown}: {told}"), told,
+        ),
+        Figure(
+            f"{id}-deltas", f"{shown}: histogram of deltas, {n}",
+            figures.histogram(_delta_bins(session, pairs, ends["most"]), "delta", f"Deltas of {shown}: {told}"),
+            f"{result.improvements:,} rose, {result.regressions:,} fell, {result.ties:,} stayed",
+        ),
+        table,
+    ]  # fmt: skip
+
+
+def _points(session: Session, pairs: str, ends: dict[str, Any]) -> list[dict[str, Any]]:
+    """Questions by place: those that fall together are one point with their number."""
+    step = (ends["high"] - ends["low"]) / (_FINE if ends["n"] <= _FEW_POINTS else _COARSE) or 1.0
+    points = session.rows(
+        f"select avg(base_score) as x, avg(cand_score) as y, count(*) as n, status as kind, "
+        f"case when count(*) = 1 then any_value(question_id) end as name "
+        f"{pairs} group by status, round(base_score / {step!r}), round(cand_score / {step!r}) order by n desc, x, y"
+    )
+    return [{**point, "name": plain_text(point["name"]) if point["name"] else None} for point in points]
+
+
+def _delta_bins(session: Session, pairs: str, most: float) -> list[dict[str, Any]]:
+    """Questions by delta; the middle bin is around zero."""
+    width = 2 * most / _DELTA_BINS or 1.0
+    return session.rows(
+        f"select (bin - 0.5) * {width!r} as low, (bin + 0.5) * {width!r} as high, count(*) as n "
+        f"from (select greatest({-(_DELTA_BINS // 2)}, least({_DELTA_BINS // 2}, round(delta / {width!r}))) as bin "
+        f"{pairs}) group by bin order by bin"
+    )
+
+
+def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block]:
+    """The questions that moved most, with both answers, candidate by candidate."""
+    blocks: list[Block] = []
+    for result, whole in zip(results, with_answers(session, results), strict=True):
+        name = plain_text(result.candidate.name)
+        if not whole.movers:
+            blocks.append(Words(f"No question of {name} moved."))
+            continue
+        blocks += [Words(note) for note in whole.notes if note not in result.notes]
+        title = f"{plain_text(result.compared.base.name)} → {name}"
+        blocks.append(Answers(title, tuple(_moved(whole, mover) for mover in whole.movers)))
+    return blocks
+
+
+def _moved(result: Comparison, mover: Mover) -> Moved:
+    before, after = (None if text is None else readable(text) for text in (mover.base_answer, mover.cand_answer))
+    shown = [(text or "")[:MOST_ANSWER] for text in (before, after)]
+    if before is None or after is None:  # nothing to compare with
+        left, right = (tuple(Piece(text, False) for text in (one,) if text) for one in shown)
+    else:
+        left, right = marked_differences(*shown)
+    return Moved(
+        mover.question_id, result.compared.base.name, result.candidate.name, mover.base_score, mover.cand_score,
+        mover.delta, left if before is not None else None, right if after is not None else None,
+        sum(max(0, len(text or "") - MOST_ANSWER) for text in (before, after)),
+    )  # fmt: skip

@@ -1,0 +1,101 @@
+"""The distribution of every metric for every run, as small histograms on one scale a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rageval_batch.analysis.session import Session
+from rageval_batch.report.cells import format_value
+from rageval_batch.report.html import figures
+from rageval_batch.report.html.blocks import Card, Cards, Section, Strip, Words
+from rageval_batch.report.html.scope import Scope, keep_summaries
+from rageval_batch.report.html.sections import queried
+from rageval_batch.report.html.texts import plain_text
+from rageval_batch.sql_text import quoted
+
+BINS = 24
+_BEST, _WORST = 6, 4
+
+
+def drawn_runs(scope: Scope) -> tuple[str, ...]:
+    """The runs that figures have room for: all, or the best and the worst."""
+    if len(scope.runs) <= _BEST + _WORST:
+        return scope.runs
+    return (*scope.runs[:_BEST], *scope.runs[-_WORST:])
+
+
+def distributions_section(session: Session, scope: Scope, id: str) -> Section:
+    """A card for each metric with a histogram for each run, and the summary of all runs behind them."""
+    keep_summaries(session, ("run_summary",))
+    table = queried(
+        session, f"{id}-distributions-table", "Summary of every metric",
+        "select metric, run_id, n_scored as n, mean, std, min, p50, p90, p95, max\n"
+        f"from run_summary\nwhere {scope.where}\norder by metric, run_id",
+        behind=True, note="n: questions with a value.",
+    )  # fmt: skip
+    drawn = drawn_runs(scope)
+    summary = session.rows(f"select * from run_summary where {scope.some(drawn).where}")
+    by_metric: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in summary:
+        by_metric.setdefault(row["metric"], {})[row["run_id"]] = row
+    if not by_metric:
+        return Section(f"{id}-distributions", "Distributions", (Words("There are no values."),))
+    left = len(scope.runs) - len(drawn)
+    said = f"The best {_BEST} and the worst {_WORST} of n = {len(scope.runs):,} runs. " if left else ""
+    words = Words(f"{said}Each strip is a histogram of a run's answers; the line is the mean, n counts questions.")
+    cards = _cards(session, scope.some(drawn), by_metric)
+    return Section(f"{id}-distributions", "Distributions", (words, Cards("Metrics", cards), table))
+
+
+def _cards(session: Session, scope: Scope, summary: dict[str, dict[str, dict[str, Any]]]) -> tuple[Card, ...]:
+    profile = session.profile(scope.profile)
+    declared = {metric.metric: metric for metric in profile.metrics} if profile else {}
+    order = [name for name in declared if name in summary] + sorted(set(summary) - set(declared))
+    scales = {name: _scale(declared[name].scale if name in declared else None, summary[name]) for name in order}
+    counts = _counts(session, scope, scales)
+    cards = []
+    for name in order:
+        better = "higher is better" if name not in declared or declared[name].higher_is_better else "lower is better"
+        strips = tuple(
+            _strip(run, counts.get((name, run), [0] * BINS), summary[name].get(run), scales[name]) for run in scope.runs
+        )
+        cards.append(Card(name, better, *scales[name], strips))
+    return tuple(cards)
+
+
+def _scale(best: float | None, rows: dict[str, dict[str, Any]]) -> tuple[float, float]:
+    """From the worst value to the best that a metric can have, or that it has where it has no such ends."""
+    ends = [row[name] for row in rows.values() for name in ("min", "max") if row[name] is not None]
+    return min([0.0, *ends]), max([best if best is not None else 0.0, *ends])
+
+
+def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float]]) -> dict[tuple[str, str], list[int]]:
+    """Answers by metric, run and bin; the database counts them."""
+    runs = ", ".join(map(quoted, scope.runs))
+    ends = ", ".join(f"({quoted(name)}, {low!r}::double, {high!r}::double)" for name, (low, high) in scales.items())
+    rows = session.rows(
+        f"""
+        with ends(metric, low, high) as (values {ends})
+        select
+            m.metric, m.run_id,
+            greatest(0, least({BINS - 1}, coalesce(try_cast(floor(
+                {BINS} * (m.value - e.low) / nullif(e.high - e.low, 0)) as integer), 0))) as bin,
+            count(*) as n
+        from metrics m
+        join ends e on e.metric = m.metric
+        where m.profile = {quoted(scope.profile)} and m.eval_set = {quoted(scope.eval_set)}
+          and m.run_id in ({runs}) and m.value is not null
+        group by all
+        """
+    )
+    out: dict[tuple[str, str], list[int]] = {}
+    for row in rows:
+        out.setdefault((row["metric"], row["run_id"]), [0] * BINS)[row["bin"]] = row["n"]
+    return out
+
+
+def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, scale: tuple[float, float]) -> Strip:
+    mean, n = (summary["mean"], summary["n_scored"]) if summary else (None, 0)
+    told = f"{plain_text(run)}: mean {format_value(mean)}, n = {n:,}"
+    return Strip(run, figures.strip(counts, mean, scale, told), mean, n)

@@ -1,0 +1,245 @@
+"""Figures as SVG: numbers in, a drawing out. Colours and fonts are those of the style sheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from rageval_batch.report.cells import format_value
+from rageval_batch.report.html.texts import cut
+
+_WIDE = 100.0
+
+
+def _n(value: float) -> str:
+    """A coordinate, short."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _place(value: float, low: float, high: float) -> float:
+    """Where a value stands between the ends of a scale, 0 to 100; the middle where the ends are one."""
+    return _WIDE / 2 if high <= low else max(0.0, min(1.0, (value - low) / (high - low))) * _WIDE
+
+
+def _small(kind: str, told: str, body: str) -> Markup:
+    """A drawing that fills its cell, whatever its width."""
+    return Markup(
+        f'<svg class="small {kind}" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(told)}" data-t="{escape(told)}">{body}</svg>'
+    )
+
+
+def interval(
+    value: float | None, low: float | None, high: float | None, scale: tuple[float, float], line: float | None = None
+) -> Markup:
+    """A value with its interval on a common scale, and a line to hold it against; nothing where there is no value."""
+    if value is None:
+        return Markup("")
+    told = format_value(value)
+    body = "" if line is None else f'<path class="diagonal" d="M{_n(_place(line, *scale))} -4V24"/>'
+    if low is not None and high is not None:
+        told += f", 95 % interval {format_value(low)} to {format_value(high)}"
+        a, b = (_place(end, *scale) for end in (low, high))
+        body += f'<path class="whisker" d="M{_n(a)} 10H{_n(b)}M{_n(a)} 5V15M{_n(b)} 5V15"/>'
+    at = _place(value, *scale)
+    return _small("interval", told, f'{body}<path class="dot" d="M{_n(at)} 10h.01"/>')
+
+
+def span(value: float, low: float, high: float, scale: tuple[float, float]) -> Markup:
+    """A mean within its smallest and largest value."""
+    told = f"{format_value(value)}, from {format_value(low)} to {format_value(high)}"
+    a, b, at = (_place(one, *scale) for one in (low, high, value))
+    return _small(
+        "span", told, f'<path class="range" d="M{_n(a)} 10H{_n(b)}"/><path class="dot" d="M{_n(at)} 10h.01"/>'
+    )
+
+
+def bar(value: float, most: float, told: str) -> Markup:
+    """A share of the largest value."""
+    width = _place(value, 0.0, most) if most > 0 else 0.0
+    return _small("bar", told, f'<rect width="{_n(width)}" y="3" height="14"/>')
+
+
+def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float], told: str) -> Markup:
+    """A histogram of one line, as high as its fullest bin, with a mark at the mean."""
+    most = max(counts, default=0)
+    step = _WIDE / max(1, len(counts))
+    path = "".join(
+        f"M{_n(k * step)} 20v{_n(-max(1.2, 19 * count / most))}h{_n(step * 0.9)}V20"
+        for k, count in enumerate(counts)
+        if count
+    )
+    at = "" if mean is None else f'<path class="mean" d="M{_n(_place(mean, *scale))} 0V20"/>'
+    return _small("strip", told, f'<path class="bins" d="{path}"/>{at}')
+
+
+# --- figures with axes ------------------------------------------------------------------------------------------------
+
+_SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
+_MOST_NAMES = 20  # that fit under an axis
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Three to six round numbers between two ends."""
+    if high <= low:
+        return [low]
+    raw = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= raw)
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _tick(value: float) -> str:
+    return f"{value:.10g}" if abs(value) < 1e6 else f"{value:.3g}"
+
+
+class _Axes:
+    """A square field with axes: data in, coordinates out."""
+
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], bottom: int = _BOTTOM) -> None:
+        """`bottom` is the room for what stands under the axis."""
+        self.x, self.y, self.bottom, self.height = x, y, bottom, _SIZE + bottom - _BOTTOM
+
+    def across(self, value: float) -> float:
+        low, high = self.x
+        return _LEFT + (value - low) / ((high - low) or 1.0) * (_SIZE - _LEFT - 8)
+
+    def up(self, value: float) -> float:
+        low, high = self.y
+        return self.height - self.bottom - (value - low) / ((high - low) or 1.0) * (self.height - self.bottom - _TOP)
+
+    def frame(self, x_name: str, y_name: str) -> str:
+        """Grid, numbers and names of the axes."""
+        bottom, right = self.height - self.bottom, _SIZE - 8
+        parts = []
+        for value in _ticks(*self.x):
+            at = _n(self.across(value))
+            parts.append(f'<path class="grid" d="M{at} {_TOP}V{bottom}"/>')
+            parts.append(f'<text x="{at}" y="{bottom + 13}" text-anchor="middle">{_tick(value)}</text>')
+        for value in _ticks(*self.y):
+            at = _n(self.up(value))
+            parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
+            parts.append(f'<text x="{_LEFT - 5}" y="{at}" dy="3.5" text-anchor="end">{_tick(value)}</text>')
+        middle = (_LEFT + right) // 2
+        parts.append(f'<text class="axis" x="{middle}" y="{self.height - 4}" text-anchor="middle">{x_name}</text>')
+        half = (bottom + _TOP) // 2
+        parts.append(
+            f'<text class="axis" transform="translate(10 {half}) rotate(-90)" text-anchor="middle">{y_name}</text>'
+        )
+        return "".join(parts)
+
+    def drawing(self, kind: str, told: str, body: str) -> Markup:
+        return Markup(
+            f'<svg class="plot {kind}" viewBox="0 0 {_SIZE} {self.height}" role="img" aria-label="{escape(told)}">'
+            f"{body}</svg>"
+        )
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    """The ends of a scale, with a little room; something around a single value."""
+    room = (high - low) * 0.04 or max(abs(high) * 0.1, 0.05)
+    return low - room, high + room
+
+
+def scatter(points: Sequence[Mapping[str, Any]], told: str) -> Markup:
+    """Base against candidate: x, y, n (how many questions stand there), name (of a single one), kind (of change).
+
+    Points above the diagonal rose.
+    """
+    if not points:
+        return Markup("")
+    values = [value for point in points for value in (point["x"], point["y"])]
+    scale = _padded(min(values), max(values))
+    axes = _Axes(scale, scale)
+    low, high = scale
+    parts = [axes.frame("base", "candidate")]
+    parts.append(
+        f'<path class="diagonal" d="M{_n(axes.across(low))} {_n(axes.up(low))}'
+        f'L{_n(axes.across(high))} {_n(axes.up(high))}"/>'
+    )
+    most = max(point["n"] for point in points)
+    for point in points:
+        radius = 3.2 if most == 1 else 2.5 + 7.5 * math.sqrt(point["n"] / most)
+        name = point["name"] or f"{point['n']:,} questions"
+        tip = f"{name}: {format_value(point['x'])} → {format_value(point['y'])}"
+        parts.append(
+            f'<circle class="{escape(point["kind"])}" cx="{_n(axes.across(point["x"]))}" '
+            f'cy="{_n(axes.up(point["y"]))}" r="{_n(radius)}" data-t="{escape(tip)}"/>'
+        )
+    return axes.drawing("scatter", told, "".join(parts))
+
+
+def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str) -> Markup:
+    """Bins with low, high and n; those below zero, above it and around it have their own colours."""
+    if not bins:
+        return Markup("")
+    low, high = min(one["low"] for one in bins), max(one["high"] for one in bins)
+    axes = _Axes(_padded(low, high), (0.0, max(one["n"] for one in bins) * 1.05))
+    parts = [axes.frame(escape(x_name), "questions")]
+    for one in bins:
+        kind = "improvement" if one["low"] >= 0 else "regression" if one["high"] <= 0 else "tie"
+        a, b, top = axes.across(one["low"]), axes.across(one["high"]), axes.up(one["n"])
+        tip = f"{format_value(one['low'])} to {format_value(one['high'])}: {one['n']:,} questions"
+        parts.append(
+            f'<rect class="{kind}" x="{_n(a + 0.5)}" y="{_n(top)}" width="{_n(max(1.0, b - a - 1))}" '
+            f'height="{_n(max(0.0, axes.up(0) - top))}" data-t="{escape(tip)}"/>'
+        )
+    return axes.drawing("histogram", told, "".join(parts))
+
+
+def columns(values: Sequence[tuple[str, float]], y_name: str, told: str) -> Markup:
+    """A bar for each named value."""
+    if not values:
+        return Markup("")
+    numbers = [value for _, value in values]
+    named = len(values) <= _MOST_NAMES
+    scale = _padded(min(0.0, *numbers), max(0.0, *numbers))
+    axes = _Axes((-0.5, len(values) - 0.5), scale, 86 if named else _BOTTOM)
+    zero = axes.up(0.0)
+    parts = [_y_frame(axes, y_name)]
+    for k, (name, value) in enumerate(values):
+        a, b, top = axes.across(k - 0.4), axes.across(k + 0.4), axes.up(value)
+        tip = f"{name}: {format_value(value)}"
+        parts.append(
+            f'<rect class="plain" x="{_n(a)}" y="{_n(min(top, zero))}" width="{_n(max(0.6, b - a))}" '
+            f'height="{_n(abs(zero - top))}" data-t="{escape(tip)}"/>'
+        )
+        if named:
+            at = f"translate({_n((a + b) / 2 + 3)} {axes.height - axes.bottom + 10}) rotate(-55)"
+            parts.append(f'<text transform="{at}" text-anchor="end">{escape(cut(name, 15))}</text>')
+    return axes.drawing("columns", told, "".join(parts))
+
+
+def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, told: str) -> Markup:
+    """Points joined in the order of x."""
+    if not points:
+        return Markup("")
+    ordered = sorted(points)
+    xs, ys = [x for x, _ in ordered], [y for _, y in ordered]
+    axes = _Axes(_padded(min(xs), max(xs)), _padded(min(ys), max(ys)))
+    path = "L".join(f"{_n(axes.across(x))} {_n(axes.up(y))}" for x, y in ordered)
+    dots = "".join(
+        f'<circle class="plain" cx="{_n(axes.across(x))}" cy="{_n(axes.up(y))}" r="2.5" '
+        f'data-t="{escape(f"{format_value(x)}: {format_value(y)}")}"/>'
+        for x, y in ordered
+    )
+    body = f'{axes.frame(escape(x_name), escape(y_name))}<path class="line" d="M{path}"/>{dots}'
+    return axes.drawing("lines", told, body)
+
+
+def _y_frame(axes: _Axes, y_name: str) -> str:
+    """The axis of values alone."""
+    right = _SIZE - 8
+    parts = []
+    for value in _ticks(*axes.y):
+        at = _n(axes.up(value))
+        parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
+        parts.append(f'<text x="{_LEFT - 5}" y="{at}" dy="3.5" text-anchor="end">{_tick(value)}</text>')
+    half = (axes.height - axes.bottom + _TOP) // 2
+    return "".join(parts) + (
+        f'<text class="axis" transform="translate(10 {half}) rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'
+    )

@@ -1,0 +1,121 @@
+"""Blocks as HTML by templates that escape everything; the style sheet and the script that report and viewer share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from rageval_batch.report.cells import json_line
+from rageval_batch.report.html.blocks import Answers, Block, Cards, Figure, Table, Words
+from rageval_batch.report.html.texts import cut, number_text, plain_text, shown_text
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_HASH = 12  # characters of a hash that are shown
+_HEAT_STEPS = 9
+STATUSES = frozenset(("passed", "failed", "skipped", "improvement", "regression", "tie"))
+
+
+@lru_cache(maxsize=4)
+def environment(*folders: Path) -> jinja2.Environment:
+    """The templates of reports, after those of other folders."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([*folders, _TEMPLATES]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters["text"] = shown_text
+    env.filters["plain"] = plain_text
+    env.filters["value"] = number_text
+    env.globals.update(
+        kind_of=kind_of, is_number=is_number, exact=exact, heat=heat_step, shown=shown, grouped=grouped,
+        statuses=STATUSES, len=len,
+    )  # fmt: skip
+    return env
+
+
+def asset(name: str) -> str:
+    """The style sheet, the script or the icon."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def kind_of(block: Block) -> str:
+    """The name of the macro that draws a block."""
+    kinds: dict[type, str] = {Table: "table", Figure: "figure", Cards: "cards", Words: "words", Answers: "answers"}
+    return kinds[type(block)]
+
+
+def grouped(blocks: Sequence[Block]) -> list[list[Block]]:
+    """The blocks, figures that follow each other together: they stand side by side."""
+    out: list[list[Block]] = []
+    for block in blocks:
+        if out and isinstance(block, Figure) and isinstance(out[-1][-1], Figure):
+            out[-1].append(block)
+        else:
+            out.append([block])
+    return out
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is set to the right: a number, not a yes or no."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def shown(column: str, value: Any, most: int) -> str:
+    """A cell for people: rounded numbers with separators, short hashes, texts of at most so many characters."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, float):
+        return number_text(value)
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    if isinstance(value, dict | list | tuple):
+        return cut(json_line(value), most)
+    text = str(value)
+    return text[:_HASH] + "…" if column.endswith("_sha256") and len(text) > _HASH else cut(text, most)
+
+
+def exact(column: str, value: Any, most: int) -> str | None:
+    """What a cell stands for where that is more than it shows: whole numbers, hashes and times for CSV and sorting."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else ""
+    if isinstance(value, int):
+        return str(value) if abs(value) >= 10_000 else None
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if column.endswith("_sha256") and len(str(value)) <= most else None
+
+
+def heat_step(value: Any, ends: tuple[float, float]) -> str | None:
+    """The class of a cell of a heat map, h0 for the lowest value; none where there is no value."""
+    if not is_number(value) or not math.isfinite(value):
+        return None
+    low, high = ends
+    return f"h{_HEAT_STEPS // 2 if high <= low else round((value - low) / (high - low) * (_HEAT_STEPS - 1))}"
+
+
+Link = Callable[[str, Mapping[str, Any]], str | None]  # column and row of a table -> where the cell leads
+
+
+def no_link(column: str, row: Mapping[str, Any]) -> str | None:
+    """Cells of a file lead nowhere."""
+    return None
+
+
+def page(template: str, folders: Sequence[Path] = (), **values: Any) -> Markup:
+    """A whole page."""
+    return Markup(environment(*folders).get_template(template).render(**values))

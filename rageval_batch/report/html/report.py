@@ -1,0 +1,166 @@
+"""The report: all that a store says of some runs in one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+from rageval_batch.analysis.gates import wanted_runs
+from rageval_batch.analysis.runs import Run, find_run
+from rageval_batch.analysis.session import Session
+from rageval_batch.report.html import sections
+from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Section, Words
+from rageval_batch.report.html.comparisons import compared_runs, comparison_section, movers_section
+from rageval_batch.report.html.distributions import distributions_section
+from rageval_batch.report.html.pages import asset, no_link, page
+from rageval_batch.report.html.scope import Scope, keep_summaries, scopes
+from rageval_batch.version import __version__
+
+MOST_BYTES = 3_000_000
+_MOST_CHAPTERS = 12
+_TIMES = 8  # that a page is made smaller
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a page shows."""
+
+    rows: int = sections.MOST_ROWS
+    cell: int = 300
+    chapters: int = _MOST_CHAPTERS
+    figures: bool = True
+    pieces: int = 200  # of an answer
+
+    def smaller(self) -> Limits:
+        """About half as much; figures go when nothing else helps."""
+        return Limits(
+            max(5, self.rows // 2), max(20, self.cell // 2), max(1, self.chapters - 2), self.rows > 25,
+            max(8, self.pieces // 2),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report says, before it is laid out."""
+
+    title: str
+    chapters: tuple[Chapter, ...]
+    made_at: datetime
+
+
+def build_report(
+    session: Session, names: Sequence[str], base: str | None, profile: str | None = None, eval_set: str | None = None
+) -> Report:
+    """The report of these runs, or of all current ones; StoreError where one is not there.
+
+    Without a base, the first of the named runs is the base, else the best run of each eval set.
+    """
+    runs = wanted_runs(session, names, profile, eval_set)
+    if base is not None and base not in {run.record["run_id"] for run in runs}:
+        runs = [find_run(session, base, profile, eval_set), *runs]
+    chosen = base or (names[0] if names else None)
+    keep_summaries(session)
+    if len(runs) <= sections.MOST_ROWS:  # intervals of more runs are made for those that are shown alone
+        keep_summaries(session, ("leaderboard",))
+    found = scopes(session, runs)
+    first = Chapter(
+        "all", None, None,
+        (sections.compared_section(session, found), sections.gates_section(session, found, runs)),
+    )  # fmt: skip
+    last = Chapter("input", None, None, (sections.rejects_section(session, found, runs), *_left_out(found)))
+    ids = scope_ids(found)
+    chapters = [_chapter(session, scope, ids[k], chosen, runs) for k, scope in enumerate(found[:_MOST_CHAPTERS])]
+    one = len(runs) == 1
+    title = f"{len(runs):,} run{'' if one else 's'} of {len({scope.profile for scope in found})} profiles"
+    if len(found) == 1:
+        title = f"{len(runs):,} run{'' if one else 's'} of {found[0].profile}"
+    return Report(title, (first, *chapters, last), datetime.now(UTC))
+
+
+def _left_out(found: Sequence[Scope]) -> list[Section]:
+    if len(found) <= _MOST_CHAPTERS:
+        return []
+    left = ", ".join(f"{scope.profile} {scope.eval_set}" for scope in found[_MOST_CHAPTERS:][:20])
+    words = Words(
+        f"{len(found) - _MOST_CHAPTERS:,} more eval sets are not in this file: {left}. Choose with -p and --eval-set."
+    )
+    return [Section("left-out", "Not shown", (words,))]
+
+
+def scope_ids(found: Sequence[Scope]) -> list[str]:
+    """A name for each scope that can stand in a link: its profile, with a number where that is there twice."""
+    seen: dict[str, int] = {}
+    ids = []
+    for scope in found:
+        seen[scope.profile] = seen.get(scope.profile, 0) + 1
+        ids.append(scope.profile if seen[scope.profile] == 1 else f"{scope.profile}-{seen[scope.profile]}")
+    return ids
+
+
+def _chapter(session: Session, scope: Scope, id: str, base: str | None, runs: Sequence[Run]) -> Chapter:
+    outcome = compared_runs(session, scope, base, runs)
+    return Chapter(
+        id, scope.profile, scope.eval_set,
+        (
+            sections.leaderboard_section(session, scope, id),
+            distributions_section(session, scope, id),
+            comparison_section(session, outcome, id),
+            sections.fail_reasons_section(session, scope, id),
+            sections.confusions_section(session, scope, id),
+            sections.groups_section(session, scope, id),
+            sections.hardest_section(session, scope, id),
+            movers_section(session, outcome, id),
+        ),
+    )  # fmt: skip
+
+
+def report_html(report: Report) -> str:
+    """The report as one file of at most three megabytes: where it is more, tables and texts are cut further."""
+    limits = Limits()
+    text = _laid_out(report, limits)
+    for _ in range(_TIMES):
+        if len(text.encode()) <= MOST_BYTES:
+            break
+        limits = limits.smaller()
+        text = _laid_out(report, limits)
+    return text
+
+
+def _laid_out(report: Report, limits: Limits) -> str:
+    style, script = asset("style.css"), asset("script.js")
+    whole = page(
+        "report.html",
+        report=report,
+        chapters=_chapters(report, limits),
+        limits=limits,
+        link=no_link,
+        version=__version__,
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+    return str(whole).encode("utf-8", "replace").decode()
+
+
+def _chapters(report: Report, limits: Limits) -> list[Chapter]:
+    first, *middle, last = report.chapters
+    chosen = [first, *middle[: limits.chapters], last]
+    if limits.figures:
+        return chosen
+    return [Chapter(c.id, c.title, c.subtitle, tuple(_without_figures(s) for s in c.sections)) for c in chosen]
+
+
+def _without_figures(section: Section) -> Section:
+    kept: tuple[Block, ...] = tuple(block for block in section.blocks if not isinstance(block, Cards | Figure))
+    return Section(section.id, section.title, kept)
+
+
+def _hash(text: str) -> str:
+    """The source expression that lets a browser run exactly this text."""
+    return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()

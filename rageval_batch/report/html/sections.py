@@ -1,0 +1,256 @@
+"""The sections of a page: each asks the store for its rows by SQL that the page shows, and draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from rageval_batch.analysis.gates import wanted_levels
+from rageval_batch.analysis.runs import Run
+from rageval_batch.analysis.session import Session
+from rageval_batch.report.cells import format_value
+from rageval_batch.report.html import figures
+from rageval_batch.report.html.blocks import Block, Section, Table, Words
+from rageval_batch.report.html.scope import Scope, keep_summaries
+from rageval_batch.sql_text import identifier, quoted
+
+MOST_ROWS = 200  # of a table on a page
+_HEAT_RUNS = 12
+_HEAT_VALUES = 60
+_PROVENANCE = (
+    "signature", "questions_sha256", "params_sha256", "source_sha256", "contexts_sha256", "prompt_sha256",
+    "prompt_version", "index_version", "model_id", "adapter_id", "version",
+)  # fmt: skip
+
+
+def queried(
+    session: Session, id: str, title: str, sql: str, *, most: int = MOST_ROWS, cheaper: str | None = None, **more: Any
+) -> Table:
+    """A table of the first rows of a query, and how many there are; `cheaper` is one that has the same first rows."""
+    found = session.table(f"{cheaper or sql}\nlimit {most + 1}")
+    rows = found.to_pylist()
+    total = len(rows)
+    if total > most:
+        total = session.rows(f"select count(*) as n from (\n{cheaper or sql}\n)")[0]["n"]
+    return Table(id, title, tuple(found.column_names), rows[:most], sql, total, **more)
+
+
+def _section(scope_id: str, name: str, title: str, *blocks: Block) -> Section:
+    return Section(f"{scope_id}-{name}" if scope_id else name, title, blocks)
+
+
+# --- of all runs ----------------------------------------------------------------------------------------------------
+
+
+def picked_runs(scopes: Sequence[Scope]) -> str:
+    """The condition that picks the rows of all runs of a page."""
+    if all(scope.every for scope in scopes):
+        sets = ", ".join(f"({quoted(scope.profile)}, {quoted(scope.eval_set)})" for scope in scopes)
+        return f"(profile, eval_set) in ({sets})"
+    return "(" + "\n   or ".join(scope.where for scope in scopes) + ")"
+
+
+def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
+    """What was compared: runs, eval sets, hashes, signatures, versions."""
+    where = picked_runs(scopes)
+    runs = queried(
+        session, "runs", "Runs",
+        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at,\n"
+        "    commit\n"
+        f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
+        note="n: questions of the eval set; every one of them counts, answered or not.",
+    )  # fmt: skip
+    known = session.rows(
+        f"select {', '.join(f'count({name}) as {name}' for name in _PROVENANCE)} from runs where {where}"
+    )[0]
+    columns = ", ".join(name for name in _PROVENANCE if known[name])
+    origin = queried(
+        session, "provenance", "Where they come from",
+        f"select run_id, {columns}\nfrom runs\nwhere {where}\norder by profile, eval_set, run_id",
+        note="Runs with equal hashes were asked the same questions and scored with the same parameters.",
+    )  # fmt: skip
+    return _section("", "compared", "What was compared", runs, origin)
+
+
+def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]) -> Section:
+    """The verdicts of the gates, each run at its level, and every gate that stands behind them."""
+    keep_summaries(session, ("gate_results",))
+    where = f"{picked_runs(scopes)}\n  and {_level_condition(session, runs)}"
+    verdicts = queried(
+        session, "gates-verdicts", "Verdict of each run",
+        "select run_id,\n"
+        "    case when bool_or(status = 'failed') then 'failed' else 'passed' end as verdict,\n"
+        "    count(*) as n, count(*) filter (status = 'failed') as failed,\n"
+        "    count(*) filter (status = 'skipped') as skipped,\n"
+        "    string_agg(gate, ', ' order by gate) filter (status = 'failed') as failed_gates,\n"
+        "    profile, eval_set\n"
+        f"from gate_results\nwhere {where}\ngroup by run_id, profile, eval_set\n"
+        "order by failed desc, profile, run_id",
+        note="n: gates of the run.",
+        labels={"n": "n gates", "failed_gates": "which failed"},
+    )  # fmt: skip
+    if not verdicts.rows:
+        return _section("", "gates", "Gates", Words("None of these profiles has gates of its own."))
+    every = queried(
+        session, "gates-all", "Every gate",
+        "select run_id, gate, status, actual, op, \"limit\", level, n, failure\n"
+        f"from gate_results\nwhere {where}\n"
+        "order by case status when 'failed' then 0 when 'skipped' then 1 else 2 end, profile, run_id, gate, level",
+        note="n: questions that the value is over.",
+    )  # fmt: skip
+    failed = session.rows(
+        f"select count(distinct (run_id, profile, eval_set)) as n from gate_results where {where} and status = 'failed'"
+    )[0]["n"]
+    gated = verdicts.total or 0
+    blocks: list[Block] = [
+        Words(
+            f"{gated - failed:,} of n = {gated:,} runs pass their gates, {failed:,} fail.",
+            "failed" if failed else "passed",
+        )
+    ]
+    names = {row["profile"] for row in session.rows("select distinct profile from gate_results")}
+    if without := [scope.profile for scope in scopes if scope.profile not in names]:
+        blocks.append(Words(f"No gates of their own: {', '.join(dict.fromkeys(without))}."))
+    return _section("", "gates", "Gates", *blocks, verdicts, every)
+
+
+def _level_condition(session: Session, runs: Sequence[Run]) -> str:
+    """Gates that have no level, and those of the level that each run was scored for."""
+    levels: dict[str, list[str]] = {}
+    for run, level in zip(runs, wanted_levels(session, runs, None), strict=True):
+        levels.setdefault(level, []).append(run.record["run_id"])
+    if len(levels) == 1:
+        return f"level in ('', {quoted(next(iter(levels)))})"
+    parts = [
+        f"(level = {quoted(level)} and run_id in ({', '.join(map(quoted, names))}))" for level, names in levels.items()
+    ]
+    return f"(level = '' or {' or '.join(parts)})"
+
+
+def rejects_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]) -> Section:
+    """Input rows that could not be used, by reason and one by one."""
+    commits = sorted({run.record["commit"] for run in runs})
+    everything = all(scope.every for scope in scopes) and len(commits) == len(session.commits)
+    where = "" if everything else f"\nwhere commit in ({', '.join(map(quoted, commits))})"
+    reasons = queried(
+        session, "rejects-reasons", "By reason",
+        f"select reason, count(*) as n\nfrom rejects{where}\ngroup by reason\norder by n desc, reason",
+    )  # fmt: skip
+    if not reasons.rows:
+        return _section("", "rejects", "Rejects", Words("Every input row was used: n = 0 rejects."))
+    rows = queried(
+        session, "rejects-rows", "Row by row",
+        f"select file, line, reason, detail, raw\nfrom rejects{where}\norder by file, line, reason",
+    )  # fmt: skip
+    return _section("", "rejects", "Rejects", reasons, rows)
+
+
+# --- of one profile and eval set --------------------------------------------------------------------------------------
+
+
+def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
+    """Runs ranked, with intervals on one scale."""
+    sql = f"select rank, run_id, score, low, high, n\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
+    shown = ", ".join(map(quoted, scope.runs[:MOST_ROWS]))
+    table = queried(
+        session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals", sql,
+        cheaper=None if session.has_kept("leaderboard") else sql.replace("leaderboard", f"ranked([{shown}])", 1),
+        labels={"low": "95 % low", "high": "95 % high"},
+        note=f"n: {_units(session, scope.profile)} that the score is over. Runs whose intervals overlap widely may "
+        "differ by chance alone; the comparison below pairs them question by question.",
+    )  # fmt: skip
+    ends = [row[name] for row in table.rows for name in ("score", "low", "high") if row[name] is not None]
+    scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    plot = [figures.interval(row["score"], row["low"], row["high"], scale) for row in table.rows]
+    title = f"{format_value(scale[0])} to {format_value(scale[1])}"
+    return _section(id, "leaderboard", "Leaderboard", _plotted(table, title, plot))
+
+
+def _units(session: Session, profile: str) -> str:
+    row = session.profile(profile)
+    return f"{row.unit if row else 'question'}s"
+
+
+def _plotted(table: Table, title: str, plot: Sequence[Markup]) -> Table:
+    """The table with a column of small figures."""
+    return Table(**{**vars(table), "plots": {title: plot}})
+
+
+def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
+    """How often each run fails in which way."""
+    keep_summaries(session, ("fail_reasons",))
+    table = queried(
+        session, f"{id}-fail-reasons-table", "Answers with a fail reason",
+        f"select run_id, fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
+        "order by n desc, run_id, fail_reason",
+        note="n: answers with that reason; share: of all answers of the run.",
+    )  # fmt: skip
+    if not table.rows:
+        return _section(id, "fail-reasons", "Fail reasons", Words("No answer has a fail reason."))
+    most = max(row["share"] for row in table.rows)
+    plot = [figures.bar(row["share"], most, f"{100 * row['share']:.1f} % of answers") for row in table.rows]
+    return _section(id, "fail-reasons", "Fail reasons", _plotted(table, "share of answers", plot))
+
+
+def confusions_section(session: Session, scope: Scope, id: str) -> Section:
+    """What was said in place of what."""
+    table = queried(
+        session, f"{id}-confusions-table", "Wrong answers by what was expected",
+        "select field, expected, got, sum(n)::bigint as n, count(distinct run_id) as runs\n"
+        f"from confusions\nwhere {scope.where}\ngroup by field, expected, got\norder by n desc, field, expected, got",
+        note="n: answers; runs: how many runs gave it.",
+    )  # fmt: skip
+    if not table.rows:
+        return _section(id, "confusions", "Confusions", Words("The profile counts no confusions, or there are none."))
+    most = max(row["n"] for row in table.rows)
+    plot = [figures.bar(row["n"], most, f"{row['n']:,} answers") for row in table.rows]
+    return _section(id, "confusions", "Confusions", _plotted(table, "how often", plot))
+
+
+def groups_section(session: Session, scope: Scope, id: str) -> Section:
+    """Means by topic, type, … of every run, coloured by value: a heat map for each grouping."""
+    keep_summaries(session, ("run_groups",))
+    groupings = session.rows(f"select distinct grouping from run_groups where {scope.where} order by grouping")
+    if not groupings:
+        return _section(id, "groups", "Groups", Words("The profile names no groups to break runs down by."))
+    runs = scope.runs[:_HEAT_RUNS]
+    left = len(scope.runs) - len(runs)
+    note = "n: questions of the group; the other columns are mean scores of runs"
+    note += f", the best {len(runs)} of {len(scope.runs)}." if left else ", best run first."
+    blocks: list[Block] = []
+    for k, row in enumerate(groupings):
+        picked = f"{scope.where} and grouping = {quoted(row['grouping'])}"
+        means = ",\n    ".join(f"max(mean) filter (run_id = {quoted(run)}) as {identifier(run)}" for run in runs)
+        sql = (
+            f"select value, max(total_tests) as n,\n    {means}\nfrom run_groups\nwhere {picked}\n"
+            "group by value\norder by n desc, value"
+        )
+        table = queried(session, f"{id}-groups-{k}", f"Mean score by {row['grouping']}", sql, most=_HEAT_VALUES)
+        found = [line[run] for line in table.rows for run in runs if line[run] is not None]
+        ends = (min(found), max(found)) if found else (0.0, 1.0)
+        blocks.append(
+            Table(**{**vars(table), "note": note, "heat": dict.fromkeys(runs, ends), "labels": {r: r for r in runs}})
+        )
+    return _section(id, "groups", "Groups", *blocks)
+
+
+def hardest_section(session: Session, scope: Scope, id: str) -> Section:
+    """The questions with the lowest means over all runs of the eval set."""
+    keep_summaries(session, ("question_difficulty",))
+    table = queried(
+        session, f"{id}-hardest-table", "Questions by mean score, hardest first",
+        "select question_id, runs as n, mean, min, max, failures, usual_failure\n"
+        f"from question_difficulty\nwhere {scope.of_set}\norder by mean, question_id",
+        most=50,
+        labels={"n": "n runs"},
+        note="Over all runs of the eval set in the store.",
+    )  # fmt: skip
+    ends = [row[name] for row in table.rows for name in ("min", "max") if row[name] is not None]
+    scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    plot = [
+        Markup("") if row["mean"] is None else figures.span(row["mean"], row["min"], row["max"], scale)
+        for row in table.rows
+    ]
+    return _section(id, "hardest", "Hardest questions", _plotted(table, "lowest, mean, highest", plot))

@@ -1,0 +1,137 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("scripted");
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // Light or dark: what the system says, until the button says otherwise.
+  const remembered = (value) => {
+    try {
+      if (value === undefined) return localStorage.getItem("rageval-theme");
+      localStorage.setItem("rageval-theme", value);
+    } catch { /* a browser may forbid files to remember anything */ }
+    return null;
+  };
+  const themed = remembered();
+  if (themed === "light" || themed === "dark") root.dataset.theme = themed;
+  for (const button of all("[data-theme-button]")) {
+    button.addEventListener("click", () => {
+      const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
+      remembered(root.dataset.theme);
+    });
+  }
+
+  // On a narrow screen the contents start folded.
+  const contents = document.querySelector('nav[aria-label="Sections"] details');
+  if (contents && matchMedia("(max-width: 60rem)").matches) contents.open = false;
+
+  // Tables: a click on a heading sorts, nulls last; a text in the filter hides the rows that do not have it.
+  const exact = (cell) => cell.dataset.v ?? cell.textContent.trim();
+  const compare = (a, b) => {
+    const [x, y] = [exact(a), exact(b)];
+    const [noX, noY] = [x === "–" || x === "", y === "–" || y === ""];
+    if (noX || noY) return { empty: noX - noY };
+    const [m, n] = [Number(x.replaceAll(",", "")), Number(y.replaceAll(",", ""))];
+    return { order: Number.isNaN(m) || Number.isNaN(n) ? x.localeCompare(y) : m - n };
+  };
+  for (const table of all("table.data")) {
+    const headings = all("thead th", table);
+    headings.forEach((heading, column) => {
+      if (heading.dataset.plain !== undefined || heading.querySelector("a")) return;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => {
+        const number = heading.classList.contains("num");
+        const now = heading.getAttribute("aria-sort");
+        const down = now ? now === "ascending" : number;
+        headings.forEach((other) => other.removeAttribute("aria-sort"));
+        heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const body = table.tBodies[0];
+        const rows = [...body.rows].sort((a, b) => {
+          const found = compare(a.cells[column], b.cells[column]);
+          return found.empty !== undefined ? found.empty : down ? -found.order : found.order;
+        });
+        body.append(...rows);
+      });
+    });
+  }
+  for (const input of all("input[data-filter]")) {
+    const rows = all("tbody tr", input.closest(".block"));
+    input.addEventListener("input", () => {
+      const wanted = input.value.trim().toLowerCase();
+      for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+  }
+
+  // Copies: what a table holds, unrounded; a text that a spreadsheet would run gets an apostrophe.
+  const copy = async (text, button) => {
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      done = document.execCommand("copy");
+      area.remove();
+    }
+    const said = button.textContent;
+    button.textContent = done ? "Copied" : "Cannot copy";
+    setTimeout(() => { button.textContent = said; }, 1200);
+  };
+  const quoted = (value, number) => {
+    const safe = !number && /^[=+\-@\t\r]/.test(value) && value !== "==" ? `'${value}` : value;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  const csv = (table) => {
+    const columns = all("thead th", table).map((heading, k) => [heading, k]).filter(([heading]) => heading.dataset.plain === undefined);
+    const lines = [columns.map(([heading]) => quoted(heading.dataset.name ?? heading.textContent.trim())).join(",")];
+    for (const row of table.tBodies[0].rows) {
+      if (row.hidden) continue;
+      lines.push(columns.map(([, k]) => {
+        const value = exact(row.cells[k]);
+        return value === "–" ? "" : quoted(value, row.cells[k].classList.contains("num"));
+      }).join(","));
+    }
+    return lines.join("\n") + "\n";
+  };
+  for (const button of all("[data-csv]")) {
+    button.addEventListener("click", () => copy(csv(button.closest(".block").querySelector("table.data")), button));
+  }
+  for (const button of all("[data-sql]")) {
+    button.addEventListener("click", () => copy(button.parentElement.querySelector("code").textContent, button));
+  }
+
+  // Tooltips of figures.
+  const tip = document.createElement("div");
+  tip.id = "tip";
+  tip.hidden = true;
+  tip.setAttribute("role", "status");
+  document.body.append(tip);
+  document.addEventListener("pointerover", (event) => {
+    const about = event.target.closest?.("[data-t]");
+    tip.hidden = !about;
+    if (about) tip.textContent = about.dataset.t;
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (tip.hidden) return;
+    tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8)}px`;
+    tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
+  });
+
+  // The names at the side of the SQL page go into the query.
+  const query = document.querySelector("textarea[name=q]");
+  for (const button of all("button[data-insert]")) {
+    button.addEventListener("click", () => {
+      query.setRangeText(button.dataset.insert, query.selectionStart, query.selectionEnd, "end");
+      query.focus();
+    });
+  }
+  query?.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) query.form.requestSubmit();
+  });
+})();

@@ -1,0 +1,49 @@
+"""Texts of users in HTML: nothing in them is markup, moves the cursor, turns the direction or hides."""
+
+from __future__ import annotations
+
+import json
+
+from markupsafe import Markup, escape
+
+from rageval_batch.report.cells import format_value
+from rageval_batch.report.safe_text import is_safe
+
+_KEPT = frozenset("\n\t")
+
+
+def number_text(value: float | None) -> str:
+    """A number for people, with a minus sign in place of a hyphen."""
+    return format_value(value).replace("-", "−")
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= most else text[: max(1, most - 1)] + "…"
+
+
+def _with_codes(text: str, form: str) -> str:
+    """The text with the code of every character that cannot be shown as it is."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in _KEPT or is_safe(c) else form.format(ord(c)) for c in text)
+
+
+def plain_text(text: str, most: int = 200) -> str:
+    """A text for an attribute or a tooltip: cut, unseen characters by their code."""
+    return _with_codes(cut(text, most), "[U+{:04X}]")
+
+
+def shown_text(text: str) -> Markup:
+    """A text as markup: escaped, unseen characters as small signs with their code."""
+    return Markup(_with_codes(str(escape(text)), '<span class="code">U+{:04X}</span>'))
+
+
+def readable(output: str) -> str:
+    """A JSON object with its parts on lines of their own; any other answer as it is."""
+    if not output.lstrip().startswith(("{", "[")):
+        return output
+    try:
+        return json.dumps(json.loads(output), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return output

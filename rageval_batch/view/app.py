@@ -1,0 +1,247 @@
+"""The pages of the viewer by their addresses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from rageval_batch.analysis.session import Session
+from rageval_batch.errors import RagevalError
+from rageval_batch.report.html.pages import asset, page
+from rageval_batch.report.html.report import Limits
+from rageval_batch.report.html.texts import readable
+from rageval_batch.view import contents
+from rageval_batch.view.addresses import KEY, address, sql_address
+from rageval_batch.view.contents import Content
+from rageval_batch.view.live import LiveStore
+from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections
+from rageval_batch.view.paging import View
+from rageval_batch.view.queries import Views, described_views, result_page, written_result
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_LIMITS = Limits(cell=600)
+_FIRST_QUERY = "select run_id, profile, score, low, high, n\nfrom leaderboard\norder by profile, rank"
+_STATIC = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_FILE_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+class Viewer:
+    """The pages over one store."""
+
+    def __init__(self, store: LiveStore) -> None:
+        self._store = store
+
+    def app(self) -> Starlette:
+        """The pages, each under its address."""
+        pages: dict[str, Callable[[Request], Response]] = {
+            "/": self.runs, "/set": self.set, "/run": self.run, "/question": self.question, "/answer": self.answer,
+            "/compare": self.compare, "/gates": self.gates, "/rejects": self.rejects, "/sql": self.sql,
+            "/sql/{name}": self.download, "/static/{name}": self.static, "/{rest:path}": self.unknown,
+        }  # fmt: skip
+        return Starlette(routes=[Route(path, self._said(one), methods=["GET"]) for path, one in pages.items()])
+
+    def _said(self, one: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """A page whose expected errors are pages too."""
+
+        def answer(request: Request) -> Response:
+            try:
+                return one(request)
+            except RagevalError as error:
+                content = Content("That cannot be shown", ())
+                return self._page(request, "error.html", content, status=400, error=str(error))
+
+        return answer
+
+    def _page(self, request: Request, template: str, content: Content, status: int = 200, **values: Any) -> Response:
+        html = page(
+            template, (_TEMPLATES,), content=content, link=content.links, limits=_LIMITS, sql_address=sql_address,
+            store=str(self._store.path), path=request.url.path, **values,
+        )  # fmt: skip
+        return HTMLResponse(str(html).encode("utf-8", "replace"), status)
+
+    # --- pages -------------------------------------------------------------------------------------------------------
+
+    def runs(self, request: Request) -> Response:
+        """All runs; two that were picked are compared."""
+        given = request.query_params
+        picks = [_picked(pick) for pick in given.getlist("pick")]
+        if len(picks) == 2:
+            first, second = picks
+            about = {name: first[name] for name in ("profile", "eval_set")}
+            return RedirectResponse(address("/compare", base=first["run"], cand=second["run"], **about), 303)
+        text, profile = given.get("q"), given.get("profile")
+        with self._store.session() as session:
+            content, profiles = contents.runs_content(session, text, profile, _view(request, "q", "profile"))
+        said = "Pick two runs to compare them." if picks else None
+        return self._page(
+            request, "runs.html", content, text=text or "", profile=profile or "", profiles=profiles, said=said
+        )
+
+    def set(self, request: Request) -> Response:
+        """One section about a profile and eval set."""
+        given = request.query_params
+        name = given.get("section", "leaderboard")
+        if name not in contents.SET_SECTIONS:
+            return self.unknown(request)
+        with self._store.session() as session:
+            content = contents.set_content(
+                session, given.get("profile", ""), given.get("eval_set", ""), name, given.get("base")
+            )
+        return self._page(request, "page.html", content)
+
+    def run(self, request: Request) -> Response:
+        """One run and its answers."""
+        given = request.query_params
+        name = given.get("run", "")
+        view = _view(request, "run", "profile", "eval_set", "fail_reason", "q")
+        with self._store.session(name) as session:
+            content = contents.run_content(
+                session,
+                name,
+                given.get("profile"),
+                given.get("eval_set"),
+                given.get("fail_reason"),
+                given.get("q"),
+                view,
+            )
+        return self._page(
+            request,
+            "run.html",
+            content,
+            given={k: given.get(k, "") for k in ("run", "profile", "eval_set", "fail_reason", "q")},
+        )
+
+    def question(self, request: Request) -> Response:
+        """One question in all runs."""
+        given = request.query_params
+        view = _view(request, "profile", "eval_set", "question")
+        with self._store.session() as session:
+            content = contents.question_content(
+                session, given.get("profile", ""), given.get("eval_set", ""), given.get("question", ""), view
+            )
+        return self._page(request, "page.html", content)
+
+    def answer(self, request: Request) -> Response:
+        """One answer, taken apart."""
+        given = request.query_params
+        keys = {name.removeprefix(KEY): value for name, value in given.items() if name.startswith(KEY)}
+        about = {"profile": given.get("profile"), "eval_set": given.get("eval_set")}
+        name = given.get("run", "")
+        with self._store.session(name) as session:
+            content, found = contents.answer_content(
+                session, name, about, given.get("question", ""), _number(given.get("repeat"), 0), keys
+            )
+        parts = marked_sections(found.explanation) if found.explanation else []
+        shown = None if found.output is None else readable(found.output)
+        spans = [] if shown is None else marked_answer(shown, parts)
+        left = 0 if shown is None else max(0, len(shown) - MOST_TEXT)
+        raw = found.output if found.output != shown else None
+        row = {name: value for name, value in found.row.items() if value is not None}
+        return self._page(
+            request, "answer.html", content, row=row, parts=parts, spans=spans, left=left, note=found.note,
+            raw=None if raw is None else raw[:MOST_TEXT], has_output=found.output is not None,
+        )  # fmt: skip
+
+    def compare(self, request: Request) -> Response:
+        """A run against a run."""
+        given = request.query_params
+        base, cand = given.get("base", ""), given.get("cand", "")
+        about = {name: given.get(name) for name in ("profile", "eval_set")}
+        view = _view(request, "base", "cand", "profile", "eval_set", "answers")
+        with self._store.session(base, cand) as session:
+            content = contents.compare_content(session, base, cand, about, view, bool(given.get("answers")))
+        return self._page(request, "page.html", content)
+
+    def gates(self, request: Request) -> Response:
+        """The verdicts of the gates."""
+        with self._store.session() as session:
+            content = contents.gates_content(session)
+        return self._page(request, "page.html", content)
+
+    def rejects(self, request: Request) -> Response:
+        """Input rows that could not be used."""
+        with self._store.session() as session:
+            content = contents.rejects_content(session, _view(request))
+        return self._page(request, "page.html", content)
+
+    # --- SQL ---------------------------------------------------------------------------------------------------------
+
+    def sql(self, request: Request) -> Response:
+        """A query and its result."""
+        given = request.query_params
+        query = given.get("q", "").strip()
+        result = error = None
+        views: Views = []
+        try:
+            with self._store.query_session() as session:
+                views = _views_of(session)
+                if query:
+                    result = result_page(session, query, _view(request, "q", "x", "y"), given.get("x"), given.get("y"))
+        except RagevalError as failed:
+            error = str(failed)
+        files = [(f"Download {name}", address(f"/sql/result.{name}", q=query)) for name in _FILE_TYPES]
+        return self._page(
+            request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or _FIRST_QUERY,
+            result=result, error=error, views=views, files=files, x=given.get("x"), y=given.get("y"),
+        )  # fmt: skip
+
+    def download(self, request: Request) -> Response:
+        """The whole result of a query as a file."""
+        name = request.path_params["name"]
+        format = name.removeprefix("result.")
+        if format not in _FILE_TYPES:
+            return self.unknown(request)
+        with self._store.query_session() as session:
+            path = written_result(session, request.query_params.get("q", ""), format)
+        return FileResponse(
+            path, media_type=_FILE_TYPES[format], filename=name, background=BackgroundTask(os.unlink, path)
+        )
+
+    # --- others ------------------------------------------------------------------------------------------------------
+
+    def static(self, request: Request) -> Response:
+        """The style sheet, the script or the icon."""
+        name = request.path_params["name"]
+        if name not in _STATIC:
+            return self.unknown(request)
+        return Response(asset(name), media_type=_STATIC[name])
+
+    def unknown(self, request: Request) -> Response:
+        """An address without a page."""
+        return self._page(
+            request, "error.html", Content("No such page", ()), status=404, error="There is no page at this address."
+        )
+
+
+@lru_cache(maxsize=1)
+def _views_of(session: Session) -> Views:
+    """The views of a session: they do not change while it is open."""
+    return described_views(session)
+
+
+def _picked(pick: str) -> dict[str, str | None]:
+    values = parse_qs(pick.removeprefix("?"))
+    return {name: values.get(name, [None])[0] for name in ("run", "profile", "eval_set")}
+
+
+def _number(text: str | None, other: int) -> int:
+    return int(text) if text and text.isdecimal() and text.isascii() and len(text) < 10 else other
+
+
+def _view(request: Request, *names: str) -> View:
+    """Where the reader is in the page's list."""
+    given = request.query_params
+    return View(
+        request.url.path, {name: given.get(name) for name in names}, given.get("sort"), given.get("down") == "1",
+        _number(given.get("page"), 1),
+    )  # fmt: skip

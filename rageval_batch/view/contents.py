@@ -1,0 +1,327 @@
+"""What the pages of the viewer say: rows of the store as sections, made by the same functions as the report's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rageval_batch.analysis.answers import ExplainedAnswer, explained_answer
+from rageval_batch.analysis.compared_runs import ComparedRuns, find_compared_runs
+from rageval_batch.analysis.comparison import Rules, compare
+from rageval_batch.analysis.runs import Run, find_run, matching_runs
+from rageval_batch.analysis.session import Session
+from rageval_batch.errors import StoreError
+from rageval_batch.report.html import figures, sections
+from rageval_batch.report.html.blocks import Section, Table, Words
+from rageval_batch.report.html.comparisons import (
+    compared_runs,
+    comparison_section,
+    drawn_comparison,
+    moved_answers,
+    movers_section,
+)
+from rageval_batch.report.html.distributions import distributions_section
+from rageval_batch.report.html.scope import Scope, scopes
+from rageval_batch.sql_text import identifier, quoted
+from rageval_batch.view.addresses import Links, address
+from rageval_batch.view.paging import View, paged
+
+SET_SECTIONS = {
+    "leaderboard": "Leaderboard",
+    "distributions": "Distributions",
+    "comparison": "Comparison",
+    "fail-reasons": "Fail reasons",
+    "confusions": "Confusions",
+    "groups": "Groups",
+    "hardest": "Hardest questions",
+    "movers": "Movers",
+}
+_FACTS = (
+    "profile", "eval_set", "created_at", "commit", "question_count", "answered_count", "repeats", "signature",
+    "prompt_version", "index_version", "model_id", "adapter_id", "questions_sha256", "params_sha256", "version",
+)  # fmt: skip
+
+
+_QUICK_BYTES = 32_000_000  # of inputs that are read again within a second
+
+
+@dataclass(frozen=True)
+class Content:
+    """A page: where it stands, what it says, and where its cells lead."""
+
+    title: str
+    sections: tuple[Section, ...]
+    links: Links = field(default_factory=Links)
+    crumbs: tuple[tuple[str, str], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    tabs: tuple[tuple[str, str, bool], ...] = ()  # name, address, whether it is this one
+    actions: tuple[tuple[str, str], ...] = ()
+
+
+def _set_crumbs(profile: str, eval_set: str) -> tuple[tuple[str, str], ...]:
+    return (("Runs", "/"), (f"{profile} · {eval_set}", address("/set", profile=profile, eval_set=eval_set)))
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+def runs_content(session: Session, text: str | None, profile: str | None, view: View) -> tuple[Content, list[str]]:
+    """(all runs, filtered and sorted; the profiles that there are)"""
+    if not session.has_kept("run_list"):
+        session.keep_table(
+            "run_list",
+            """
+            select
+                r.run_id, r.profile, r.eval_set, v.value as score, v.n, r.answered_count as answered,
+                r.question_count as questions, r.model_id, r.adapter_id, r.created_at, r.commit
+            from runs r
+            left join run_values v
+                on v.run_id = r.run_id and v.profile = r.profile and v.eval_set = r.eval_set and v.metric = 'score'
+            """,
+        )
+    known = session.rows("select count(model_id) as model_id, count(adapter_id) as adapter_id from run_list")[0]
+    left_out = [name for name, count in known.items() if not count]
+    where = []
+    if profile:
+        where.append(f"profile = {quoted(profile)}")
+    if text:
+        where.append(
+            f"contains(lower(concat_ws(' ', run_id, eval_set, model_id, adapter_id, commit)), {quoted(text.lower())})"
+        )
+    query = f"select *{f' exclude ({chr(44).join(left_out)})' if left_out else ''}\nfrom run_list"
+    query += f"\nwhere {' and '.join(where)}" if where else ""
+    table = paged(
+        session, "runs-table", "Runs", query, view, order="created_at desc, profile, run_id",
+        numbers=("score", "n", "answered", "questions", "created_at"),
+        note="n: what the score is over; every question counts, answered or not.",
+    )  # fmt: skip
+    public = (
+        "select r.*, l.score, l.n\nfrom runs r\njoin leaderboard l on l.run_id = r.run_id and l.profile = r.profile "
+        "and l.eval_set = r.eval_set\norder by r.created_at desc, r.profile, r.run_id"
+    )
+    picks = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
+    table = Table(**{**vars(table), "sql": public, "picks": picks})
+    profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
+    return Content(f"{table.total:,} runs", (Section("runs", "Runs", (table,)),)), profiles
+
+
+def _scope(session: Session, profile: str, eval_set: str) -> tuple[Scope, list[Run]]:
+    """All runs of a profile and eval set."""
+    runs = [run for run in matching_runs(session, profile) if run.record["eval_set"] == eval_set]
+    if not runs:
+        raise StoreError(f"The store has no run of {profile} with eval set {eval_set}.")
+    return scopes(session, runs)[0], runs
+
+
+def set_content(session: Session, profile: str, eval_set: str, name: str, base: str | None) -> Content:
+    """One section about a profile and eval set, as in the report."""
+    scope, runs = _scope(session, profile, eval_set)
+    if name in ("comparison", "movers"):
+        outcome = compared_runs(session, scope, base, runs)
+        section = (comparison_section if name == "comparison" else movers_section)(session, outcome, "set")
+    else:
+        made = {
+            "leaderboard": sections.leaderboard_section,
+            "distributions": distributions_section,
+            "fail-reasons": sections.fail_reasons_section,
+            "confusions": sections.confusions_section,
+            "groups": sections.groups_section,
+            "hardest": sections.hardest_section,
+        }
+        section = made[name](session, scope, "set")
+    about = {"profile": profile, "eval_set": eval_set}
+    tabs = tuple(
+        (SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS
+    )
+    facts = {"runs": len(scope.runs)}
+    return Content(f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts, tabs)
+
+
+def gates_content(session: Session) -> Content:
+    """The verdicts of the gates on all runs."""
+    runs = matching_runs(session)
+    if not runs:
+        return Content("Gates", (Section("gates", "Gates", (Words("The store has no runs."),)),))
+    return Content("Gates", (sections.gates_section(session, scopes(session, runs), runs),), Links(), (("Runs", "/"),))
+
+
+def rejects_content(session: Session, view: View) -> Content:
+    """Input rows that could not be used."""
+    table = paged(
+        session, "rejects-table", "Input rows that could not be used",
+        "select reason, file, line, detail, raw, commit\nfrom rejects", view, order="file, line, reason",
+    )  # fmt: skip
+    return Content("Rejects", (Section("rejects", "Rejects", (table,)),), crumbs=(("Runs", "/"),))
+
+
+# --- one run, one question, one answer --------------------------------------------------------------------------------
+
+
+def _key_columns(session: Session, profile: str) -> tuple[str, ...]:
+    """What tells rows of one question and repeat apart, beside the run."""
+    row = session.profile(profile)
+    keys = row.view_keys if row else ()
+    return tuple(name for name in keys if name not in ("run_id", "question_id", "repeat"))
+
+
+def run_content(
+    session: Session,
+    name: str,
+    profile: str | None,
+    eval_set: str | None,
+    reason: str | None,
+    text: str | None,
+    view: View,
+) -> Content:
+    """One run: where it comes from, its metrics, failures and groups, and its answers, worst first."""
+    run = find_run(session, name, profile, eval_set)
+    key = run.key
+    scope = Scope(key["profile"], key["eval_set"], (key["run_id"],), False)
+    keys = _key_columns(session, scope.profile)
+    where = f"run_id = {quoted(key['run_id'])} and eval_set = {quoted(scope.eval_set)}"
+    if reason:
+        where += f" and fail_reason = {quoted(reason)}"
+    if text:
+        where += f" and contains(lower(question_id), {quoted(text.lower())})"
+    columns = ", ".join(["question_id", "repeat", *map(identifier, keys), "score", "fail_reason"])
+    answers = paged(
+        session, "answers-table", "Answers", f"select {columns}\nfrom {scope.profile}\nwhere {where}", view,
+        order="score nulls first, question_id, repeat", numbers=("score",),
+    )  # fmt: skip
+    parts = [
+        Section("answers", "Answers", (answers,)),
+        distributions_section(session, scope, "run"),
+        sections.fail_reasons_section(session, scope, "run"),
+        sections.groups_section(session, scope, "run"),
+        sections.confusions_section(session, scope, "run"),
+    ]
+    facts = {name: run.record[name] for name in _FACTS if run.record[name] is not None} | dict(run.record["meta"])
+    links = Links(scope.profile, scope.eval_set, key["run_id"], keys)
+    return Content(key["run_id"], tuple(parts), links, _set_crumbs(scope.profile, scope.eval_set), facts)
+
+
+def question_content(session: Session, profile: str, eval_set: str, question: str, view: View) -> Content:
+    """One question in all runs."""
+    keys = _key_columns(session, profile)
+    columns = ", ".join(["run_id", "question_id", "repeat", *map(identifier, keys), "score", "fail_reason"])
+    if session.profile(profile) is None:
+        raise StoreError(f"The store has no profile {profile}.")
+    query = (
+        f"select {columns}\nfrom {profile}\nwhere question_id = {quoted(question)} and eval_set = {quoted(eval_set)}"
+    )
+    table = paged(
+        session, "answers-table", "Answers of all runs", query, view, order="score nulls last, run_id, repeat",
+        numbers=("score",),
+    )  # fmt: skip
+    if not table.rows:
+        raise StoreError(f"No run of {profile} has a question '{question}' in {eval_set}.")
+    found = session.rows(
+        f"select min(score) as low, max(score) as high, avg(score) as mean, count(*) as n from ({query})"
+    )[0]
+    blocks: list[Any] = []
+    if found["mean"] is not None:
+        ends = (min(0.0, found["low"]), max(found["high"], _best(session, profile)))
+        plot = [
+            figures.bar(row["score"] - ends[0], ends[1] - ends[0], f"{row['score']:.4g}")
+            if row["score"] is not None
+            else ""
+            for row in table.rows
+        ]
+        table = Table(**{**vars(table), "plots": {"score": plot}})
+    blocks.append(table)
+    facts = {"mean score": found["mean"], "n answers": found["n"], "lowest": found["low"], "highest": found["high"]}
+    return Content(
+        question, (Section("answers", "In all runs", tuple(blocks)),), Links(profile, eval_set, None, keys),
+        _set_crumbs(profile, eval_set), facts,
+    )  # fmt: skip
+
+
+def _best(session: Session, profile: str) -> float:
+    row = session.profile(profile)
+    return row.score_top if row else 1.0
+
+
+def answer_content(
+    session: Session, name: str, about: Mapping[str, str | None], question: str, repeat: int, keys: Mapping[str, str]
+) -> tuple[Content, ExplainedAnswer]:
+    """(where an answer stands, the answer taken apart)"""
+    run = find_run(session, name, about["profile"], about["eval_set"])
+    found = explained_answer(session, run, question, repeat, keys)
+    profile, eval_set = run.key["profile"], run.key["eval_set"]
+    there = address("/run", run=run.key["run_id"], profile=profile, eval_set=eval_set)
+    everywhere = address("/question", question=question, profile=profile, eval_set=eval_set)
+    content = Content(
+        question, (), Links(profile, eval_set), (*_set_crumbs(profile, eval_set), (run.key["run_id"], there)),
+        actions=(("The same question in all runs", everywhere),),
+    )  # fmt: skip
+    return content, found
+
+
+# --- two runs ---------------------------------------------------------------------------------------------------------
+
+
+def compare_content(
+    session: Session, base: str, candidate: str, about: Mapping[str, str | None], view: View, answers: bool
+) -> Content:
+    """A run against a run: in words and figures, question by question, by metric, with both answers of what moved.
+
+    Where the inputs are large the answers are read only if they are asked for.
+    """
+    compared = find_compared_runs(session, base, [candidate], profile=about["profile"], eval_set=about["eval_set"])
+    result = compare(session, compared, Rules(), answers=False)[0]
+    *drawn, _ = drawn_comparison(session, result, "compare")
+    kept = f"from compared\nwhere run_id = {quoted(candidate)}"
+    questions = paged(
+        session, "questions-table", "Every question, most moved first",
+        f"select question_id, base_score, cand_score, delta, status\n{kept}", view,
+        order="abs(delta) desc nulls last, question_id", numbers=("base_score", "cand_score", "delta"),
+    )  # fmt: skip
+    public = questions.sql.replace(kept, f"from regressions({quoted(base)}, {quoted(candidate)})")
+    there = address("/compare", base=base, cand=candidate, **about, answers=1)
+    if answers or all(_input_bytes(session, name) <= _QUICK_BYTES for name in (base, candidate)):
+        moved = Section("movers", "Answers that moved most", tuple(moved_answers(session, [result])))
+        actions: tuple[tuple[str, str], ...] = ()
+    else:
+        moved = Section(
+            "movers", "Answers that moved most", (Words("The inputs are large: to read them takes a while."),)
+        )
+        actions = (("Show the answers", there),)
+    parts = (
+        Section("words", "What changed", tuple(drawn)),
+        Section("questions", "Questions", (Table(**{**vars(questions), "sql": public}),)),
+        moved,
+        Section("metrics", "Metrics", (_metrics_of_both(session, base, candidate, compared),)),
+    )
+    swap = ("Swap base and candidate", address("/compare", base=candidate, cand=base, **about))
+    return Content(
+        f"{base} → {candidate}", parts, Links(compared.profile, compared.base.eval_set),
+        _set_crumbs(compared.profile, compared.base.eval_set),
+        {"base": result.base_score, "candidate": result.cand_score, "delta": result.delta, "p": result.p_value},
+        actions=(swap, *actions),
+    )  # fmt: skip
+
+
+def _metrics_of_both(session: Session, base: str, candidate: str, compared: ComparedRuns) -> Table:
+    """The values that both runs have of every metric."""
+    return sections.queried(
+        session, "metrics-table", "Every metric",
+        "select b.metric, b.value as base, c.value as cand, c.value - b.value as difference, least(b.n, c.n) as n\n"
+        "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
+        f"where b.profile = {quoted(compared.profile)}\n"
+        f"  and b.run_id = {quoted(base)} and b.eval_set = {quoted(compared.base.eval_set)}\n"
+        f"  and c.run_id = {quoted(candidate)} and c.eval_set = {quoted(compared.candidates[0].eval_set)}\n"
+        "order by b.metric",
+        note="run_delta(base, cand) counts the questions that rose and fell by each metric.",
+    )  # fmt: skip
+
+
+def _input_bytes(session: Session, name: str) -> int:
+    """The size of the inputs that the answers of a run would be read from; none where they are kept in the store."""
+    stored = session.stored_name(name)
+    sizes = [
+        sum(one.get("size") or 0 for one in commit.manifest["inputs"])
+        for commit in session.commits
+        if stored in commit.manifest["runs"] and not commit.files("kept_outputs")
+    ]
+    return max(sizes, default=0)

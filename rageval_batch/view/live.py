@@ -1,0 +1,99 @@
+"""Sessions over the store as it is now: one for pages, one for the queries of users, opened anew after a commit."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.session import Session
+from rageval_batch.errors import InputError, StoreError
+
+LONGEST = 30.0  # seconds that a query of a user may take
+
+
+class LiveStore:
+    """The store of a viewer. Sessions are used by one request at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._pages = _Kept(path, locked=False)
+        self._queries = _Kept(path, locked=True)
+
+    @contextmanager
+    def session(self, *names: str) -> Iterator[Session]:
+        """A session that sees all commits; older results that are named RUN@COMMIT are seen by one of their own."""
+        with self._pages.session() as session:
+            runs = {name for commit in session.commits for name in commit.manifest["runs"]}
+            if all(name in runs or "@" not in name for name in names):
+                yield session
+                return
+        with open_store(self.path, functions=False, named=names) as session:
+            yield session
+
+    @contextmanager
+    def query_session(self) -> Iterator[Session]:
+        """A session that can reach nothing but the store; what runs too long in it is stopped."""
+        with self._queries.session() as session:
+            late = threading.Event()
+
+            def stop() -> None:
+                late.set()
+                session.interrupt()
+
+            timer = threading.Timer(LONGEST, stop)
+            timer.start()
+            try:
+                yield session
+            except InputError as error:
+                if late.is_set():
+                    raise InputError(
+                        f"The query was stopped after {LONGEST:g} seconds. Ask for less, or use rageval sql."
+                    ) from error
+                raise
+            finally:
+                timer.cancel()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for kept in (self._pages, self._queries):
+            kept.close()
+
+
+class _Kept:
+    """A session that is kept for as long as no commit comes."""
+
+    def __init__(self, path: Path, locked: bool) -> None:
+        self._path, self._locked = path, locked
+        self._guard = threading.Lock()
+        self._open = ExitStack()
+        self._session: Session | None = None
+        self._seen: Sequence[str] = ()
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        with self._guard:
+            there = _commit_names(self._path)
+            if self._session is None or there != self._seen:
+                self._open.close()
+                session = self._open.enter_context(open_store(self._path, functions=self._locked))
+                if self._locked:
+                    session.lock()
+                self._session, self._seen = session, there
+            yield self._session
+
+    def close(self) -> None:
+        with self._guard:
+            self._open.close()
+            self._session = None
+
+
+def _commit_names(path: Path) -> list[str]:
+    """The folders of the store: another list means that something was committed or removed."""
+    try:
+        return sorted(name for name in os.listdir(path) if not name.startswith("."))
+    except OSError as error:
+        raise StoreError(f"Cannot read the store {path}: {error.strerror}.") from error

@@ -1,0 +1,100 @@
+"""An explanation laid out: which lines are good or bad, which items are pairs, and where they stand in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_batch.model import Explanation, Section
+
+PAIR_COLOURS = 8
+MOST_TEXT = 60_000  # characters of an answer on a page
+MOST_MARKS = 400
+# Columns that hold what stands in the answer, in the order in which they are looked for.
+_QUOTED = ("text", "phrase", "quote", "keyword", "got", "entity", "item")
+# Columns of yes and no where yes is bad, and the sections where what is found should not be.
+_BAD_IF_TRUE = frozenset(("invented", "too long"))
+_BAD_IF_FOUND = frozenset(("forbidden",))
+# Yes and no that are no verdicts on a line.
+_NEUTRAL = frozenset(("critical", "has a page", "required", "should abstain", "abstained", "flag", "said"))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of an explanation: its values, whether it is good or bad, and the colour of its pair."""
+
+    values: Mapping[str, Any]
+    verdict: str | None  # good, bad
+    pair: int | None
+
+
+@dataclass(frozen=True)
+class MarkedSection:
+    """A section of an explanation."""
+
+    name: str
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of an answer, and the class that it is marked with."""
+
+    text: str
+    mark: str | None
+
+
+def marked_sections(explanation: Explanation) -> list[MarkedSection]:
+    """All sections, lines with their verdicts; matched items of both sides get a number, which is their colour."""
+    out = []
+    pair = 0
+    for section in explanation.sections:
+        lines = []
+        for values in section.lines:
+            verdict = _verdict(section, values)
+            paired = verdict == "good" and values.get("expected") is not None and values.get("got") is not None
+            lines.append(Line(values, verdict, pair if paired else None))
+            pair += paired
+        columns = tuple(section.lines[0]) if section.lines else ()
+        out.append(MarkedSection(section.name, columns, tuple(lines)))
+    return out
+
+
+def _verdict(section: Section, values: Mapping[str, Any]) -> str | None:
+    """What the first yes or no of a line says of it; where a line says what covers it, nothing is bad."""
+    for name, value in values.items():
+        if isinstance(value, bool) and name not in _NEUTRAL:
+            good = value != (name in _BAD_IF_TRUE or section.name in _BAD_IF_FOUND)
+            return "good" if good else "bad"
+        if name in ("covered by", "found in"):
+            return "bad" if value is None else "good"
+    return None
+
+
+def marked_answer(output: str, sections: Sequence[MarkedSection]) -> list[Span]:
+    """The answer in spans: items, keywords and quotes of the explanation are marked where they stand in it."""
+    text = output[:MOST_TEXT]
+    marks: dict[str, str] = {}
+    for section in sections:
+        for line in section.lines:
+            found = next((line.values[name] for name in _QUOTED if isinstance(line.values.get(name), str)), None)
+            if not found or not found.strip() or line.verdict is None or len(marks) >= MOST_MARKS:
+                continue
+            mark = line.verdict if line.pair is None else f"pair{line.pair % PAIR_COLOURS}"
+            if line.verdict == "good" or found not in marks:
+                marks.setdefault(found, mark)
+    if not marks:
+        return [Span(text, None)]
+    longest_first = sorted(marks, key=len, reverse=True)
+    pattern = re.compile("|".join(re.escape(one) for one in longest_first), re.IGNORECASE)
+    by_fold = {one.casefold(): mark for one, mark in marks.items()}
+    spans = []
+    end = 0
+    for match in pattern.finditer(text):
+        spans += [Span(text[end : match.start()], None), Span(match[0], by_fold.get(match[0].casefold(), "good"))]
+        end = match.end()
+    spans.append(Span(text[end:], None))
+    return [span for span in spans if span.text]

@@ -1,0 +1,176 @@
+"""The report: every section, the SQL that makes each table again, texts as they are, and no more than it may weigh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_batch.analysis.catalog import open_store
+from rageval_batch.cli import main
+from rageval_batch.errors import StoreError
+from rageval_batch.report.html import report as report_module
+from rageval_batch.report.html.blocks import Answers, Section, Table, Words
+from rageval_batch.report.html.differences import marked_differences
+from rageval_batch.report.html.report import MOST_BYTES, Report, build_report, report_html
+from rageval_batch.report.html.texts import shown_text
+from support.pages import hostile_store, samples_store
+from support.stores import publish, score_row
+
+SECTIONS = ("compared", "gates", "rejects")
+OF_PROFILE = (
+    "leaderboard", "distributions", "comparison", "fail-reasons", "confusions", "groups", "hardest", "movers"
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return samples_store(tmp_path_factory.mktemp("samples"))
+
+
+@pytest.fixture(scope="module")
+def made(samples: Path) -> Report:
+    with open_store(samples, functions=False) as session:
+        return build_report(session, [], None)
+
+
+def sections(report: Report) -> Iterator[Section]:
+    for chapter in report.chapters:
+        yield from chapter.sections
+
+
+def tables(report: Report) -> list[Table]:
+    return [block for part in sections(report) for block in part.blocks if isinstance(block, Table)]
+
+
+def test_every_section_is_there(made: Report) -> None:
+    found = {part.id for part in sections(made)}
+    wanted = {*SECTIONS, *(f"{profile}-{name}" for profile in ("include_rate", "eval_json_v2") for name in OF_PROFILE)}
+    assert found == wanted
+    html = report_html(made)
+    assert all(f'id="{name}"' in html for name in wanted)
+
+
+def rounded(value: Any) -> Any:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def test_the_sql_beside_a_table_makes_it(samples: Path, made: Report) -> None:
+    """In a fresh session, as `rageval sql` has it: the same rows in the same order, and as many."""
+    assert len(tables(made)) > 15
+    with open_store(samples, functions=False) as session:
+        for table in tables(made):
+            again = session.sql(table.sql)
+            shared = [name for name in table.columns if name in again.column_names]
+            assert shared and again.num_rows == table.total, table.id
+            rows = [{name: rounded(row[name]) for name in shared} for row in table.rows]
+            want = [{name: rounded(row[name]) for name in shared} for row in again.slice(0, len(rows)).to_pylist()]
+            assert rows == want, table.id
+
+
+def test_every_table_has_a_number_of_cases(made: Report) -> None:
+    """Numbers carry n; lists of single questions, gates' columns and provenance are not statistics."""
+    for table in tables(made):
+        single = "provenance" in table.id or table.id.endswith("-questions") or table.id == "rejects-rows"
+        assert single or "n" in table.columns, table.id
+
+
+def test_movers_have_both_answers_with_differences(made: Report) -> None:
+    movers = next(part for part in sections(made) if part.id == "include_rate-movers")
+    first = next(block for block in movers.blocks if isinstance(block, Answers))
+    moved = next(one for one in first.moved if one.question == "r19")
+    assert moved.before is not None and moved.after is not None
+    assert any(piece.changed for piece in moved.before) and any(not piece.changed for piece in moved.after)
+
+
+def test_a_comparison_is_said_in_words(samples: Path) -> None:
+    with open_store(samples, functions=False) as session:
+        report = build_report(session, ["baseline", "regressed"], None)
+    part = next(part for part in sections(report) if part.id == "include_rate-comparison")
+    said = " ".join(block.text for block in part.blocks if isinstance(block, Words))
+    assert "The base is baseline." in said
+    assert "regressed is 0.3326 worse than baseline by score (0.8407 to 0.5081)" in said
+    assert "Of n = 21 shared questions, 3 rose, 13 fell and 5 stayed." in said
+    assert "it lies below zero, so the loss is more than chance" in said
+
+
+def test_a_base_is_found_and_an_unknown_run_is_said(samples: Path) -> None:
+    with open_store(samples, functions=False) as session:
+        report = build_report(session, ["better"], "baseline")
+        assert {row["run_id"] for row in tables(report)[0].rows} == {"baseline", "better"}
+        with pytest.raises(StoreError, match="Did you mean 'better'"):
+            build_report(session, ["bettre"], None)
+
+
+def test_the_command_writes_a_file(samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "r.html"
+    with pytest.raises(SystemExit) as left:
+        main(["report", "better", "--base", "baseline", "--store", str(samples), "-o", str(target)])
+    assert left.value.code == 0
+    assert str(target) in capsys.readouterr().err
+    html = target.read_text(encoding="utf-8")
+    assert html.startswith("<!doctype html>")
+    assert not re.findall(r"<[^>]+ (?:src|href)=\"(?!#)", html), "nothing outside of the file is named"
+    assert " style=" not in html and not re.search(r"<[a-z][^>]* on[a-z]+=", html)
+
+
+def test_hostile_texts_are_texts(tmp_path: Path) -> None:
+    with open_store(hostile_store(tmp_path), functions=False) as session:
+        html = report_html(build_report(session, [], None))
+    assert len(html.encode()) < MOST_BYTES
+    assert html.count("<script>") == 1 and html.count("</script>") == 1 and html.count("<style>") == 1
+    assert "<img" not in html and "<b>bold" not in html
+    assert "&lt;script&gt;window.attacked" in html
+    assert "\u202e" not in html and '<span class="code">U+202E</span>' in html
+    assert "{{ 7 * 7 }}" in html
+    assert "x" * 2_000 not in html
+
+
+def test_a_report_never_weighs_more(tmp_path: Path) -> None:
+    """Long names, many runs, many questions: what does not fit is cut."""
+    runs = {
+        f"run {k} {'r' * 3_000}": [
+            score_row(f"question {q} {'q' * 3_000}", (k * q) % 101 * 1.0, fail_reason=f"reason {q} {'f' * 500}")
+            for q in range(60)
+        ]
+        for k in range(30)
+    }
+    publish(tmp_path / "runs", runs)
+    with open_store(tmp_path / "runs", functions=False) as session:
+        html = report_html(build_report(session, [], None))
+    assert len(html.encode()) <= MOST_BYTES
+    assert "The first" in html
+
+
+def test_a_smaller_limit_is_kept_too(made: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = len(report_html(made).encode())
+    monkeypatch.setattr(report_module, "MOST_BYTES", whole // 3)
+    assert len(report_html(made).encode()) <= whole // 3
+
+
+@given(st.text(alphabet="ab 字词é.\n", max_size=40), st.text(alphabet="ab 字词é.\n", max_size=40))
+def test_pieces_are_the_texts_and_what_is_unmarked_is_shared(before: str, after: str) -> None:
+    left, right = marked_differences(before, after)
+    assert "".join(piece.text for piece in left) == before
+    assert "".join(piece.text for piece in right) == after
+    same = ["".join(piece.text for piece in side if not piece.changed) for side in (left, right)]
+    assert same[0] == same[1]
+
+
+def test_only_what_differs_is_marked() -> None:
+    left, right = marked_differences("預授權金額為三千", "預授權金額為兩千")
+    assert [piece.text for piece in left if piece.changed] == ["三"]
+    assert [piece.text for piece in right if piece.changed] == ["兩"]
+    assert not any(piece.changed for piece in marked_differences("word " * 2_000, "word " * 2_000)[0])
+
+
+def test_unseen_characters_are_shown_by_their_code() -> None:
+    assert str(shown_text("a\u202eb\x00<\ud800")) == (
+        'a<span class="code">U+202E</span>b<span class="code">U+0000</span>&lt;<span class="code">U+D800</span>'
+    )
+    assert str(shown_text("क्\u200dष\n\t字 ё")) == "क्\u200dष\n\t字 ё"

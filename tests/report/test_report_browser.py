@@ -1,0 +1,133 @@
+"""The report in a real browser: opened from a file, without a network, by people with and without sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from rageval_batch.analysis.catalog import open_store
+from rageval_batch.report.html.report import build_report, report_html
+from support.browser import needs_browser, opened_browser, opened_page, scrolls_sideways, serious_violations
+from support.pages import hostile_store, samples_store
+
+pytestmark = [pytest.mark.browser, needs_browser]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with opened_browser() as browser:
+        yield browser
+
+
+def written(folder: Path, store: Path, *runs: str) -> str:
+    with open_store(store, functions=False) as session:
+        html = report_html(build_report(session, runs, None))
+    target = folder / f"report-{len(runs)}.html"
+    target.write_text(html, encoding="utf-8")
+    return target.as_uri()
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return samples_store(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def report(samples: Path) -> str:
+    return written(samples.parent, samples)
+
+
+@pytest.fixture(scope="module")
+def small(samples: Path) -> str:
+    return written(samples.parent, samples, "baseline", "regressed")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("hostile")
+    return written(folder, hostile_store(folder))
+
+
+def test_it_opens_offline_sorts_filters_links_and_copies(browser: Browser, report: str) -> None:
+    with opened_page(browser, offline=True, permissions=["clipboard-read", "clipboard-write"]) as (page, heard):
+        page.goto(report)
+        board = page.locator("#eval_json_v2-leaderboard-table")
+        names = board.locator("tbody tr td:nth-child(2)")
+        assert names.all_inner_texts()[0] == "adapter-good"
+        board.get_by_role("button", name="score").click()  # numbers start with the largest
+        assert names.all_inner_texts()[0] == "adapter-good"
+        board.get_by_role("button", name="score").click()
+        assert names.all_inner_texts()[0] == "adapter-weak"
+        expect(board.locator("th[aria-sort=ascending]")).to_have_count(1)
+
+        hardest = page.locator("#include_rate-hardest-table")
+        hardest.locator("input[data-filter]").fill("R16")
+        expect(hardest.locator("tbody tr:visible")).to_have_count(1)
+
+        board.get_by_role("button", name="Copy as CSV").click()
+        expect(board.get_by_role("button", name="Copied")).to_be_visible()
+        lines = page.evaluate("navigator.clipboard.readText()").splitlines()
+        assert lines[0] == "rank,run_id,score,low,high,n"
+        assert lines[1].startswith("4,adapter-weak,57.7") and len(lines[1].split(",")[2]) > 8  # unrounded
+
+        page.get_by_role("navigation").get_by_role("link", name="Rejects").click()
+        assert page.url.endswith("#rejects")
+        expect(page.locator("#rejects h2")).to_be_in_viewport()
+        for target in page.locator("a[href^='#']").evaluate_all("links => links.map(a => a.hash.slice(1))"):
+            assert page.locator(f"[id='{target}']").count() == 1
+        assert (heard.messages, heard.requests) == ([], [report])
+
+
+def test_axe_finds_nothing_serious(browser: Browser, small: str) -> None:
+    with opened_page(browser, color_scheme="light", bypass_csp=True) as (page, _):
+        page.goto(small)
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        assert serious_violations(page) == []
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+        assert serious_violations(page, "color-contrast") == []
+
+
+def test_a_button_turns_the_colours(browser: Browser, report: str) -> None:
+    with opened_page(browser, color_scheme="light") as (page, _):
+        page.goto(report)
+        page.get_by_role("button", name="Light or dark").press("Enter")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+
+
+def test_a_phone_does_not_scroll_sideways(browser: Browser, report: str, hostile: str) -> None:
+    with opened_page(browser, width=360) as (page, _):
+        for address in (report, hostile):
+            page.goto(address)
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+            assert not scrolls_sideways(page)
+
+
+def test_hostile_answers_run_nothing(browser: Browser, hostile: str) -> None:
+    with opened_page(browser) as (page, heard):
+        page.goto(hostile)
+        for place in page.locator("td bdi, .answer").all()[:60]:
+            place.dispatch_event("mouseover")
+        assert page.evaluate("window.attacked") is None
+        assert (heard.messages, heard.requests) == ([], [hostile])
+        assert page.locator("script").count() == 1 and page.locator("main img, main style").count() == 0
+        expect(page.locator("#include_rate-movers").get_by_text("<script>window.attacked = 1").first).to_be_visible()
+        expect(page.locator("#include_rate-movers").get_by_text("中文答案").first).to_be_visible()
+        arabic = page.locator(".answer", has_text="الإجابة").evaluate_all(
+            "all => all.map(e => getComputedStyle(e).direction)"
+        )
+        assert sorted(arabic) == [
+            "ltr",
+            "rtl",
+        ]  # the one that begins with Arabic, and the one that begins with Latin letters
+
+
+def test_it_prints_without_tools(browser: Browser, report: str) -> None:
+    with opened_page(browser) as (page, _):
+        page.goto(report)
+        page.emulate_media(media="print")
+        assert not page.locator("nav").is_visible()
+        assert page.get_by_role("button", name="Copy as CSV").first.is_hidden()

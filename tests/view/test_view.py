@@ -1,0 +1,281 @@
+"""The viewer over HTTP: who may ask, what is shown, what SQL may do, new commits, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pyarrow.parquet as pq
+import pytest
+
+from rageval_batch.errors import InputError, StoreError
+from rageval_batch.model import Explanation, Section
+from rageval_batch.report.html.texts import readable
+from rageval_batch.view.addresses import Links, address
+from rageval_batch.view.marking import marked_answer, marked_sections
+from rageval_batch.view.server import ViewServer
+from support.pages import samples_store, score
+from support.places import SAMPLES_FOLDER
+from support.stores import publish, simple_run
+from support.viewing import Client, let_in, viewing
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return samples_store(tmp_path_factory.mktemp("view"))
+
+
+@pytest.fixture(scope="module")
+def client(store: Path) -> Iterator[Client]:
+    with viewing(store) as client:
+        yield client
+
+
+def eval_set(client: Client, profile: str) -> str:
+    query = f"select any_value(eval_set) as s from runs where profile = '{profile}'"
+    return client.ask(address("/sql/result.csv", q=query))[1].split()[1]
+
+
+def test_only_who_has_the_token_may_read(client: Client) -> None:
+    port = client.host.split(":")[1]
+    own = client.headers["Cookie"]
+    for path in ("/", "/sql", "/static/script.js", "/nothing"):
+        assert client.ask(path, Cookie="")[0] == 403
+        assert client.ask(path, Cookie=f"rageval_{port}=wrong")[0] == 403
+    assert client.ask("/?token=wrong", Cookie="")[0] == 403
+    assert client.ask("/", Host="attacker.invalid")[0] == 403
+    assert client.ask("/", Host=f"attacker.invalid:{port}")[0] == 403
+    assert client.ask("/", Origin="http://attacker.invalid")[0] == 403
+    assert client.ask("/", Origin="null")[0] == 403
+    assert client.ask("/", Sec_Fetch_Site="cross-site")[0] == 403
+    assert client.ask("/", Host=f"localhost:{port}", Origin=f"http://localhost:{port}")[0] == 200
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert client.ask("/", method)[0] == 405
+    assert client.ask("/", Cookie=own)[0] == 200
+    status, _, headers = client.ask(f"//attacker.invalid/?token={client.token}")
+    assert status == 303 and headers["location"].startswith("/attacker.invalid")
+
+
+def test_every_answer_says_what_a_page_may_do(client: Client) -> None:
+    for path in ("/", "/nothing", "/static/style.css"):
+        _, body, headers = client.ask(path)
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-store"
+        assert "<style" not in body and " style=" not in body and "<script>" not in body
+
+
+def test_runs_are_filtered_sorted_and_picked(client: Client) -> None:
+    page = client.get("/", profile="eval_json_v2", sort="score", down="1")
+    assert re.findall(r">(adapter-\w+)</bdi>", page) == [
+        "adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"
+    ]  # fmt: skip
+    assert "baseline" not in page and 'aria-sort="descending"' in page
+    assert re.findall(r">(adapter-\w+)</bdi>", client.get("/", q="WEAK")) == ["adapter-weak"]
+    picks = [pick.replace("&amp;", "&") for pick in re.findall(r'name="pick" value="([^"]+)"', page)]
+    status, _, headers = client.ask(f"/?{urlencode([('pick', picks[0]), ('pick', picks[1])])}")
+    assert status == 303
+    compared = client.get(headers["location"])
+    assert "adapter-gaps is 17.70 worse than adapter-good by score" in compared
+    assert "<del>" in compared and "<ins>" in compared
+    assert "Pick two runs" in client.get(f"/?{urlencode([('pick', picks[0])])}")
+
+
+def test_from_a_run_to_a_question_to_an_answer(client: Client) -> None:
+    run = client.get("/run", run="adapter-weak")
+    link = next(one for one in re.findall(r'href="(/answer\?[^"]+)"', run) if "tc-03" in one).replace("&amp;", "&")
+    answer = client.get(link)
+    assert '<mark class="pair0">入住與退房</mark>' in answer, "matched items are marked in the text"
+    assert '<mark class="bad">財務人員</mark>' in answer
+    assert answer.count('title="pair 1"') == 2, "expected and got have one colour"
+    others = re.search(r'href="(/question\?[^"]+)"', answer)
+    assert others is not None
+    question = client.get(others[1].replace("&amp;", "&"))
+    assert {"adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"} <= set(
+        re.findall(r"adapter-\w+", question)
+    )
+    failed = client.get("/run", run="adapter-format", fail_reason="code_fence")
+    assert len(re.findall(r'href="/answer\?', failed)) == 2
+
+
+@pytest.mark.parametrize(
+    "section",
+    ["leaderboard", "distributions", "comparison", "fail-reasons", "confusions", "groups", "hardest", "movers"],
+)
+def test_the_sections_of_the_report_are_pages(client: Client, section: str) -> None:
+    page = client.get("/set", profile="include_rate", eval_set=eval_set(client, "include_rate"), section=section)
+    assert 'aria-current="page"' in page and f'id="set-{section}"' in page
+
+
+def test_gates_and_rejects(client: Client) -> None:
+    assert "runs pass their gates" in client.get("/gates")
+    assert "No rows." in client.get("/rejects")
+
+
+def test_what_is_not_there_is_said(client: Client) -> None:
+    assert client.ask("/nothing")[0] == 404
+    assert client.ask("/static/../app.py")[0] == 404
+    for path in ("/run?run=adaptor-good", "/set?profile=x&eval_set=y", "/answer?run=adapter-weak&question=no"):
+        status, body, _ = client.ask(path)
+        assert status == 400 and 'class="error"' in body
+    assert "Did you mean &#39;adapter-good&#39;" in client.ask("/run?run=adaptor-good")[1]
+
+
+def test_sql_is_shown_drawn_and_downloaded(client: Client) -> None:
+    query = "select run_id, score from leaderboard where profile = 'include_rate' order by score desc"
+    page = client.get("/sql", q=query, x="run_id", y="score")
+    assert re.findall(r"<bdi>(better|baseline|regressed)</bdi>", page) == ["better", "baseline", "regressed"]
+    assert '<svg class="plot columns"' in page and 'data-insert="usual_failure"' in page
+    text = client.ask(address("/sql/result.csv", q=query))[1]
+    assert text.splitlines()[0] == "run_id,score" and text.splitlines()[1].startswith("better,0.98")
+    status, content, headers = client.bytes(address("/sql/result.parquet", q=query))
+    assert status == 200 and "attachment" in headers["content-disposition"]
+    assert pq.read_table(io.BytesIO(content)).column("run_id").to_pylist() == ["better", "baseline", "regressed"]
+    long = client.get("/sql", q="select range as k from range(120)", page="3")
+    assert "Rows 101 to 120." in long and "Previous" in long and ">Next<" not in long
+    risky = client.ask(address("/sql/result.csv", q="select '=1+1' as a, 'b\nc' as b"))[1]
+    assert risky == 'a,b\n\'=1+1,"b\nc"\n'
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "copy runs to '/tmp/stolen.csv'", "from read_text('/etc/hostname')", "from '/etc/passwd'",
+        "set enable_external_access = true", "attach '/tmp/a.db'", "install httpfs", "load httpfs",
+        "create table t as select 1", "select 1; select 2", "pragma database_list", "from glob('/*')", "",
+        "select getenv('HOME')", "export database '/tmp/x'", "selec 1",
+    ],
+)  # fmt: skip
+def test_sql_can_reach_nothing_but_the_store(client: Client, query: str) -> None:
+    status, body, _ = client.ask(address("/sql/result.csv", q=query))
+    assert status == 400 and 'class="error"' in body
+
+
+def test_sql_cannot_write_into_the_store(client: Client, store: Path) -> None:
+    before = sorted(path.name for path in store.rglob("*"))
+    for query in (f"copy runs to '{store}/x.parquet'", f"from query('copy runs to ''{store}/y.parquet''')"):
+        assert client.ask(address("/sql", q=query))[0] == 400
+    assert sorted(path.name for path in store.rglob("*")) == before
+
+
+def test_new_commits_show_up_on_reload(tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {"first": simple_run(a=50.0, b=70.0)})
+    with viewing(tmp_path / "runs") as client:
+        assert "first" in client.get("/") and "second" not in client.get("/")
+        publish(tmp_path / "runs", {"second": simple_run(a=60.0, b=70.0)})
+        assert "second" in client.get("/")
+        assert "second" in client.get("/sql", q="from runs")
+
+
+def test_lists_have_pages(tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {f"run-{k:03}": simple_run(a=float(k % 7)) for k in range(120)})
+    with viewing(tmp_path / "runs") as client:
+        first = client.get("/", sort="run_id")
+        assert re.findall(r">(run-\d+)</bdi>", first) == [f"run-{k:03}" for k in range(50)]
+        last = re.search(r'href="([^"]+)">Last<', first)
+        assert last is not None and "120 rows" in first
+        page = client.get(last[1].replace("&amp;", "&"))
+        assert re.findall(r">(run-\d+)</bdi>", page) == [f"run-{k:03}" for k in range(100, 120)]
+        assert "Page 3 of 3" in page and ">Next<" not in page
+        assert re.findall(r">(run-\d+)</bdi>", client.get("/", sort="run_id", page="99")) == re.findall(
+            r">(run-\d+)</bdi>", page
+        )
+
+
+def test_it_prints_its_address_and_ends_with_an_interrupt(tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {"first": simple_run(a=50.0, b=70.0)})
+    command = [sys.executable, "-m", "rageval_batch", "view", "--store", str(tmp_path / "runs"), "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert "first" in let_in(process.stdout.readline().strip()).get("/")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert process.stderr.read() == "Ctrl-C ends the viewer.\n"
+
+
+def test_a_store_without_runs_and_a_taken_port_are_said(tmp_path: Path, client: Client) -> None:
+    with pytest.raises(StoreError, match="has no runs"):
+        ViewServer(str(tmp_path))
+    publish(tmp_path / "runs", {"first": simple_run(a=50.0)})
+    with pytest.raises(InputError, match="Choose another with --port"):
+        ViewServer(str(tmp_path / "runs"), int(client.host.split(":")[1]))
+
+
+def test_answers_of_several_judges_are_told_apart(tmp_path: Path) -> None:
+    folder = SAMPLES_FOLDER / "judge_protocol"
+    score(
+        "score", folder / "judgements.jsonl", "-p", "judge_protocol", "-q", folder / "samples.jsonl",
+        "-c", folder / "targets.jsonl", "--store", tmp_path / "runs",
+    )  # fmt: skip
+    with viewing(tmp_path / "runs") as client:
+        page = client.get("/run", run="spring-judging", sort="judge_model")
+        link = next(one for one in re.findall(r'href="(/answer\?[^"]+)"', page) if "key.judge_model" in one)
+        answer = client.get(link.replace("&amp;", "&"))
+        assert "rules broken" in answer and quote("spring-judging") in answer
+
+
+def test_inputs_that_are_gone_are_said(tmp_path: Path) -> None:
+    samples = tmp_path / "samples"
+    shutil.copytree(SAMPLES_FOLDER / "include_rate", samples)
+    score(
+        "score",
+        samples / "outputs",
+        "-p",
+        "include_rate",
+        "-q",
+        samples / "questions.jsonl",
+        "--store",
+        tmp_path / "runs",
+    )
+    shutil.rmtree(samples)
+    with viewing(tmp_path / "runs") as client:
+        answer = client.get("/answer", run="better", question="r19")
+        assert 'class="error"' in answer and "There is no answer to show." in answer and "include rate" in answer
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_have_verdicts_and_items_have_pairs() -> None:
+    explanation = Explanation(
+        (
+            Section(
+                "list",
+                ({"expected": "a", "got": "A", "matched": True}, {"expected": "b", "got": None, "matched": False}),
+            ),
+            Section("forbidden", ({"phrase": "no", "found": True}, {"phrase": "never", "found": False})),
+            Section("specifics", ({"text": "42", "invented": True},)),
+            Section("key_points", ({"key point": "k", "covered by": None},)),
+        )
+    )  # fmt: skip
+    parts = marked_sections(explanation)
+    assert [[line.verdict for line in part.lines] for part in parts] == [
+        ["good", "bad"], ["bad", "good"], ["bad"], ["bad"],
+    ]  # fmt: skip
+    assert [line.pair for line in parts[0].lines] == [0, None]
+    spans = [(span.text, span.mark) for span in marked_answer("say No: a is 42", parts)]
+    assert ("No", "bad") in spans and ("42", "bad") in spans and ("a", "pair0") in spans
+    assert "".join(text for text, _ in spans) == "say No: a is 42"
+
+
+def test_json_is_laid_out_and_other_answers_are_left_alone() -> None:
+    assert readable('{"a": "\\u5b57"}') == '{\n  "a": "字"\n}'
+    for text in ("plain", '{"a": ', "[" * 100_000, json.dumps("text")):
+        assert readable(text) == text
+
+
+def test_cells_lead_to_their_pages() -> None:
+    links = Links("p", "e", "r", ("judge",))
+    assert links("question_id", {"question_id": "a&b", "repeat": 1, "judge": "x"}) == (
+        "/answer?run=r&question=a%26b&repeat=1&profile=p&eval_set=e&key.judge=x"
+    )
+    assert Links("p", "e")("question_id", {"question_id": "q"}) == "/question?question=q&profile=p&eval_set=e"
+    assert links("score", {"score": 1.0}) is None

@@ -1,0 +1,90 @@
+"""The viewer in a real browser: from the address that it prints to a single answer, with eyes, keys and a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from support.browser import needs_browser, opened_browser, opened_page, scrolls_sideways, serious_violations
+from support.pages import hostile_store, samples_store
+from support.viewing import Client, viewing
+
+pytestmark = [pytest.mark.browser, needs_browser]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with opened_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    folder: Path = tmp_path_factory.mktemp("view")
+    samples_store(folder)
+    with viewing(hostile_store(folder)) as client:
+        yield client
+
+
+def test_a_walk_from_the_runs_to_an_answer(browser: Browser, client: Client) -> None:
+    home = f"http://{client.host}/"
+    with opened_page(browser) as (page, heard):
+        page.set_default_timeout(60_000)
+        page.goto(f"{home}?token={client.token}")
+        assert page.url == home
+        page.get_by_label("Profile").select_option("eval_json_v2")
+        page.get_by_role("button", name="Filter").click()
+        page.get_by_label("Pick adapter-good").check()
+        page.get_by_label("Pick adapter-weak").check()
+        page.get_by_role("button", name="Compare the two picked runs").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("adapter-")
+        page.goto(f"{home}run?run=adapter-weak&q=tc-03")
+        page.get_by_role("link", name="tc-03").click()
+        expect(page.locator("mark.pair0").first).to_have_text("入住與退房")
+        page.get_by_role("link", name="The same question in all runs").click()
+        expect(page.locator("tbody tr")).to_have_count(4)
+        page.goto(f"{home}sql")
+        page.get_by_role("textbox").fill("select run_id, score from leaderboard")
+        page.keyboard.press("Control+Enter")
+        page.get_by_role("button", name="run id").click()
+        expect(page.locator("th[aria-sort=ascending]")).to_have_count(1)
+        assert heard.messages == []
+        assert all(url.startswith(home) for url in heard.requests)
+
+
+def test_hostile_answers_run_nothing(browser: Browser, client: Client) -> None:
+    home = f"http://{client.host}/"
+    with opened_page(browser) as (page, heard):
+        page.set_default_timeout(60_000)
+        page.goto(f"{home}?token={client.token}")
+        page.get_by_role("link", name="drop table runs").click()
+        links = page.locator("a[href^='/answer']").evaluate_all("all => all.map(a => a.href)")
+        assert len(links) >= 10
+        for link in (
+            *links[:13],
+            f"{home}sql?q=" + "select+'<script>window.attacked=9</script>'+as+\"<img src=x onerror=alert(1)>\"",
+        ):
+            page.goto(link)
+            assert page.evaluate("window.attacked") is None
+            assert page.locator("main script, main img, main style").count() == 0
+        assert heard.messages == [] and all(url.startswith(home) for url in heard.requests)
+
+
+def test_pages_fit_a_phone_and_axe_finds_nothing_serious(browser: Browser, client: Client) -> None:
+    home = f"http://{client.host}"
+    pages = (
+        "/",
+        "/run?run=adapter-weak",
+        "/answer?run=adapter-weak&question=tc-03",
+        "/sql?q=from+leaderboard&x=run_id&y=score",
+    )
+    with opened_page(browser, width=360, bypass_csp=True, color_scheme="dark") as (page, _):
+        page.set_default_timeout(60_000)
+        page.goto(f"{home}/?token={client.token}")
+        for path in pages:
+            page.goto(home + path)
+            assert not scrolls_sideways(page), path
+            assert serious_violations(page) == [], path
