@@ -174,7 +174,7 @@ def range_joiner(text: str, i: int) -> int | None:
 
 def shared_magnitude(written: str) -> list[tuple[str, int]]:
     """(figure, power of ten) of every way to cut the magnitude off a number: 5百万元 as 5 and 10^6, 5百 and 10^4."""
-    powers = {"百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+    powers = {"百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
     numerals = "0123456789零〇○一壹二两兩贰貳三叁參叄四肆五伍六陆陸七柒八捌九玖十拾廿卅" + "".join(powers)
     end = len(written)
     while end and written[end - 1] not in numerals:
@@ -182,7 +182,7 @@ def shared_magnitude(written: str) -> list[tuple[str, int]]:
     if written[end - 1 : end] in {"千", "仟"} and written[end : end + 1] == "克":
         return []
     begin, places = end, []
-    for group in ("亿億", "万萬", "百佰千仟"):
+    for group in ("兆", "亿億", "万萬", "百佰千仟"):
         if begin and written[begin - 1] in group:
             begin -= 1
             places.append(powers[written[begin]])
@@ -198,13 +198,74 @@ def signed(value: Decimal, negative: bool) -> Decimal:
 
 
 SCALES = {
-    3: ["thousand", "thousands", "тыс", "тыс."],
-    6: ["million", "millions", "mln", "mn", "млн", "млн."],
-    9: ["billion", "billions", "bln", "bn", "млрд", "млрд."],
+    2: ["hundred", "hundreds"],
+    3: ["thousand", "thousands", "tsd", "tsd.", "тыс", "тыс."],
+    5: ["lakh", "lakhs"],
+    6: ["million", "millions", "millionen", "mln", "mn", "mio", "mio.", "млн", "млн."],
+    7: ["crore", "crores"],
+    9: [
+        *("billion", "billions", "milliard", "milliards", "milliarde", "milliarden", "bln", "bn", "mrd", "mrd."),
+        *("млрд", "млрд."),
+    ],
     12: ["trillion", "trillions", "trn", "трлн", "трлн."],
+    15: ["quadrillion", "quadrillions"],
 }
-STEMS = {3: "тысяч", 6: "миллион", 9: "миллиард", 12: "триллион"}  # with an ending of at most three letters
-SHORT = {"k": 3, "m": 6, "b": 9, "tn": 12}
+STEMS = {
+    3: "тысяч",
+    6: "миллион",
+    9: "миллиард",
+    12: "триллион",
+    15: "квадриллион",
+}  # with an ending of at most three letters
+SHORT = {"k": 3, "m": 6, "b": 9, "t": 12, "tn": 12}
+MONEY_WORDS = [
+    "dollar",
+    "dollars",
+    "us_dollar",
+    "us_dollars",
+    "euro",
+    "euros",
+    "pound",
+    "pounds",
+    "yen",
+    "yuan",
+    "ruble",
+    "rubles",
+    "rouble",
+    "roubles",
+    "rupee",
+    "rupees",
+    "руб",
+    "евро",
+    "rmb",
+    "cny",
+    "usd",
+    "hkd",
+    "twd",
+    "eur",
+    "jpy",
+    "gbp",
+]
+
+
+def money_behind(text: str, end: int) -> bool:
+    """Whether a currency stands behind, perhaps after blanks: a sign, 美元, dollars, рублей, USD."""
+    rest = text[end:].lstrip(" \t")
+    if rest.startswith(("美元", "日元", "欧元", "港元", "元", "円", *"$€£¥₽")):
+        return not re.match("(?:[美日欧港]元|.)[A-Za-zА-Яа-яЁё_]", rest)
+    word = re.match("[A-Za-zА-Яа-яЁё_]*", re.sub(r"\A(us)[ \t]+(?=dollar)", r"\1_", rest, flags=re.IGNORECASE))
+    name = word[0].lower() if word else ""
+    return name in MONEY_WORDS or re.fullmatch("рубл[а-яё]{1,3}|доллар[а-яё]{0,3}", name) is not None
+
+
+def unread_scale(text: str, end: int) -> bool:
+    """Whether a figure is multiplied by what is not read: 401k, 2B, 3 dozen."""
+    word = re.compile("[A-Za-zА-Яа-яЁё_]*").match(text, end)
+    if word and word[0] in {"k", "K", "M", "B", "T"}:
+        return not re.match("[0-9]", text[end + 1 : end + 2])
+    return (
+        re.compile("[ \t]*(dozens?|дюжин[а-яё]{0,2})(?![A-Za-zА-Яа-яЁё_])", re.IGNORECASE).match(text, end) is not None
+    )
 
 
 def scale_word(text: str, start: int, end: int) -> tuple[int, int]:
@@ -218,13 +279,15 @@ def scale_word(text: str, start: int, end: int) -> tuple[int, int]:
     word = text[at:stop].lower()
     dotted = re.match(r"\.(?![A-Za-zА-Яа-яЁё_])", text[stop : stop + 2])
     for power, words in SCALES.items():
+        stem = STEMS.get(power)
         if dotted and f"{word}." in words:
             return power, stop + 1
         if word in words:
             return power, stop
-        if re.fullmatch(f"{STEMS[power]}[а-яё]{{0,3}}", word):
+        if stem and re.fullmatch(f"{stem}[а-яё]{{0,3}}", word):
             return power, stop
     money = re.search(r"[$€£¥￥₽][ \t]?([0-9.,]+[ \t]*[-–~][ \t]*)?\Z", text[max(0, start - 24) : start])
-    if at == end and word in SHORT and money:
+    apart = at > end and text[at:stop] in {"k", "K", "M", "B", "T"} and not re.match("[-'’0-9]", text[stop : stop + 1])
+    if ((at == end and word in SHORT) or apart) and (money or money_behind(text, stop)):
         return SHORT[word], stop
     return 0, end
