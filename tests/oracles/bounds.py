@@ -14,16 +14,16 @@ _BEFORE = {
     """,
     LOWER: """
         超过 超過 超出 超 逾 多于 多於 大于 大於 高于 高於 至少 最少 起码 不少于 不少於 不低于 不低於 不小于
-        不小於 不止 ≥ over more_than above at_least exceeding in_excess_of greater_than upwards_of no_less_than
+        不小於 不止 ≥ over more_than above at_least > >= exceeding in_excess_of greater_than upwards_of no_less_than
         not_less_than no_fewer_than not_fewer_than not_under not_below более более_чем больше больше_чем свыше
         не_менее не_менее_чем не_меньше не_меньше_чем как_минимум
     """,
     UPPER: """
         不足 不到 不满 不滿 未满 未滿 未満 不及 少于 少於 小于 小於 低于 低於 至多 最多 不超过 不超過 未超过
         未超過 没有超过 沒有超過 没超过 沒超過 不多于 不多於 不高于 不高於 不大于 不大於 ≤ under less_than
-        fewer_than below at_most up_to no_more_than not_more_than not_over not_above not_exceeding
+        fewer_than below at_most < <= up_to no_more_than not_more_than not_over not_above not_exceeding
         no_greater_than менее менее_чем меньше меньше_чем не_более не_более_чем не_больше не_больше_чем не_свыше
-        как_максимум
+        как_максимум до
     """,
 }
 BEFORE = {word.replace("_", " "): kind for kind, words in _BEFORE.items() for word in words.split()}
@@ -33,6 +33,10 @@ OTHER_WORDS = {
     "近": "附最靠邻鄰远遠亲親新就临臨晚",
     "~": "~0123456789\x00元块塊圆圓%个個人名次天日月年岁歲万萬亿億千百十",
 }
+OTHER_WORDS[">"] = OTHER_WORDS["<"] = OTHER_WORDS[">="] = OTHER_WORDS["<="] = (  # tags, arrows
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\"'/-=<>"
+)
+BETWEEN_NUMBERS = ("~", "до", ">", "<", ">=", "<=")
 OTHER_WORDS["約"] = OTHER_WORDS["约"]
 CURRENCY = ["人民币", "人民幣", "¥", "￥", "$", "€", "£"]
 LETTERS = ["rmb", "cny", "usd", "hkd", "twd", "eur", "jpy", "gbp"]
@@ -67,7 +71,7 @@ def before(text: str, start: int, end: int, unit: str, previous_end: int) -> tup
     if word is None:
         return start, sign is not None, EXACT
     rest = _without_currency(head)[: -len(word)]
-    if word == "~" and _behind_number(rest, begin, previous_end):
+    if word in BETWEEN_NUMBERS and _behind_number(rest, begin, previous_end):
         return start, sign is not None, EXACT
     return begin + len(rest), sign is not None, BEFORE[word]
 
@@ -81,6 +85,8 @@ def _bound_word(head: str) -> str | None:
     word = max(words, key=len)
     rest = bare[: -len(word)]
     if _letter(word[0]) and _letter(rest[-1:]):
+        return None
+    if word == ">" and rest[-1:] in ("", "\n", "\r") and head[len(bare) :][:1] in (" ", "\t"):  # a quoted line
         return None
     return None if rest[-1:] and rest[-1] in OTHER_WORDS.get(word, "") else word
 
@@ -138,8 +144,8 @@ _MEASURES = ["", "月", "小时", "小時", "星期", "工作日", "百分点", 
 _MEASURES += ["項", "倍", "户", "戶", "米", "亩", "畝"]
 _AFTER = [
     (ABOUT, "左右(?![两兩侧側边邊手])|上下(?![车車楼樓班学學级級])"),
-    (LOWER, r"[及或]?以上(?!述)|有[余餘]|[开開]外|\+(?![0-9])"),
-    (UPPER, "[及或]?以下(?![列简簡])|未満"),
+    (LOWER, r"(?:[及或]|または)?以上(?!述)|超(?![0-9\u4e00-\u9fff\u3400-\u4dbf])|余り|有[余餘]|[开開]外|\+(?![0-9])"),
+    (UPPER, "(?:[及或]|または)?以下(?![列简簡])|未満"),
     (ABOUT, "[ \t]+or[ \t]+so(?![a-z])"),
     (LOWER, "[ \t]+(or|and)[ \t]+(more|above|over)(?![a-z])|[ \t]+(и|или)[ \t]+(более|больше)(?![а-яё])"),
     (UPPER, "[ \t]+(or|and)[ \t]+(less|fewer|below|under)(?![a-z])|[ \t]+(и|или)[ \t]+(менее|меньше)(?![а-яё])"),
@@ -148,11 +154,13 @@ _AFTER = [
 
 def after(text: str, end: int, unit: str) -> tuple[int, str]:
     """(where the number ends with the bound behind it, its kind)."""
-    for measure in _MEASURES:
-        if text.startswith(measure, end):
-            for kind, words in _AFTER:
-                if m := re.compile(words, re.IGNORECASE).match(text, end + len(measure)):
-                    return m.end(), kind
+    starts = [end + len(measure) for measure in _MEASURES if text.startswith(measure, end)]
+    if (money := money_end(text, end)) is not None:
+        starts += [money, money + 1] if re.match("(?i)руб\\.", text[money - 3 : money + 1]) else [money]
+    for start in starts:
+        for kind, words in _AFTER:
+            if m := re.compile(words, re.IGNORECASE).match(text, start):
+                return m.end(), kind
     following = text[end + 1 : end + 2]
     if text[end : end + 1] in {"多", "余", "餘"}:
         if unit == "" and not re.match(f"[{HAN}]", following):
@@ -161,8 +169,10 @@ def after(text: str, end: int, unit: str) -> tuple[int, str]:
         other_word = following and following in "付给給收退算交扣花用拿出少次种種处處个個项項额額款下留"
         if unit in more and not other_word:
             return end + 1, LOWER
-    if text[end : end + 2] in {"以内", "以內", "之内", "之內"} and unit not in ("年", "月", "日", "天", "小时", "分钟"):
-        return end + 2, UPPER
+    for start in (end, money or end):
+        within = text[start : start + 2] in {"以内", "以內", "之内", "之內"}
+        if within and unit not in ("年", "月", "日", "天", "小时", "分钟"):
+            return start + 2, UPPER
     return end, EXACT
 
 
@@ -218,44 +228,27 @@ STEMS = {
     15: "квадриллион",
 }  # with an ending of at most three letters
 SHORT = {"k": 3, "m": 6, "b": 9, "t": 12, "tn": 12}
-MONEY_WORDS = [
-    "dollar",
-    "dollars",
-    "us_dollar",
-    "us_dollars",
-    "euro",
-    "euros",
-    "pound",
-    "pounds",
-    "yen",
-    "yuan",
-    "ruble",
-    "rubles",
-    "rouble",
-    "roubles",
-    "rupee",
-    "rupees",
-    "руб",
-    "евро",
-    "rmb",
-    "cny",
-    "usd",
-    "hkd",
-    "twd",
-    "eur",
-    "jpy",
-    "gbp",
-]
+_MONEY = """
+    dollar dollars us_dollar us_dollars euro euros pound pounds yen yuan ruble rubles rouble roubles rupee rupees руб
+    евро rmb cny usd hkd twd eur jpy gbp
+"""
+MONEY_WORDS = _MONEY.split()
 
 
-def money_behind(text: str, end: int) -> bool:
-    """Whether a currency stands behind, perhaps after blanks: a sign, 美元, dollars, рублей, USD."""
-    rest = text[end:].lstrip(" \t")
-    if rest.startswith(("美元", "日元", "欧元", "港元", "元", "円", *"$€£¥₽")):
-        return not re.match("(?:[美日欧港]元|.)[A-Za-zА-Яа-яЁё_]", rest)
-    word = re.match("[A-Za-zА-Яа-яЁё_]*", re.sub(r"\A(us)[ \t]+(?=dollar)", r"\1_", rest, flags=re.IGNORECASE))
-    name = word[0].lower() if word else ""
-    return name in MONEY_WORDS or re.fullmatch("рубл[а-яё]{1,3}|доллар[а-яё]{0,3}", name) is not None
+def money_end(text: str, end: int) -> int | None:
+    """Where the currency behind, perhaps after blanks, ends: a sign, 美元, dollars, рублей, USD; None without any."""
+    at = end
+    while text[at : at + 1] in {" ", "\t"}:
+        at += 1
+    for sign in ("美元", "日元", "欧元", "港元", "元", "円", *"$€£¥₽"):
+        if text.startswith(sign, at):
+            stop = at + len(sign)
+            return None if re.match("[A-Za-zА-Яа-яЁё_]", text[stop : stop + 1]) else stop
+    word = re.compile("(?:us[ \t]+(?=dollar))?[A-Za-zА-Яа-яЁё_]*", re.IGNORECASE).match(text, at)
+    assert word is not None
+    name = re.sub("[ \t]+", "_", word[0].lower())
+    known = name in MONEY_WORDS or re.fullmatch("рубл[а-яё]{1,3}|доллар[а-яё]{0,3}", name)
+    return word.end() if known else None
 
 
 def unread_scale(text: str, end: int) -> bool:
@@ -288,6 +281,6 @@ def scale_word(text: str, start: int, end: int) -> tuple[int, int]:
             return power, stop
     money = re.search(r"[$€£¥￥₽][ \t]?([0-9.,]+[ \t]*[-–~][ \t]*)?\Z", text[max(0, start - 24) : start])
     apart = at > end and text[at:stop] in {"k", "K", "M", "B", "T"} and not re.match("[-'’0-9]", text[stop : stop + 1])
-    if ((at == end and word in SHORT) or apart) and (money or money_behind(text, stop)):
+    if ((at == end and word in SHORT) or apart) and (money or money_end(text, stop) is not None):
         return SHORT[word], stop
     return 0, end

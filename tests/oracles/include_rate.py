@@ -64,8 +64,8 @@ def en_numeric(text: str) -> str:
         power, i = scale_word(text, figure.start(), figure.end())
         out += "".join(groups) + (f".{tail}".rstrip("0").rstrip(".") if tail else "")
         out += {
-            0: "", 2: " hundred", 3: " thousand", 5: " lakh", 6: " million", 7: " crore", 9: " billion", 12: " trillion",
-            15: " quadrillion",
+            0: "", 2: " hundred", 3: " thousand", 5: " lakh", 6: " million", 7: " crore", 9: " billion",
+            12: " trillion", 15: " quadrillion",
         }[power]  # fmt: skip
     return re.sub("(?<=[0-9]) %", "%", out)
 

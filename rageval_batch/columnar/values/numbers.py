@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
-from rageval_batch.columnar.values.lexicon import CURRENCIES, MULTIPLYING_UNIT, SAME_UNIT, longest_first
+from rageval_batch.columnar.values.lexicon import CURRENCIES, MONEY_BEHIND, MULTIPLYING_UNIT, SAME_UNIT, longest_first
 from rageval_batch.columnar.values.numerals import (
     ARABIC,
     CHINESE,
@@ -50,13 +50,9 @@ _SCALE = re.compile(
     rf"[ \t]*(?:{'|'.join(f'(?P<p{power}>{words})' for power, words in _SCALES.items())}){_NO_LETTER_BEHIND}",
     re.IGNORECASE,
 )
-_MONEY_BEHIND = (
-    "[$€£¥₽元円]|(?:美|日|欧|港)元|(?:us[ \\t]+)?dollars?|euros?|pounds?|yen|yuan|rou?bles?|rupees?|руб\\.?"
-    rf"|рубл[а-яё]{{1,3}}|доллар[а-яё]{{0,3}}|евро|{'|'.join(sorted(CURRENCIES))}"
-)
 _SHORT_SCALE = re.compile(
     rf"(?:(?P<letters>tn|[kmbt])|[ \t]+(?P<apart>(?-i:[kKMBT]))(?![-'’0-9])){_NO_LETTER_BEHIND}"
-    rf"(?P<money>[ \t]*(?:{_MONEY_BEHIND}){_NO_LETTER_BEHIND})?",
+    rf"(?P<money>[ \t]*{MONEY_BEHIND})?",
     re.IGNORECASE,
 )
 # What multiplies a figure by no one knows what: 401k, 2B. The figure alone is not the value.

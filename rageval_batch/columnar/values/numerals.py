@@ -31,8 +31,8 @@ _TENS = f"[{''.join(TENS)}]"
 # An Arabic figure stands first, behind a zero or behind a magnitude; a Chinese digit never directly behind one.
 RUN = re.compile(
     rf"(?:{ARABIC}|{_DIGIT}|{_POWER}|{_TENS})"
-    rf"(?:(?<=[{ZEROS}{''.join(POWERS)}]){ARABIC}|(?<![0-9])(?:{_DIGIT}|{_TENS})|(?<=[0-9])[ \t]+(?:{_POWER}|{_TRILLIONS})"
-    rf"|{_POWER}|{_TRILLIONS})*"
+    rf"(?:(?<=[{ZEROS}{''.join(POWERS)}]){ARABIC}|(?<![0-9])(?:{_DIGIT}|{_TENS})"
+    rf"|(?<=[0-9])[ \t]+(?:{_POWER}|{_TRILLIONS})|{_POWER}|{_TRILLIONS})*"
 )
 TOKEN = re.compile(rf"[ \t]*(?:{ARABIC}|[{CHINESE}])")
 HAS_ARABIC = re.compile("[0-9]")
