@@ -64,7 +64,8 @@ _KINDS_BEFORE = {word: Kind(kind) for kind, words in WORDS_BEFORE.items() for wo
 _WORDS_BEFORE = tuple(longest_first(_KINDS_BEFORE))
 _LAST_BEFORE = frozenset("-−负負 \t¥￥$€£币幣") | {word[-1] for word in _WORDS_BEFORE}  # and letters
 _AFTER = re.compile(
-    f"(?:{MEASURES}|[ \t]*{MONEY_BEHIND})?(?:{'|'.join(f'(?P<{Kind(kind).name}>{words})' for kind, words in WORDS_AFTER.items())})",
+    f"(?:{MEASURES}|[ \t]*{MONEY_BEHIND})?"
+    f"(?:{'|'.join(f'(?P<{Kind(kind).name}>{words})' for kind, words in WORDS_AFTER.items())})",
     re.IGNORECASE,
 )
 _MORE = "[多余餘]"
