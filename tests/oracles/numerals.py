@@ -69,6 +69,10 @@ def _bare_magnitudes(powers: list[int], before_unit: bool) -> Decimal | None:
 
 def _structured(tokens: list[tuple[str, Token]]) -> Decimal | None:
     """Coefficients and magnitudes: 四万二千, 4万2千, 一亿零五百万, 四万二 (42000), 一百零五."""
+    first, second, third = [token for _, token in [*tokens, ("", ""), ("", "")]][:3]
+    counted = isinstance(second, Decimal) or (second[:1] == "d" and second != "d0")
+    if counted and (first, third) in (("m3", "m2"), ("m3", "m1"), ("m2", "m1")):  # 千二百
+        tokens = [("一", "d1"), *tokens]
     huge = Decimal(0)  # what stands before 兆
     total = Decimal(0)  # what stands before the last 万 or 亿
     section = Decimal(0)  # what stands behind it

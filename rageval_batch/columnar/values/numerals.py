@@ -49,6 +49,7 @@ _WHOLE = re.compile(
 )
 _BEHIND_POINT = re.compile(rf"\.[0-9]+[^0-9].*[0-9{''.join(DIGITS)}]", re.DOTALL)
 _BARE = re.compile("(?P<front>[十拾百佰千仟万萬])(?:(?P<ten_thousand>[万萬])?(?P<big>[亿億])?|兆)")
+_ONE_LEFT_OUT = re.compile(f"[千仟]{_COEFFICIENT}[百佰十拾]|[百佰]{_COEFFICIENT}[十拾]")  # 千二百
 _POWERS_ONLY = re.compile(f"[{''.join(POWERS)}]+")
 _DIGITS_ONLY = re.compile(f"{_DIGIT}+")
 
@@ -109,6 +110,8 @@ def _bare(run: str, before_unit: bool) -> Decimal | None:
 
 
 def _structured(run: str) -> Decimal | None:
+    if _ONE_LEFT_OUT.match(run):
+        run = f"一{run}"
     m = _WHOLE.fullmatch(run)
     if m is None or _BEHIND_POINT.search(run):
         return None
