@@ -50,6 +50,7 @@ def _pieces(text: str) -> list[str]:
 
 def _currency(text: str, number: Span) -> str:
     head, tail = _pieces(text[max(0, number.start - 24) : number.start]), _pieces(text[number.end :][:24])
+    head = head[:-1] if head[-1:] == ["."] else head
     tail = tail[1:] if tail[:1] == ["us"] else tail
     for word in [*head[-1:], *_pieces(text[number.start : number.end]), *tail[:1]]:
         for name, spellings in CURRENCIES.items():
@@ -63,7 +64,7 @@ def _counts_something_else(text: str, number: Span) -> bool:
     tail = _pieces(behind[:40])
     if tail and _is(tail[0], ADJECTIVES):
         tail = tail[1:]
-    if (tail and _is(tail[0], COUNTED.split())) or re.match(r"[ \t]*г\.", behind.lower()):
+    if (tail and _is(tail[0], COUNTED.split())) or re.match(rf"[ \t]*г\.(?!{LETTER})", behind.lower()):
         return True
     named = any(
         before.rstrip(" \t").endswith(word)

@@ -6,22 +6,25 @@ import re
 
 from rageval_batch.columnar.values.numbers import Number
 
-# Spellings of a currency; yen and yuan share a sign.
+# Signs and words of a currency; yen and yuan share a sign.
 _CURRENCIES = {
-    "dollar": r"\$|dollars?|usd|доллар[а-яё]{0,3}|ドル",
-    "euro": "€|euros?|eur|евро|ユーロ",
-    "pound": "£|pounds?|gbp",
-    "yen or yuan": "[¥￥円]|yen|yuan|jpy|rmb|cny|иен[а-яё]{0,2}|юан[а-яё]{1,3}",
-    "rouble": r"₽|rou?bles?|руб\.?|рубл[а-яё]{1,3}",
-    "rupee": "₹|rupees?",
-    "Hong Kong dollar": "hkd",
-    "Taiwan dollar": "twd",
+    "dollar": (r"\$", "dollars?|usd|доллар[а-яё]{0,3}|ドル"),
+    "euro": ("€", "euros?|eur|евро|ユーロ"),
+    "pound": ("£", "pounds?|gbp"),
+    "yen or yuan": ("[¥￥円]", "yen|yuan|jpy|rmb|cny|иен[а-яё]{0,3}|юан[а-яё]{0,3}"),
+    "rouble": ("₽", "rou?bles?|руб|рубл[а-яё]{0,3}"),
+    "rupee": ("₹", "rupees?"),
+    "Hong Kong dollar": ("(?!)", "hkd"),
+    "Taiwan dollar": ("(?!)", "twd"),
 }
 _LETTER = "[A-Za-zА-Яа-яЁё_]"
-_NAMES = "|".join(f"(?P<c{place}>{words})" for place, words in enumerate(_CURRENCIES.values()))
-_CURRENCY = re.compile(rf"(?<!{_LETTER})(?:us(?=\$)|us[ \t]+)?(?:{_NAMES})(?!{_LETTER})", re.IGNORECASE)
-_CURRENCY_BEFORE = re.compile(rf"{_CURRENCY.pattern}[ \t]?\Z", re.IGNORECASE)
-_CURRENCY_BEHIND = re.compile(rf"[ \t]*(?:us[ \t]+)?(?:{_NAMES})(?!{_LETTER})", re.IGNORECASE)
+_NAMES = "|".join(
+    rf"(?P<c{place}>{sign}|(?<!{_LETTER})(?:{words})(?!{_LETTER}))"
+    for place, (sign, words) in enumerate(_CURRENCIES.values())
+)
+_CURRENCY = re.compile(_NAMES, re.IGNORECASE)
+_CURRENCY_BEFORE = re.compile(rf"(?:{_NAMES})\.?[ \t]*\Z", re.IGNORECASE)
+_CURRENCY_BEHIND = re.compile(rf"[ \t]*(?:us[ \t]*)?(?:{_NAMES})", re.IGNORECASE)
 _REACH = 24  # characters in which a word beside a number has room
 
 _COUNTED_BEHIND = re.compile(
