@@ -560,3 +560,76 @@ def test_packaged_files_are_good(name: str) -> None:
     profile: Profile = registry.get_profile(name)
     check_expressions(profile)
     assert profile.content is not None
+
+
+# --- values that sums cannot hold ---------------------------------------------------------------------------------
+
+LARGE = 'name = "large"\nfields = { reference = "text" }\nscore = "1"\n[metrics]\nm = "try_cast(output as TYPE)"\n'
+
+
+def large_store(call: Call, place: Path, outputs: Sequence[str], type_: str = "double") -> Path:
+    """A store with a run `a` whose metric m is what the outputs say."""
+    put(place / "q.jsonl", [{"id": f"q{k}", "reference": "x"} for k, _ in enumerate(outputs)])
+    rows = [{"run_id": "a", "question_id": f"q{k}", "output": output} for k, output in enumerate(outputs)]
+    put(place / "o.jsonl", rows)
+    put(place / "large.toml", LARGE.replace("TYPE", type_))
+    store = place / "large_runs"
+    code, _, err = call(
+        "score", place / "o.jsonl", "-q", place / "q.jsonl", "-p", place / "large.toml", "--store", store
+    )
+    assert code == 0, err
+    return store
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize(
+    ("type_", "outputs"),
+    [
+        ("double", ["1e20", "5"]),
+        ("double", ["-1.1e12", "5"]),
+        ("bigint", ["9007199254740993", "5"]),
+        ("hugeint", ["170141183460469231731687303715884105727", "5"]),
+    ],
+)
+def test_a_value_beyond_what_sums_hold_is_null(call: Call, place: Path, type_: str, outputs: list[str]) -> None:
+    """It is null with a detail, the mean is that of the others, and every command can read the store."""
+    store = large_store(call, place, outputs, type_)
+    code, out, err = call(
+        "sql", "select m, fail_detail from large order by question_id", "--store", store, "--format", "json"
+    )
+    assert code == 0, err
+    assert json.loads(out) == [
+        {"m": None, "fail_detail": "m: beyond 1,000,000,000,000, more than sums hold"},
+        {"m": 5.0, "fail_detail": None},
+    ]
+    code, out, err = call("explain", "a", "q0", "--store", store)
+    assert code == 0 and "more than sums hold" in out, err
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_large_values_have_all_statistics(call: Call, place: Path) -> None:
+    """By hand: 1e12 and 0 have the mean 5e11 and deviate by that; their squares alone would not fit."""
+    store = large_store(call, place, ["1e12", "0"])
+    query = "select mean, std, max from run_summary where metric = 'm'"
+    code, out, err = call("sql", query, "--store", store, "--format", "json")
+    assert code == 0, err
+    assert json.loads(out) == [{"mean": 5e11, "std": 5e11, "max": 1e12}]
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("outputs", [["1e20", "5"], ["9e19", "9e19"]])
+def test_a_store_that_has_larger_values_can_be_read(
+    call: Call, place: Path, monkeypatch: pytest.MonkeyPatch, outputs: list[str]
+) -> None:
+    """Statistics that overflow are null, the others stand."""
+    monkeypatch.setattr("rageval_batch.profiles.files.program.LARGEST", float("inf"))
+    store = large_store(call, place, outputs)
+    for words in (["runs"], ["leaderboard"], ["show", "a"], ["gate", "a"], ["explain", "a", "q0"],
+                  ["compare", "a", "a", "--metric", "m"], ["compare", "a", "a"]):  # fmt: skip
+        code, _, err = call(*words, "--store", store)
+        assert code in (0, 1, 2), err
+        assert "Traceback" not in err
+    query = "select mean, std, max, n_scored from run_summary where metric = 'm'"
+    code, out, err = call("sql", query, "--store", store, "--format", "json")
+    assert code == 0, err
+    assert json.loads(out) == [{"mean": None, "std": None, "max": float(outputs[0]), "n_scored": 2}]
