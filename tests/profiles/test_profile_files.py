@@ -633,3 +633,30 @@ def test_a_store_that_has_larger_values_can_be_read(
     code, out, err = call("sql", query, "--store", store, "--format", "json")
     assert code == 0, err
     assert json.loads(out) == [{"mean": None, "std": None, "max": float(outputs[0]), "n_scored": 2}]
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_metrics_may_be_called_like_parameters_of_macros(call: Call, place: Path) -> None:
+    """SQL of ours names the columns of score rows by their table, so that no parameter of a macro is taken for them."""
+    names = (
+        "base",
+        "cand",
+        "base_set",
+        "cands",
+        "of_profile",
+        "of_metric",
+        "stat",
+        "x",
+        "w",
+        "top",
+        "totals",
+        "wanted",
+    )
+    metrics = "".join(f'{name} = "0.5"\n' for name in names)
+    put(place / "mine.toml", f'name = "names"\nfields = {{ reference = "text" }}\nscore = "1"\n[metrics]\n{metrics}')
+    code, _, err = score(call, place)
+    assert code == 0, err
+    for words in (["compare", "good", "poor"], ["compare", "good", "poor", "--metric", "base"], ["show", "good"],
+                  ["explain", "good", "a"], ["leaderboard"], ["sql", "from regressions('good', 'poor')"]):  # fmt: skip
+        code, _, err = call(*words, "--store", place / "runs")
+        assert code in (0, 1), err
