@@ -125,8 +125,8 @@ class FileScorer:
             }
             if step.name in computed.failed:
                 line["failed"] = failure(self.program, prepared.params, step, computed.table)
-            else:
-                line |= {"failed": what for found, what in computed.problems() if step.name in found}
+            elif wrong := [what for found, what in computed.problems() if step.name in found]:
+                line["failed"] = wrong[0]
             lines.append(line)
         values = {name: inputs.column(name)[0].as_py() for name in inputs.column_names} | dict(prepared.params)
         used = [{"name": name, "value": value} for name, value in values.items() if name in plan.used]
