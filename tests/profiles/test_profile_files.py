@@ -265,22 +265,22 @@ HOSTILE = [
     ("set threads = 1", "Expected one"),
     ("pragma version", "Expected one"),
     ("install httpfs", "Expected one"),
-    ("read_text('/etc/passwd')", "Unknown function 'read_text'"),
-    ("read_blob('/etc/passwd')", "Unknown function"),
+    ("read_text('/etc/passwd')", "the function read_text of DuckDB is not allowed"),
+    ("read_blob('/etc/passwd')", "is not allowed"),
     ("getenv('HOME')", "Unknown function 'getenv'"),
-    ("current_setting('threads')::int", "Unknown function 'current_setting'"),
-    ("getvariable('x')", "Unknown function"),
-    ("nextval('s')", "Unknown function"),
-    ("random()", "Unknown function 'random'"),
-    ("gen_random_uuid()::varchar = output", "Unknown function"),
-    ("now() > '2020-01-01'", "Unknown function"),
+    ("current_setting('threads')::int", "the function current_setting of DuckDB is not allowed"),
+    ("getvariable('x')", "is not allowed"),
+    ("nextval('s')", "is not allowed"),
+    ("random()", "the function random of DuckDB is not allowed"),
+    ("gen_random_uuid()::varchar = output", "is not allowed"),
+    ("now() > '2020-01-01'", "is not allowed"),
     ("current_date > '2020-01-01'", "Unknown"),
-    ("age(date '2020-01-01') > interval 1 day", "Unknown function 'age'"),
-    ("pg_typeof(output) = 'x'", "Unknown function"),
-    ("duckdb_settings()", "Unknown function"),
-    ("sleep_ms(100)", "Unknown function"),
-    ("write_log('x')", "Unknown function"),
-    ("json_serialize_sql('select 1') = ''", "Unknown function"),
+    ("age(date '2020-01-01') > interval 1 day", "the function age of DuckDB is not allowed"),
+    ("pg_typeof(output) = 'x'", "is not allowed"),
+    ("duckdb_settings()", "is not allowed"),
+    ("sleep_ms(100)", "is not allowed"),
+    ("write_log('x')", "is not allowed"),
+    ("json_serialize_sql('select 1') = ''", "is not allowed"),
     ("levenshtein(output, reference)", "levenshtein_similarity"),
     ("main.len(output)", "named with a schema"),
     ("system.main.len(output)", "named with a schema"),
@@ -317,7 +317,9 @@ HOSTILE = [
     ("{'a': 1}", "Expected a number"),
     ("null", "Expected a number"),
     ("len(output, 2, 3)", "No function matches"),
-    ("(" * 3000 + "1" + ")" * 3000, "depth"),
+    ("(" * 3000 + "1" + ")" * 3000, "nested too deep"),
+    ("+".join(["1"] * 3000), "nested too deep, or too long"),
+    ("sin(1)", "the function sin of DuckDB is not allowed"),
     ("not " * 900 + "true", ""),
 ]
 
@@ -660,3 +662,20 @@ def test_metrics_may_be_called_like_parameters_of_macros(call: Call, place: Path
                   ["explain", "good", "a"], ["leaderboard"], ["sql", "from regressions('good', 'poor')"]):  # fmt: skip
         code, _, err = call(*words, "--store", place / "runs")
         assert code in (0, 1), err
+
+
+@pytest.mark.parametrize(
+    ("table", "part"),
+    [
+        (
+            '[metrics]\nx = "1"\nm = { expr = "1", higher = true }',
+            r"\$.metrics.m: Unknown key 'higher'.*higher_is_better",
+        ),
+        ('[metrics]\nx = "1"\nm = 5', r"\$.metrics.m: Expected"),
+        ('[metrics]\nm = { doc = "d" }', r"\$.metrics.m: expr is missing"),
+        ('[metrics]\nm = "1"\n[params]\nlim = { defualt = 1 }', r"\$.params.lim: .*default"),
+    ],
+)
+def test_a_wrong_key_is_named_with_its_entry(table: str, part: str) -> None:
+    with pytest.raises(InputError, match=part):
+        profile_of_text(f'name = "keys"\nscore = "1"\n{table}\n', "keys.toml")

@@ -20,8 +20,8 @@ _WORD = r"[^ \t\r\x0b\x0c]+"
 def read_trec_run(source: Source) -> Iterator[ColumnBlock]:
     """A row for each run and query with the ids in their order: by score, and of equal scores by id, both descending.
 
-    That is how trec_eval orders them, whatever the column `rank` says; it holds scores as floats of 32 bits. A line that
-    is no result, or has an id again, is a row error.
+    That is how trec_eval orders them, whatever the column `rank` says; it holds scores as floats of 32 bits. A line
+    that is no result, or has an id again, is a row error.
     """
     lines = _lines(source, ("question_id", "", "id", "", "score", "run_id"))
     lines = lines.with_columns(pl.col("score").cast(pl.Float32, strict=False))
