@@ -15,6 +15,7 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, pins
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
+from rageval_batch.inputs.map_check import check_map
 from rageval_batch.inputs.one_table import take_questions
 from rageval_batch.inputs.presets import read_map, with_map
 from rageval_batch.inputs.run_names import with_run_names
@@ -55,6 +56,7 @@ def score(
     chosen = get_profile(profile)
     fields = read_map(map or {}, "map")
     files, _ = with_run_names(with_map(_sources(outputs, "outputs", chosen.inputs.whole_files), preset, fields))
+    check_map(files, fields, chosen, questions is not None)
     with (
         tempfile.TemporaryDirectory(prefix="rageval-") as taken,
         tempfile.TemporaryDirectory(prefix="rageval-") as folder,

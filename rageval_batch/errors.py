@@ -25,6 +25,10 @@ class StoreError(RagevalError):
     """The store cannot be read or written, or does not hold what was asked for."""
 
 
+class DamagedCommit(StoreError, UserWarning):
+    """A commit that cannot be used: a warning, as the store is read without it, or an error where that is asked for."""
+
+
 class IncompatibleRuns(RagevalError):
     """Two runs that must not be compared: their questions, sources or parameters differ."""
 

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -42,6 +43,7 @@ from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.resources import sql_definition, sql_names
 from rageval_batch.runs.database import connection_settings, spill_folder
+from rageval_batch.runs.manifest import damaged_files
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
 
@@ -67,6 +69,12 @@ _LISTING = frozenset(
 _READ_WHEN_ASKED = {"stored_questions": QUESTIONS, "stored_answers": ANSWERS}
 _ABOUT_QUESTIONS = frozenset(("questions", "run_groups_by", "stored_questions"))
 _ABOUT_ANSWERS = frozenset(("answers", "stored_answers"))
+
+# Errors of a query itself: no file has to be looked at.
+_OF_QUERIES = (
+    duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException,
+    duckdb.OutOfMemoryException, duckdb.InterruptException, duckdb.PermissionException,
+)  # fmt: skip
 
 BATCH_ROWS = 10_000  # of a result that is read batch by batch
 
@@ -167,17 +175,19 @@ class Session:
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
         query = with_comments(self._checked(query))
-        self._define(query)
         try:
-            result = self._connection.sql(query, params=parameters)
-            return result.to_arrow_table() if result is not None else pa.table({})
+            with self._reading():
+                self._define(query)
+                result = self._connection.sql(query, params=parameters)
+                return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
             raise _refused(error) from error
 
     def table(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
-        self._define(query)
-        return self._connection.sql(query, params=parameters).to_arrow_table()
+        with self._reading():
+            self._define(query)
+            return self._connection.sql(query, params=parameters).to_arrow_table()
 
     def interrupt(self) -> None:
         """Stop the query that runs now, from another thread."""
@@ -194,15 +204,41 @@ class Session:
         Of columns with the same name the later ones get a number. InputError for what DuckDB refuses, then or there.
         """
         query = with_comments(self._checked(query))
-        self._define(query)
         try:
-            result = self._connection.sql(query)
-            found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
+            with self._reading():
+                self._define(query)
+                result = self._connection.sql(query)
+                found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
         except duckdb.Error as error:
             raise _refused(error) from error
         names = _unique(found.schema.names)
         schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
-        return pa.RecordBatchReader.from_batches(schema, _renamed(found, schema))
+        return pa.RecordBatchReader.from_batches(schema, self._renamed(found, schema))
+
+    def _renamed(self, batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The batches with the names of a schema; what DuckDB finds wrong on the way is an InputError."""
+        try:
+            with self._reading():
+                for batch in batches:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise _refused(error) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """While files are read: an error for which a damaged file may be the reason is a StoreError that names it."""
+        try:
+            yield
+        except _OF_QUERIES:
+            raise
+        except (duckdb.Error, pa.ArrowException, OSError, StoreError) as error:
+            for commit in self.commits:
+                for _, problem in damaged_files(commit.path, commit.manifest):
+                    raise StoreError(
+                        f"Commit {commit.id} of {self.store.path} is damaged: {problem}. Restore it from a copy, or "
+                        f"leave it out: rageval drop {commit.id} --store {self.store.path}"
+                    ) from error
+            raise
 
     def exported_reader(self, query: str) -> pa.RecordBatchReader:
         """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
@@ -260,8 +296,9 @@ class Session:
 
     def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
         """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
-        self._define(query)
-        self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
+        with self._reading():
+            self._define(query)
+            self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
         self._kept.add(name)
 
     def has_kept(self, name: str) -> bool:
@@ -470,15 +507,6 @@ def _unique(names: list[str]) -> list[str]:
             unique = f"{name}_{number}"
         seen[unique] = None
     return list(seen)
-
-
-def _renamed(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches with the names of a schema; what DuckDB finds wrong on the way is an InputError."""
-    try:
-        for batch in batches:
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise _refused(error) from error
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

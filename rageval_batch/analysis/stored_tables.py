@@ -25,6 +25,7 @@ from rageval_batch.sql_text import COMMIT_OF_FILE, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
 _MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
+_DROPPED = pa.schema([("commit", LARGE_STRING), ("run_id", LARGE_STRING)])
 _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definition")), *SUMMARY])
 
 
@@ -42,6 +43,9 @@ class StoredTables:
         self._store = store
         self._commits = commits
         self._catalog = catalog
+        self._dropped = [{"commit": commit.id, "run_id": run} for commit in commits for run in sorted(commit.dropped)]
+        if self._dropped:
+            self._register("dropped_runs", pa.Table.from_pylist(self._dropped, schema=_DROPPED))
         self._profiles = {f"stored_{row.profile}": row for row in catalog}
         index = store.index
         self._indexed = {
@@ -128,6 +132,8 @@ class StoredTables:
         if later := [field for field in typed if field.name not in there]:
             self._register(f"later_{name}", pa.schema(later).empty_table())
             rows += f" union all by name from later_{name}"
+        if self._dropped and "run_id" in there:
+            rows = f"from ({rows}) anti join dropped_runs using (commit, run_id)"
         self._connection.execute(f"create view {name} as {rows}")
 
     def _register(self, name: str, table: pa.Table) -> None:

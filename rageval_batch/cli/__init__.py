@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import click
 
-from rageval_batch.cli.options import quiet_option, say_error
+from rageval_batch.cli.options import damaged_commits_said, quiet_option, say_error
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, InputError, RagevalError
 from rageval_batch.report.safe_text import terminal_lines, valid_text
 from rageval_batch.version import __version__
@@ -38,6 +38,9 @@ COMMANDS = {
     "subset": "subset",
     "check": "check",
     "import-scores": "import_scores",
+    "drop": "upkeep",
+    "prune": "upkeep",
+    "fsck": "upkeep",
     "bench": "bench",
 }
 
@@ -81,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         _check_words(words)
-        result = cli.main(words, prog_name="rageval", standalone_mode=False)
+        with damaged_commits_said():
+            result = cli.main(words, prog_name="rageval", standalone_mode=False)
         sys.stdout.flush()
         code = result if isinstance(result, int) else EXIT_OK
     except click.exceptions.Exit as stop:

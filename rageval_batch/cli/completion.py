@@ -5,13 +5,14 @@ Names come from declarations and manifests; no rows are read.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
-from rageval_batch.errors import RagevalError
+from rageval_batch.errors import DamagedCommit, RagevalError
 
 if TYPE_CHECKING:
     from rageval_batch.runs.store import Commit
@@ -55,6 +56,7 @@ def _commits(context: click.Context) -> Iterator[Commit]:
     """The commits of the store that the command line names; none where it cannot be read."""
     from rageval_batch.runs.store import Store
 
+    warnings.simplefilter("ignore", DamagedCommit)
     try:
         yield from Store(context.params.get("store") or DEFAULT_STORE).commits()
     except (RagevalError, OSError):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 from rageval_batch.cli import completion
-from rageval_batch.errors import InputError
+from rageval_batch.errors import DamagedCommit, InputError
 from rageval_batch.report.safe_text import message_text, terminal_lines, valid_text
 
 if TYPE_CHECKING:
@@ -21,7 +23,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def store_option(command: Command) -> Command:
-    """--store"""
+    """--store and --strict-store"""
+    command = click.option(
+        "--strict-store", is_flag=True, expose_value=False, callback=_strict_store,
+        help="A damaged commit in the store is an error; else it is named and left out.",
+    )(command)  # fmt: skip
     return click.option(
         "--store",
         default=completion.DEFAULT_STORE,
@@ -29,6 +35,36 @@ def store_option(command: Command) -> Command:
         envvar="RAGEVAL_STORE",
         help="Folder of the store.",
     )(command)
+
+
+def _strict_store(context: click.Context, option: click.Parameter, given: bool) -> None:
+    if given:
+        warnings.simplefilter("error", DamagedCommit)
+
+
+@contextmanager
+def damaged_commits_said() -> Iterator[None]:
+    """Name each damaged commit once on stderr while a command runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DamagedCommit)
+        show, said = warnings.showwarning, set[str]()
+
+        def say_once(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, DamagedCommit):
+                show(message, category, filename, lineno, file, line)
+            elif str(message) not in said:
+                said.add(str(message))
+                say_error(f"rageval: {message}")
+
+        warnings.showwarning = say_once
+        yield
 
 
 def profile_option(text: str, required: bool = False) -> Callable[[Command], Command]:
@@ -86,13 +122,15 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
     return add
 
 
-def pairs(items: Sequence[str], option: str) -> dict[str, str]:
-    """k=v options as a mapping."""
-    out = {}
+def pairs(items: Sequence[str], option: str, once: bool = False) -> dict[str, str]:
+    """k=v options as a mapping; `once`: a name that is given twice is an error, else the last counts."""
+    out: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise InputError(f"{option} {item}: write it as name=value.")
+        if once and name.strip() in out:
+            raise InputError(f"{option} {name.strip()} is given twice. Give one of them.")
         out[name.strip()] = value
     return out
 

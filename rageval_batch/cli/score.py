@@ -121,6 +121,7 @@ def score(
     """
     from rageval_batch.config import read_table
     from rageval_batch.inputs import run_metadata, sources
+    from rageval_batch.inputs.map_check import check_map
     from rageval_batch.inputs.one_table import take_questions
     from rageval_batch.inputs.presets import read_map, with_map
     from rageval_batch.inputs.run_names import with_run_names
@@ -141,7 +142,7 @@ def score(
     place = Store(store)
     fields = {
         **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
-        **read_map(pairs(mapped, "--map"), "--map"),
+        **read_map(pairs(mapped, "--map", once=True), "--map"),
     }
     with (
         sources.opened(outputs, profile.inputs.whole_files) as opened,
@@ -149,14 +150,16 @@ def score(
     ):
         files = [sources.with_encoding(file, encoding) for file in opened] if encoding else opened
         files, notes = with_run_names(with_map(files, tool, fields), run_id, run_id_from)
+        check_map(files, fields, profile, bool(questions))
         question_files = sources.sources(questions)
         context_files = sources.sources(contexts) if contexts else []
-        notes += sources.guesses([*files, *question_files, *context_files])
+        for note in [*notes, *sources.guesses([*files, *question_files, *context_files])]:
+            say(note)  # before anything is refused: a wrong encoding may be the reason
         if profile.inputs.questions_required and not questions:
             table = take_questions(files, profile, Path(folder))
-            files, question_files, notes = table.outputs, [table.questions], [*notes, *table.notes]
-        for note in notes:
-            say(note)
+            files, question_files = table.outputs, [table.questions]
+            for note in table.notes:
+                say(note)
         job = Job(
             profile=profile,
             params=params,

@@ -17,12 +17,12 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_keys, read_repeats, read_run_ids
+from rageval_batch.inputs.outputs import Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
-from rageval_batch.inputs.readers import ABSENT, Block, Field
+from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
-from rageval_batch.model.schemas import KEPT, OUTPUT, QUESTION_ID, REPEAT
+from rageval_batch.model.schemas import CHUNKS, KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
 
 ORDER = ("run_id", "question_id", "repeat")  # of the rows of a commit
 
@@ -100,18 +100,27 @@ class QuestionRows:
         output_fields: tuple[OutputField, ...] = (),
         fields_first: bool = False,
         max_rows: int = MAX_ROWS,
+        texts_only: bool = False,
     ) -> None:
-        """`ids`: the questions, in the order of the eval set; `max_rows`: of score rows that all runs may make."""
+        """`ids`: the questions, in the order of the eval set; `max_rows`: of score rows that all runs may make.
+
+        `texts_only`: a row whose answer is a JSON object or list cannot be used.
+        """
+        self._texts_only = texts_only
         self._output_fields = output_fields
         self._fields_first = fields_first
         self.output_names = (*OUTPUT, *(field.name for field in output_fields))
-        self.known = KNOWN_FIELDS.union(wanted.name for wanted in output_fields)
         self._ids = pa.array(ids, LARGE_STRING)
         self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
         return readers.read_output(block, self._output_fields, self._fields_first)
+
+    def known(self, block: Block) -> frozenset[str]:
+        """Of the names that a field may have, the one that is read; and the fields of an answer."""
+        own = frozenset((*RUN_ID, *REPEAT, *(field.name for field in self._output_fields)))
+        return own.union(*(block.read_names(names) for names in (QUESTION_ID, OUTPUT, CHUNKS)))
 
     def has_keys(self, block: Block) -> bool:
         """Whether any row has an id of a question."""
@@ -138,6 +147,7 @@ class QuestionRows:
         unusable = (
             ("null_run_id", bad_run), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
             ("unknown_question", question.is_null().to_numpy(zero_copy_only=False)),
+            ("wrong_shape", (output.kind >= LIST) & self._texts_only),
         )  # fmt: skip
         return Rows(batch, question_id, unusable)
 
@@ -161,7 +171,8 @@ class QuestionRows:
 
 def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_ROWS) -> QuestionRows:
     """What reads the rows of a profile, where the eval set has these questions."""
-    return QuestionRows(ids, declared.output_fields, declared.fields_first, max_rows)
+    texts_only = declared.outputs.schema is None and not declared.output_fields
+    return QuestionRows(ids, declared.output_fields, declared.fields_first, max_rows, texts_only)
 
 
 class LoadedQuestions:

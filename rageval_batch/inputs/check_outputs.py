@@ -1,6 +1,7 @@
 """Outputs against what their profile says of an answer: every violation, where it is, what is allowed.
 
-`score` scores such answers all the same, as what they are; `check --outputs` says before what is wrong with them.
+`score` scores such answers all the same, as what they are, and rejects an object or list where a text is wanted;
+`check --outputs` says before what is wrong with them.
 """
 
 from __future__ import annotations

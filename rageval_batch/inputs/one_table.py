@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.columnar.strings import LARGE_STRING, Flags
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
-from rageval_batch.inputs.check import question_fields, refusal, violations
+from rageval_batch.inputs.check import Violation, question_fields, refusal, violations
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, columns_seen, read_keys
 from rageval_batch.inputs.questions import QuestionFile, cell_value, shown_json
-from rageval_batch.inputs.readers import Block
+from rageval_batch.inputs.readers import NOTHING, TEXT, Block
 from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.sources import Source
@@ -27,6 +28,11 @@ from rageval_batch.model import OutputField, Profile, canonical_json
 from rageval_batch.model.schemas import EXPECTED, EXPECTED_NAMES, OUTPUT, OUTPUT_NAMES, QUESTION, QUESTION_ID
 
 _GROUPS = (QUESTION_ID, QUESTION, EXPECTED_NAMES)
+# Names of texts that are not read as answers, but show that another column may not be the answer.
+_ALSO_ANSWERS = (
+    "generated", "generated_text", "generation", "hypothesis", "llm_answer", "llm_output", "model_answer",
+    "model_response", "pred", "predicted", "predicted_answer", "predictions",
+)  # fmt: skip
 _NAME = "questions"
 
 
@@ -44,12 +50,15 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
 
     InputError where rows carry none, where two rows of a question differ, and where a question is bad.
     """
-    fields = _fields_of(profile)
+    fields = fields_of(profile)
     taken = {names[-1] for names in fields.values()} | {name for names in fields.values() for name in names}
     outputs = [replace(file, reading=_with_aliases(file.reading, profile, taken)) for file in files]
     found = _Questions(outputs, profile, fields)
-    for number, file in enumerate(outputs):
+    for number, (given, file) in enumerate(zip(files, outputs, strict=True)):
+        said = OUTPUT[0] in given.reading.fields
+        possible = () if said else _free_names((*OUTPUT_NAMES, *_ALSO_ANSWERS), given.reading, profile, taken)
         for block in readers.read_blocks(file):
+            _refuse_two_answers(file, block, possible)
             found.add(number, _mapped(file, block))
     questions = found.checked()
     path = folder / f"{_NAME}.jsonl"
@@ -58,6 +67,11 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
     notes = [f"No -q: the {len(questions):,} questions are taken from the rows."]
     if found.by_text:
         notes.append("Rows without an id: the hash of the question's text is the id.")
+    if found.unread:
+        notes.append(
+            f"WARNING: {found.unread:,} rows cannot be read; a question that only they have is not in the eval set, "
+            "and no score counts it."
+        )
     return OneTable(outputs, source, notes)
 
 
@@ -65,13 +79,14 @@ def _mapped(file: Source, block: Block) -> Block:
     return block if isinstance(block, MappedBlock) else MappedBlock(block, file.reading, file.run)
 
 
-def _fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
+def fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
     """The fields of a question, and the names of a row that stand for each, the first first."""
     out: dict[str, tuple[str, ...]] = {}
     known = list(question_fields(profile).members)
     for names in _GROUPS:
         mine = [name for name in names if name in known]
-        if mine:
+        if mine or names is QUESTION:  # rows of one question must agree in its text, whether it is scored or not
+            mine = mine or [names[0]]
             out[mine[0]] = (*mine, *(name for name in names if name not in mine))
     grouped = {name for names in _GROUPS for name in names}
     return {**out, **{name: (name,) for name in known if name not in grouped}}
@@ -79,11 +94,37 @@ def _fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
 
 def _with_aliases(reading: Reading, profile: Profile, taken: set[str]) -> Reading:
     """The reading of a table: answers under more names, unless these are fields of a question or of the answer."""
-    own = {field.name for field in getattr(profile.inputs, "output_fields", ())} | taken
-    names = tuple(name for name in OUTPUT_NAMES if name not in own)
+    names = _free_names(OUTPUT_NAMES, reading, profile, taken)
     return replace(
         reading, fields={OUTPUT[0]: names, **reading.fields}, id_from_question=QUESTION_ID[0] not in reading.fields
     )
+
+
+def _free_names(names: tuple[str, ...], reading: Reading, profile: Profile, taken: set[str]) -> tuple[str, ...]:
+    """Those of the names that are no field of a question or of the answer, and that no map gives to another field."""
+    mapped = {path for field, paths in reading.fields.items() if field != OUTPUT[0] for path in paths}
+    own = {field.name for field in getattr(profile.inputs, "output_fields", ())} | taken | mapped
+    return tuple(name for name in names if name not in own)
+
+
+def _refuse_two_answers(file: Source, block: Block, possible: tuple[str, ...]) -> None:
+    """InputError where two columns that can be the answer differ in a row: one of them may be the reference."""
+    columns = [column for column in block.others(frozenset()) if column.name in possible]
+    columns = [one for one in columns if one.name in OUTPUT_NAMES or bool((one.kind == TEXT).any())]
+    columns.sort(key=lambda one: possible.index(one.name))
+    for first, second in combinations(columns, 2):
+        _, left, right = np.intersect1d(first.rows, second.rows, assume_unique=True, return_indices=True)
+        one, other = first.text.take(pa.array(left)), second.text.take(pa.array(right))
+        blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(one), ""), pc.equal(pc.utf8_trim_whitespace(other), ""))
+        row = pc.index(pc.and_not(pc.not_equal(one, other), blank), pa.scalar(True)).as_py()
+        if row >= 0:
+            names = [column.name for column in columns]
+            raise InputError(
+                f"{file.name}, line {block.lines[first.rows[left[row]]]}: {' and '.join(names)} can each be the "
+                f"answer, and they differ: {first.name} has {shown_json(one[row].as_py())}, "
+                f"{second.name} has {shown_json(other[row].as_py())}. Nothing was scored. "
+                f"Say which it is: {' or '.join(f'--map output={name}' for name in names)}."
+            )
 
 
 class _Questions:
@@ -96,6 +137,7 @@ class _Questions:
         self._columns: dict[str, None] = {}  # names that rows have
         self._unknown: set[str] = set()  # of those, neither of a question nor of an answer
         self.by_text = False
+        self.unread = 0  # rows that cannot be read, and with them their questions
 
     def add(self, number: int, block: Block) -> None:
         """Note the questions of a block of the file with that number."""
@@ -105,7 +147,8 @@ class _Questions:
         self._unknown.update(name for name in there if name not in known | KNOWN_FIELDS | used_names(block))
         ids, bad = read_keys(block.field(QUESTION_ID), None)
         mapped = QUESTION_ID[0] in self._files[number].reading.fields
-        self.by_text |= not mapped and bool((~bad).any()) and _lacks_ids(block)
+        self.by_text |= not mapped and bool((~bad & _without_id(block)).any())
+        self.unread += len(block.row_errors)
         columns: dict[str, Any] = {
             "id": pl.from_arrow(ids),
             "file": np.full(len(block), number),
@@ -165,8 +208,15 @@ class _Questions:
         found = [one for read in by_file.values() for one in violations(read, self._profile.inputs.questions)]
         self._refuse_misspelt(rows)
         if found:
-            raise InputError(refusal(found, None, self._profile))
+            raise InputError(refusal(found, None, self._profile) + self._cells_told(found))
         return sorted((one for read in by_file.values() for one in read.questions), key=lambda one: str(one["id"]))
+
+    def _cells_told(self, found: Sequence[Violation]) -> str:
+        """How a list is written in a cell, where a cell should have one."""
+        cells = {file.name for file in self._files if file.format in ("csv", "xlsx")}
+        if not any(one.file in cells and one.allowed.startswith("a list") for one in found):
+            return ""
+        return '\nA cell holds a list as ["one", "two"]; --map FIELD=COLUMN takes the text of a cell as a list of one.'
 
     def _refuse_misspelt(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """InputError for a column that nothing reads, a slip away from a field of the questions that no row has."""
@@ -175,7 +225,8 @@ class _Questions:
             if written in self._unknown:
                 name = self._files[0].name
                 raise InputError(
-                    f"{name}: nothing reads the column {written}; did you mean {meant}? Nothing was scored."
+                    f"{name}: nothing reads the column {written}; did you mean {meant}? Nothing was scored. "
+                    f"If so, --map {meant}={written}; else rename it."
                 )
 
     def _nothing(self, rows: Sequence[Any], asked: list[str]) -> str:
@@ -191,18 +242,34 @@ class _Questions:
         )
 
     def _question(self, file: Source, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The question of a row; a text where a list is wanted is a list of one where a map put it there."""
-        members = {name[1:]: json.loads(row[name]) for name in row if name.startswith("=") and row[name] is not None}
+        """The question of a row."""
+        texts = {name[1:]: row[name] for name in row if name.startswith("=") and row[name] is not None}
         return {"id": row["id"]} | {
-            name: self._field(file, name, value)
-            for name, value in members.items()
-            if value != "" or file.format != "csv"
+            name: self._field(file, name, text)
+            for name, text in texts.items()
+            if name in self._names.members and (text != '""' or file.format != "csv")
         }
 
-    def _field(self, file: Source, name: str, value: Any) -> Any:
-        """The value of a field; a cell of CSV is read as JSON where the field is no text."""
+    def _field(self, file: Source, name: str, text: str) -> Any:
+        """The value of a field from its JSON text; a cell is read as what the field wants.
+
+        A text or number where a list is wanted is a list of one where a map put it there; a number where a text is
+        wanted is its JSON text.
+        """
+        value = json.loads(text)
         types = self._names.members[name].types
-        if "string" not in types:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and "string" in types and not types & {"number", "integer"}:
+            return text
+        if types == {"array"} and name in file.reading.fields:
+            if isinstance(value, str) and not value.lstrip().startswith("["):
+                return [value]
+            if is_number:
+                return [value]
+        if types == {"boolean"} and isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"  # Excel writes TRUE
+        is_cell = file.format not in ("json", "jsonl") and isinstance(value, str) and value[:1] == "["
+        if "string" not in types or ("array" in types and is_cell):
             value = cell_value(file, name, value)
         return [value] if isinstance(value, str) and types == {"array"} and name in file.reading.fields else value
 
@@ -212,8 +279,10 @@ def used_names(block: Block) -> set[str]:
     return block.used_names() if isinstance(block, MappedBlock) else set()
 
 
-def _lacks_ids(block: Block) -> bool:
-    return all(bool((block.field_at(name).kind < 0).all()) for name in QUESTION_ID)
+def _without_id(block: Block) -> Flags:
+    """The rows that have none of the fields of an id."""
+    lacking: Flags = np.logical_and.reduce([block.field_at(name).kind <= NOTHING for name in QUESTION_ID])
+    return lacking
 
 
 def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:

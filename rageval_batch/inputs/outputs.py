@@ -40,7 +40,9 @@ class RowReader(Protocol):
     """How the rows of a block say what they are about. It remembers what only all rows together can tell."""
 
     output_names: tuple[str, ...]  # fields that an answer may stand in
-    known: frozenset[str]  # names of fields that are no metadata of a run
+
+    def known(self, block: Block) -> frozenset[str]:
+        """Names of fields that are read from the rows of a block: all others are kept beside the answers."""
 
     def output(self, block: Block) -> Field:
         """The answer of each row of a block; ABSENT where it has none."""
@@ -107,9 +109,13 @@ class Ingest:
     def metadata(self) -> dict[str, dict[str, str]]:
         """For every run, the fields that had one and the same value in all its rows."""
         return {
-            run: {name: value for name, value in fields.items() if value is not None}
+            run: {name: value for name, value in fields.items() if value is not None and self._in_all_rows(run, name)}
             for run, fields in self._meta.items()
         }
+
+    def _in_all_rows(self, run: str, name: str) -> bool:
+        """Whether every row of a run that is scored has a short value of a column."""
+        return self._filled[run, name] >= self._rows[run] - self._rejected[run]
 
     def constant(self) -> frozenset[str]:
         """Columns that have one value in all rows of each of the runs that have them: their metadata."""
@@ -117,7 +123,7 @@ class Ingest:
             name
             for run, fields in self._meta.items()
             for name, value in fields.items()
-            if value is None or self._filled[run, name] < self._rows[run] - self._rejected[run]
+            if value is None or not self._in_all_rows(run, name)
         }
         return frozenset(name for fields in self._meta.values() for name in fields if name not in changing)
 
@@ -140,7 +146,7 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        others = block.others(self.reader.known)
+        others = block.others(self.reader.known(block))
         self._note_metadata(others, run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
         self._count(source, run_id, reason)
@@ -191,9 +197,13 @@ def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
     if not names:
         return ""
     shown = ", ".join(names[:_SHOWN_COLUMNS]) + (", …" if len(names) > _SHOWN_COLUMNS else "")
-    near = [(one, match[0]) for one in wanted if (match := get_close_matches(one, names, n=1, cutoff=0.6))]
-    hint = f" Nearest: {', '.join(f'{name} ({one}?)' for one, name in near)}." if near else ""
-    return f" Columns: {shown}.{hint} Say which it is: --map {wanted[0]}={near[0][1] if near else 'COLUMN'}."
+    near: dict[str, str] = {}  # column -> what it may be meant for; each is told once
+    for one in wanted:
+        for match in get_close_matches(one, names, n=1, cutoff=0.6):
+            near.setdefault(match, one)
+    told = [name if name == one else f"{name} ({one}?)" for name, one in near.items()]
+    hint = f" Nearest: {', '.join(told)}." if told else ""
+    return f" Columns: {shown}.{hint} Say which it is: --map {wanted[0]}={next(iter(near), 'COLUMN')}."
 
 
 def _extra_keys(batch: pa.RecordBatch, question_id: pa.Array) -> pa.RecordBatch:
@@ -238,6 +248,7 @@ _REJECTED = (
     "null_question_id",
     "bad_repeat",
     "unknown_question",
+    "wrong_shape",
     "duplicate",
 )
 _REASON = {name: code for code, name in enumerate(_REJECTED)}
@@ -250,6 +261,7 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
         "null_question_id": f"no {' or '.join(QUESTION_ID)}",
         "bad_repeat": "repeat is not a whole number from 0",
         "unknown_question": f"question '{question}' is not in the eval set",
+        "wrong_shape": "the answer is an object or list where a text is wanted; --map output=PATH names the text",
         "duplicate": f"run '{run}' has an earlier answer to question '{question}' with this repeat",
     }[reason]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Iterator
@@ -122,7 +123,18 @@ def cell_value(file: Source, name: str, value: Any) -> Any:
     if file.format == "csv" or value[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             return _loads(value)
+        return python_list(value)
     return value
+
+
+def python_list(text: str) -> Any:
+    """The list that a text is as Python prints it, which pandas writes into cells; else the text."""
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            found = ast.literal_eval(text.strip())
+            if isinstance(found, list) and all(isinstance(one, str | int | float) for one in found):
+                return found
+    return text
 
 
 def _loads(text: str) -> Any:

@@ -44,7 +44,7 @@ def recognise_encoding(head: bytes) -> tuple[str, bool]:
 
 def _without_mark(head: bytes) -> str:
     """UTF-16 without a mark: ASCII characters have every other byte zero."""
-    if len(head) < 4 or b"\0" not in head[:64]:
+    if len(head) < 4 or head[:64].count(0) < min(_ENOUGH, len(head) // 4):  # one or two are damage
         return ""
     even, odd = head[0:4096:2].count(0), head[1:4096:2].count(0)
     return "utf-16-le" if odd > 4 * even else "utf-16-be" if even > 4 * odd else ""

@@ -46,7 +46,7 @@ class OwnRows:
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         """`keys`: text columns that reach the batch."""
-        self.known = KNOWN_FIELDS | {*keys, *FILE}
+        self._known = KNOWN_FIELDS | {*keys, *FILE}
         self._keys = keys
         self._schema = batch_schema(keys)
 
@@ -58,6 +58,10 @@ class OwnRows:
             return output
         kind = np.where(absent, STRUCT, output.kind).astype(np.int8)
         return Field(pc.if_else(pa.array(absent), whole, output.text), kind)
+
+    def known(self, block: Block) -> frozenset[str]:
+        """The same for every block."""
+        return self._known
 
     def has_keys(self, block: Block) -> bool:
         """True: what a row lacks shows in its score."""

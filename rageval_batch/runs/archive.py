@@ -48,6 +48,8 @@ def write_archive(commit: Commit, profile: Profile, outputs: list[Source], targe
         if (pq.read_schema(index).metadata or {}).get(b"commit") == commit.id.encode():
             return f"{target} has the archive of this commit already."
         raise InputError(f"{target} has the archive of another commit. Name another folder with --archive.")
+    if target.is_symlink():
+        raise InputError(f"{target} is a link. Name the folder itself with --archive.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} is there already and no archive. Name another folder with --archive.")
     with _aside(target) as folder:
@@ -62,6 +64,8 @@ def _aside(target: Path) -> Iterator[Path]:
     guard = target.parent / f"{folder.name}.lock"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        if guard.is_symlink():
+            raise InputError(f"{guard} is a link. Remove it, or name another folder with --archive.")
         lock = try_lock(guard)
         if lock is None:
             raise InputError(f"{target} is being written by another process. Wait for it, or name another.")

@@ -12,7 +12,12 @@ _WINDOWS = os.name == "nt"
 
 def try_lock(path: Path) -> BaseFileLock | None:
     """The lock of a file, None where another holds it. Kept until it is released, dropped, or the process ends."""
-    lock = FileLock(path, timeout=0, thread_local=False)
+    return wait_for_lock(path, 0)
+
+
+def wait_for_lock(path: Path, seconds: float) -> BaseFileLock | None:
+    """The lock of a file, as soon as no other holds it; None where that takes longer than so many seconds."""
+    lock = FileLock(path, timeout=seconds, thread_local=False)
     try:
         lock.acquire()
     except Timeout:

@@ -1,4 +1,7 @@
-"""The store: a folder of commits, each written aside and put in place by one rename. Nothing is ever changed there."""
+"""The store: a folder of commits, each written aside and put in place by one rename. Nothing is ever changed there.
+
+A commit that is damaged is left out, and said; one that hides others (a tombstone) is how results are dropped.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -17,15 +21,30 @@ from typing import Any
 
 from filelock import BaseFileLock
 
-from rageval_batch.errors import StoreError
-from rageval_batch.runs.file_system import sync, try_lock, write_durably
+from rageval_batch.errors import DamagedCommit, StoreError
+from rageval_batch.runs.file_system import sync, try_lock, wait_for_lock, write_durably
+from rageval_batch.runs.manifest import (
+    COMMIT_NAME,
+    FORMAT,
+    MANIFEST,
+    Damage,
+    check_files,
+    checksums,
+    file_checksum,
+    is_tombstone,
+    manifest_bytes,
+    read_manifest,
+    signed,
+)
 from rageval_batch.runs.store_index import Stamp, StoreIndex, read_index
 
-MANIFEST = "manifest.json"
 STAGING = ".staging"
-FORMAT = 1
+_LOCK = ".publish.lock"
+_PUBLISHED = "published"  # in a staging folder: the name of the commit that its work became
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _FORGOTTEN = timedelta(days=7)
+_PATIENCE = 600.0  # seconds that a writer waits for another to put its commit in place
+Publish = Callable[[Path, dict[str, Any]], "Commit"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,7 @@ class Commit:
     path: Path
     manifest: dict[str, Any]
     stamp: Stamp = field(default=(0, 0), compare=False)  # of the manifest, by which an index knows that it is the same
+    dropped: frozenset[str] = frozenset()  # runs that its files have and that are no longer to be seen
 
     @property
     def id(self) -> str:
@@ -44,6 +64,45 @@ class Commit:
     def files(self, role: str) -> list[Path]:
         """The Parquet files of a role: scores, runs, rejects, tallies, kept_…"""
         return [self.path / name for name in self.manifest["files"].get(role, [])]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All that lies in a store, oldest first: commits, those that hide others, and damaged ones."""
+
+    commits: list[Commit] = field(default_factory=list)
+    tombstones: list[Commit] = field(default_factory=list)
+    damaged: list[tuple[Path, Damage]] = field(default_factory=list)
+
+    def visible(self) -> list[Commit]:
+        """The commits without what was dropped."""
+        hidden = self._hidden()
+        found = (_without(commit, hidden.get(commit.id, set())) for commit in self.commits)
+        return [commit for commit in found if commit is not None]
+
+    def reported(self) -> list[tuple[Path, Damage]]:
+        """The damaged commits that were not dropped."""
+        hidden = self._hidden()
+        return [(folder, damage) for folder, damage in self.damaged if hidden.get(folder.name, set()) is not None]
+
+    def _hidden(self) -> dict[str, set[str] | None]:
+        """The dropped runs of commits; None for all of a commit."""
+        hidden: dict[str, set[str] | None] = {}
+        for tombstone in self.tombstones:
+            for name, runs in tombstone.manifest["hides"].items():
+                known = hidden.get(name, set())
+                hidden[name] = None if runs is None or known is None else known | set(runs)
+        return hidden
+
+
+def _without(commit: Commit, hidden: set[str] | None) -> Commit | None:
+    """A commit without some of its runs; None without all of them."""
+    if hidden == set():
+        return commit
+    runs = [run for run in commit.manifest["runs"] if hidden is not None and run not in hidden]
+    if not runs or hidden is None:
+        return None
+    return replace(commit, manifest={**commit.manifest, "runs": runs}, dropped=frozenset(hidden))
 
 
 class Store:
@@ -65,32 +124,48 @@ class Store:
         return self.path / STAGING
 
     def commits(self) -> list[Commit]:
-        """All commits, oldest first."""
+        """All commits that can be used, without what was dropped, oldest first; a DamagedCommit warning of others."""
+        listing = self.listing()
+        for folder, damage in listing.reported():
+            text = f"Commit {folder.name} of {self.path} is damaged and left out: {damage}. See rageval fsck."
+            warnings.warn(DamagedCommit(text), stacklevel=2)
+        return listing.visible()
+
+    def listing(self) -> Listing:
+        """All that lies in the store."""
+        found = Listing()
         if not self.path.is_dir():
-            return []
-        found = []
+            return found
         try:
             with os.scandir(self.path) as entries:
                 names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
-            for name in names:
-                commit = self._commit(name)
-                if commit is not None:
-                    found.append(commit)
         except OSError as error:
             raise StoreError(f"Cannot read the store {self.path}: {error.strerror}.") from error
+        for name in names:
+            try:
+                commit = self._commit(name)
+            except Damage as damage:
+                if (self.path / name).exists():  # else it was removed meanwhile
+                    found.damaged.append((self.path / name, damage))
+                continue
+            if commit is not None:
+                (found.tombstones if is_tombstone(commit.manifest) else found.commits).append(commit)
         return found
 
     def _commit(self, name: str) -> Commit | None:
         """The commit of a folder, by the index where that knows it; None where the folder is somebody else's."""
-        try:
-            status = os.stat(self.path / name / MANIFEST)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        stamp = (status.st_mtime_ns, status.st_size)
+        folder = self.path / name
+        stamp = (0, 0)
+        with suppress(OSError):
+            status = os.stat(folder / MANIFEST)
+            stamp = (status.st_mtime_ns, status.st_size)
         manifest = self.index.manifest(name, stamp) if self.index is not None else None
         if manifest is None:
-            manifest = _manifest(self.path / name)
-        return Commit(self.path / name, manifest, stamp) if manifest is not None else None
+            manifest = read_manifest(folder)
+        if manifest is None:
+            return None
+        check_files(folder, manifest)
+        return Commit(folder, manifest, stamp)
 
     def require(self) -> list[Commit]:
         """All commits; StoreError where there is none."""
@@ -107,6 +182,7 @@ class Store:
         with _store_errors(self.path):
             root = self.staging_folder
             root.mkdir(parents=True, exist_ok=True)
+            self.clear_published()
             self._forget_abandoned(root)
             folder, lock = _claim(root, job)
         try:
@@ -115,25 +191,65 @@ class Store:
             lock.release()
 
     def publish(self, staging: Path, manifest: dict[str, Any]) -> Commit:
-        """Put a finished folder in place under a new name, greater than all there are."""
+        """Put a finished folder in place as a commit."""
+        manifest = self.seal(staging, manifest)
+        with self.publishing() as publish:
+            return publish(staging, manifest)
+
+    def seal(self, staging: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Have the files of a finished folder on the disk; the manifest with their checksums."""
         with _store_errors(self.path):
-            created = datetime.now(UTC)
-            newest = max((commit.id for commit in self.commits()), default="")
-            while True:
-                name = f"{created.strftime(_STAMP)}-{secrets.token_hex(3)}"
-                if name > newest:
-                    break
-                created = datetime.strptime(newest[: newest.rindex("-")], _STAMP).replace(tzinfo=UTC)
-                created += timedelta(microseconds=1)
-            manifest = {**manifest, "format": FORMAT, "commit": name, "created_at": created.isoformat()}
-            write_durably(staging / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1).encode())
             for file in staging.iterdir():
                 sync(file)
+            return {**manifest, "checksums": checksums(staging)}
+
+    @contextmanager
+    def publishing(self) -> Iterator[Publish]:
+        """Alone among all writers: what puts a sealed folder in place. Nobody else does so until the end."""
+        with _store_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = wait_for_lock(self.path / _LOCK, _PATIENCE)
+        if lock is None:
+            raise StoreError(
+                f"Another writer has held {self.path / _LOCK} for {_PATIENCE:.0f} seconds. "
+                "End it, and give the command again."
+            )
+        try:
+            yield self._put_in_place
+        finally:
+            lock.release()
+
+    def _put_in_place(self, staging: Path, manifest: dict[str, Any]) -> Commit:
+        """Rename a folder to a name greater than all there are. Its time is that of the clock, whatever its name is."""
+        with _store_errors(self.path):
+            created = datetime.now(UTC)
+            name = f"{max(created, self._next_stamp()).strftime(_STAMP)}-{secrets.token_hex(3)}"
+            manifest = signed({"format": FORMAT, **manifest, "commit": name, "created_at": created.isoformat()})
+            write_durably(staging / MANIFEST, manifest_bytes(manifest))
             sync(staging)
+            (staging.parent / _PUBLISHED).write_text(name)
             target = self.path / name
             os.rename(staging, target)
             sync(self.path)
             return Commit(target, manifest)
+
+    def _next_stamp(self) -> datetime:
+        """A time later than in the name of any commit: clocks differ between machines, and may go back."""
+        stamps = [datetime.min.replace(tzinfo=UTC)]
+        for name in os.listdir(self.path):
+            if COMMIT_NAME.fullmatch(name):
+                with suppress(ValueError, OverflowError):  # no time, or the last there is
+                    stamp = datetime.strptime(name[: name.rindex("-")], _STAMP).replace(tzinfo=UTC)
+                    stamps.append(stamp + timedelta(microseconds=1))
+        return max(stamps)
+
+    def clear_published(self) -> None:
+        """Remove the staging folders of work that became a commit: a process that is killed leaves its own."""
+        with suppress(OSError):
+            for folder in self.staging_folder.iterdir():
+                mark = folder / _PUBLISHED
+                if mark.is_file() and (self.path / mark.read_text()).is_dir() and not _locked(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def _forget_abandoned(self, root: Path) -> None:
         """Remove work that was left for a week: nobody will go on with it."""
@@ -167,6 +283,19 @@ class Staging:
         with _store_errors(self.store.path):
             yield aside
             os.replace(aside, self.path / name)
+
+    def mark_done(self, mark: str, names: list[str]) -> None:
+        """Note that these files are whole. They are not forced to the disk, so the mark has their checksums."""
+        with self.writing(mark) as path:
+            path.write_text(json.dumps({name: file_checksum(self.path / name) for name in names}))
+
+    def is_done(self, mark: str) -> bool:
+        """Whether the files of a mark are there as they were written: a power loss may tear what a mark outlives."""
+        try:
+            noted = json.loads((self.path / mark).read_bytes())
+            return bool(noted) and all(file_checksum(self.path / name) == known for name, known in noted.items())
+        except (OSError, ValueError, AttributeError):
+            return False
 
     def clear(self) -> None:
         """Remove what was put aside."""
@@ -212,17 +341,3 @@ def _locked(folder: Path) -> bool:
         return True
     lock.release()
     return False
-
-
-def _manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return None  # a folder of somebody else's
-    except ValueError as error:
-        raise StoreError(f"{folder / MANIFEST} is damaged: {error}. Remove that folder or restore it.") from error
-    if not isinstance(manifest, dict) or "format" not in manifest:
-        return None
-    if manifest["format"] > FORMAT:
-        raise StoreError(f"{folder} was written by a newer version of rageval-batch. Install that version to read it.")
-    return manifest

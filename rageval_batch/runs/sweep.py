@@ -90,6 +90,7 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
     job = job.with_hash()
     identity = identify(job)
     if (done := _finished(store, identity.job)) is not None:
+        store.clear_published()
         return existing_outcome(done)
     with store.staging(identity.job[:24]) as staging:
         outcome = _Sweep(job, identity, staging).run(store, progress, threads or os.cpu_count() or 1)
@@ -111,7 +112,7 @@ def _finished(store: Store, job: str) -> Commit | None:
             newest[run_id, commit.manifest["profile"], commit.manifest["questions"]["sha256"]] = commit.id
     for commit in reversed(commits):
         manifest = commit.manifest
-        if manifest["job"] == job:
+        if manifest["job"] == job and not commit.dropped:
             keys = [(run_id, manifest["profile"], manifest["questions"]["sha256"]) for run_id in manifest["runs"]]
             return commit if all(newest[key] == commit.id for key in keys) else None
     return None
@@ -155,9 +156,11 @@ class _Sweep:
             "warnings": list(findings.of_commit),
             "lost_rows": {run: counts.rejected[0] for run, counts in runs.items() if counts.lost_rows},
         }
+        manifest = store.seal(ready, manifest)
         self.timing.write += time.process_time() - start
-        again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
-        commit = again or store.publish(ready, manifest)
+        with store.publishing() as publish:
+            again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
+            commit = again or publish(ready, manifest)
         return Outcome(commit, again is None, self.resumed, counts, self.timing)
 
     def _nothing_usable(self) -> InputError:
@@ -186,23 +189,24 @@ class _Sweep:
         """Score one block and keep the result on disk, unless an earlier try did."""
         number, block = item
         start = time.thread_time()
-        done = self.staging.path / _part_name("done", number)
-        found = done.exists()
+        done = _part_name("done", number)
+        found = self.staging.is_done(done)
         if not found:
             batch = self.inputs.with_contexts(block.batch)
             scored = score_batch(self.scorer, batch)
-            self._keep(_part_name("scores", number), [scored.scores], self.scorer.schema)
+            kept = {"scores": ([scored.scores], self.scorer.schema)}
             if scored.tallies.num_rows:
-                self._keep(_part_name("tallies", number), scored.tallies.to_batches(), TALLIES)
+                kept["tallies"] = (scored.tallies.to_batches(), TALLIES)
             if block.rejects.num_rows:
-                self._keep(_part_name("rejects", number), block.rejects.to_batches(), REJECTS)
+                kept["rejects"] = (block.rejects.to_batches(), REJECTS)
             if block.extras is not None:
-                self._keep(_part_name("extras", number), [block.extras], block.extras.schema)
+                kept["extras"] = ([block.extras], block.extras.schema)
             if self.job.keep_inputs:
-                kept = self.inputs.kept_rows(batch)
-                self._keep(_part_name("answers", number), [kept], kept.schema)
-            with self.staging.writing(done.name) as path:
-                path.touch()
+                answers = self.inputs.kept_rows(batch)
+                kept["answers"] = ([answers], answers.schema)
+            for kind, (batches, schema) in kept.items():
+                self._keep(_part_name(kind, number), batches, schema)
+            self.staging.mark_done(done, [_part_name(kind, number) for kind in kept])
         return number, block, time.thread_time() - start, found
 
     def _keep(self, name: str, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:

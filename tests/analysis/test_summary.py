@@ -26,10 +26,12 @@ from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import store_index, sweep
+from rageval_batch.runs.manifest import checksums
 from rageval_batch.runs.store import Store
 from support.effort import examples
 from support.gated_stores import add_commit, score_row
 from support.places import TESTS
+from support.stores import rewritten
 
 GOLDEN = sorted(path for path in (TESTS / "golden").iterdir() if path.is_dir())
 
@@ -218,7 +220,7 @@ def test_metrics_in_turn_are_the_same_bits(samples: Path, monkeypatch: pytest.Mo
     """Where there are many rows, the metrics are summarized a few at a time."""
     shutil.copytree(samples, tmp_path / "runs")
     for commit in Store(tmp_path / "runs").commits():
-        (commit.path / "manifest.json").write_text(json.dumps({**commit.manifest, "summary": "of another kind"}))
+        rewritten(commit, summary="of another kind")
     monkeypatch.setattr("rageval_batch.runs.summary._MOST_VALUES", 100)
     with open_store(samples) as one, open_store(tmp_path / "runs") as other:
         assert bits(one, "from run_summary") == bits(other, "from run_summary")
@@ -233,7 +235,7 @@ def test_no_rows_are_read(samples: Path, tmp_path: Path, capsys: pytest.CaptureF
     shutil.copytree(samples, tmp_path / "runs")
     for commit in Store(tmp_path / "runs").commits():
         for path in commit.files("scores"):
-            path.write_bytes(b"not to be read")
+            path.write_bytes(bytes(path.stat().st_size))
     for words in (["runs"], ["gate", "run-pass"], ["show", "careful"], ["sql", "from run_summary"]):
         with pytest.raises(SystemExit) as stop:
             main([*words, "--store", str(tmp_path / "runs")])
@@ -246,8 +248,7 @@ def test_a_summary_of_another_definition_is_not_read(samples: Path, tmp_path: Pa
         table = pq.read_table(commit.files("summary")[0])
         wrong = pa.array([99.0] * table.num_rows)
         pq.write_table(table.set_column(table.column_names.index("mean"), "mean", wrong), commit.files("summary")[0])
-        manifest = {**commit.manifest, "summary": "0" * 16}
-        (commit.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        rewritten(commit, summary="0" * 16, checksums=checksums(commit.path))
     with open_store(samples) as one, open_store(tmp_path / "runs") as other:
         assert bits(one, "from run_summary") == bits(other, "from run_summary")
 
@@ -351,6 +352,7 @@ def test_commits_of_different_columns_are_read_together(tmp_path: Path) -> None:
     old, _ = (add_commit(tmp_path, {name: [score_row("q", 50.0, grounding=1.0)]}) for name in ("old", "new"))
     (path,) = old.files("scores")
     pq.write_table(pq.read_table(path).drop_columns(["grounding", "grounding_ok_refs"]), path)
+    rewritten(old, checksums=checksums(old.path))
     with open_store(tmp_path, functions=False) as session:
         found = {row["run_id"]: row["grounding"] for row in session.rows("from eval_json_v2")}
         assert found == {"old": None, "new": 1.0}

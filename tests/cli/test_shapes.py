@@ -229,7 +229,7 @@ SHAPES = [
     Shape("the same with --map", text("outputs.csv", "qid,model answer\n1,Paris\n2,Bonn\n"),
           ("--map", "id=qid", "--map", "output=model answer"), questions=True),
     Shape("answer in place of output, with -q", text("outputs.csv", "id,answer\n1,Paris\n2,Bonn\n"),
-          questions=True, refused=True, says=("answer (answer?)", "--map output=answer")),
+          questions=True, refused=True, says=("Nearest: answer.", "--map output=answer")),
     Shape("Excel", sheet, questions=True),
     Shape("chat completions", rows("outputs.jsonl", [
         {"id": row["question_id"], "choices": [{"message": {"content": row["output"]}}]} for row in OUTPUTS

@@ -1,6 +1,7 @@
 """One table with questions and answers: scored as with a question file, for every profile that has questions."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,108 @@ def test_contexts_of_the_rows_are_used(tmp_path: Path) -> None:
         row = {**question, "output": question["expected"]["answer_example"], "contexts": given}
         found = rageval_batch.score(put(tmp_path / f"o{k}.jsonl", [row]), profile="eval_json_v2").scores
         assert found["context_missing"].to_list() == [False], given
+
+
+@pytest.mark.parametrize(
+    "name", ["prediction", "completion", "model_output", "generated", "predicted_answer", "output"]
+)
+def test_two_columns_that_can_be_the_answer_are_refused(name: str, tmp_path: Path) -> None:
+    """Neither is chosen in silence: one of them may be the reference; --map decides."""
+    rows = [
+        {"id": str(k), "question": f"{k}?", "answer": "Paris", name: "Lyon", "must_include": ["Paris"]} for k in (1, 2)
+    ]
+    table = put(tmp_path / "t.jsonl", rows)
+    with pytest.raises(InputError, match=f"answer.*differ.*--map output=.*{name}") as refused:
+        rageval_batch.score(table, profile="include_rate")
+    assert "t.jsonl, line 1" in str(refused.value)
+    scored = rageval_batch.score(table, profile="include_rate", map={"output": name}).scores
+    assert scored["score"].to_list() == [0.3, 0.3]
+    scored = rageval_batch.score(table, profile="include_rate", map={"output": "answer"}).scores
+    assert scored["score"].to_list() == [1.0, 1.0]
+
+
+def test_equal_answer_columns_and_columns_that_a_map_takes_are_no_choice(tmp_path: Path) -> None:
+    """Where both say the same nothing is chosen; a column that is the reference by a map is no answer."""
+    rows = [{"id": "1", "question": "?", "answer": "Paris", "prediction": "Paris", "must_include": ["Paris"]}]
+    assert rageval_batch.score(put(tmp_path / "same.jsonl", rows), profile="include_rate").scores[
+        "score"
+    ].to_list() == [1]
+    rows = [{"id": "1", "question": "?", "answer": "Paris", "prediction": "Lyon"}]
+    scored = rageval_batch.score(
+        put(tmp_path / "gold.jsonl", rows), profile="include_rate", map={"must_include": "answer"}
+    ).scores
+    assert scored["score"].to_list() == [0.3]
+
+
+MAPPED = {"question": "q", "must_include": "gold", "output": "pred"}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"must_not_include": "badd"}, "no row has badd. Did you mean 'bad'"),
+        ({"must_not_includ": "bad"}, "Did you mean 'must_not_include'"),
+        ({"run_id": "{run} + n + missing"}, "no row has missing"),
+        ({"output": ["nowhere", "neither.nor"]}, "no row has nowhere"),
+        ({"question_idd": "q"}, "Did you mean 'question_id'"),
+    ],
+)
+def test_a_map_of_nothing_is_refused(more: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """A misspelt field or path would leave a part of the score out."""
+    rows = [{"q": "c", "gold": "Paris", "pred": "Paris or Lyon", "bad": ["Lyon"], "n": 1}]
+    table = put(tmp_path / "m.jsonl", rows)
+    scored = rageval_batch.score(table, profile="include_rate", map={**MAPPED, "must_not_include": "bad"}).scores
+    assert scored["score"].to_list() == [0.7]
+    with pytest.raises(InputError, match=re.escape(said)):
+        rageval_batch.score(table, profile="include_rate", map={**MAPPED, **more})
+
+
+def test_a_path_that_some_row_has_is_enough(tmp_path: Path) -> None:
+    """Later rows and other paths of a list count; so do values that are null."""
+    rows = [{"q": "a", "gold": "x", "pred": "x"}, {"q": "b", "gold": "y", "pred": "y", "bad": None}]
+    table = put(tmp_path / "m.jsonl", rows)
+    more = {"must_not_include": "bad", "output": ["other", "pred"]}
+    scored = rageval_batch.score(table, profile="include_rate", map={**MAPPED, **more}).scores
+    assert scored["score"].to_list() == [1.0, 1.0]
+
+
+def test_maps_that_cannot_count_are_refused(tmp_path: Path) -> None:
+    """A field that is given twice, and a field of questions beside a question file."""
+    table = put(tmp_path / "m.jsonl", [{"id": "1", "gold": "Paris", "pred": "Paris"}])
+    questions = put(tmp_path / "q.jsonl", [{"id": "1", "must_include": ["Paris"]}])
+    command = ["score", str(table), "-p", "include_rate", "--store", str(tmp_path / "s"), "-q", str(questions)]
+    for options, said in (
+        (["--map", "output=pred", "--map", "output=gold"], "--map output is given twice"),
+        (["--map", "output=pred", "--map", "must_include=gold"], "is read from the questions that -q names"),
+    ):
+        result = CliRunner().invoke(cli, [*command, *options], standalone_mode=False)
+        assert isinstance(result.exception, InputError) and said in str(result.exception)
+
+
+@pytest.mark.parametrize("output", [{"text": "Lyon", "expected": "Paris"}, ["Paris"]])
+@pytest.mark.parametrize(
+    ("profile", "asked"), [("include_rate", {"must_include": ["Paris"]}), ("reference", {"reference": "Paris"})]
+)
+def test_an_object_or_list_is_no_text(output: Any, profile: str, asked: dict[str, Any], tmp_path: Path) -> None:
+    """Its JSON text has keys and brackets that nobody answered: the row is rejected, and its question is missing."""
+    questions = put(tmp_path / "q.jsonl", [{"id": name, "question": name, **asked} for name in ("a", "b", "c")])
+    rows = [{"id": "a", "output": output}, {"id": "b", "output": "Paris"}, {"id": "c", "output": 12}]
+    found = rageval_batch.score(put(tmp_path / "o.jsonl", rows), questions, profile=profile)
+    assert found.rejects.select("line", "reason").rows() == [(1, "wrong_shape")]
+    assert "--map output=PATH" in found.rejects["detail"][0]
+    reasons = dict(found.scores.select("question_id", "fail_reason").rows())
+    assert reasons["a"] == "missing_output" and reasons["b"] != "missing_output" and reasons["c"] != "missing_output"
+
+
+def test_profiles_of_json_take_objects(tmp_path: Path) -> None:
+    """Where a profile says that an answer is an object, one is scored as its JSON text."""
+    questions, rows = joined("eval_json_v2")
+    asked = put(tmp_path / "q.jsonl", questions)
+    texts = [{**row, "output": '{"main_topic": "x"}'} for row in rows]
+    objects = [{**row, "output": {"main_topic": "x"}} for row in rows]
+    found = [
+        rageval_batch.score(put(tmp_path / "o.jsonl", given), asked, profile="eval_json_v2")
+        for given in (texts, objects)
+    ]
+    assert not len(found[1].rejects)
+    assert found[0].scores.equals(found[1].scores)

@@ -596,7 +596,7 @@ def test_constant_columns_are_metadata(
     ]  # fmt: skip
     rows.append({**rows[0], "question_id": "q9", "model_id": "of a rejected row"})
     assert read_paths(inputs.write(tmp_path, "outputs", kind, rows)).metadata == {
-        run: {"model_id": f"m-{run}", "seed": "5", "fast": "true", "some": "s"} for run in "ab"
+        run: {"model_id": f"m-{run}", "seed": "5", "fast": "true"} for run in "ab"
     }
 
 

@@ -7,8 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,7 @@ from rageval_batch.runs.sweep import Counts, Outcome
 from support import inputs
 from support.inputs import put
 from support.places import TESTS
+from support.stores import renamed
 from support.writer import job
 
 WRITER = TESTS / "support" / "writer.py"
@@ -291,11 +296,12 @@ def test_a_result_that_was_superseded_is_made_again(folder: Path) -> None:
 def test_a_later_commit_has_a_greater_name_whatever_the_clock_says(folder: Path) -> None:
     place = Store(folder / "store")
     first = sweep.run(job(folder), place)
-    future = first.commit.path.with_name("29990101T000000.000000Z-ffffff")
-    first.commit.path.rename(future)
+    future = renamed(first.commit, "29990101T000000.000000Z-ffffff")
     second = sweep.run(job(folder, soft_threshold=0.5), place)
-    assert second.commit.id > future.name
-    assert [commit.id for commit in place.commits()] == [future.name, second.commit.id]
+    assert second.commit.id > future.id
+    assert [commit.id for commit in place.commits()] == [future.id, second.commit.id]
+    made = datetime.fromisoformat(second.commit.manifest["created_at"])
+    assert abs(datetime.now(UTC) - made) < timedelta(hours=1)  # the date is that of the clock, not of the name
 
 
 @pytest.mark.parametrize(("rows", "threads"), [(16_384, 4), (3, 1), (3, 4), (7, 2)])
@@ -453,8 +459,10 @@ def test_a_sweep_that_is_killed_behind_its_commit_is_finished(folder: Path, smal
     _, errors = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, errors
     (commit,) = Store(place).commits()
+    assert left_aside(place) != []
     again = sweep.run(job(folder), Store(place))
     assert (again.created, again.commit) == (False, commit)
+    assert left_aside(place) == []
     whole = sweep.run(job(folder), Store(folder / "whole"))
     one, other = tables(whole.commit), tables(commit)
     assert all(one[role].equals(other[role]) for role in ROLES)
@@ -477,6 +485,51 @@ def test_several_writers_at_once(folder: Path, small_blocks: None) -> None:
         one, other = tables(whole.commit), tables(commits[name])
         assert all(one[role].equals(other[role]) for role in ROLES)
     assert left_aside(place) == []
+
+
+@pytest.mark.parametrize("torn", ["scores-000001", "rejects-*", "done-000001"])
+@pytest.mark.parametrize("tear", ["gone", "empty", "zeros", "half"])
+def test_a_part_that_a_power_loss_tore_is_scored_again(
+    torn: str, tear: str, folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mark may be on the disk before the bytes that it stands for, and the other way round."""
+    place = folder / "store"
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "seal", _power_loss)
+        with pytest.raises(KeyboardInterrupt):
+            sweep.run(job(folder), Store(place))
+    part = sorted((place / store.STAGING).glob(f"*/{torn}"))[0]
+    content = part.read_bytes()
+    left = {"empty": b"", "zeros": bytes(len(content)), "half": content[: len(content) // 2]}
+    part.unlink() if tear == "gone" else part.write_bytes(left[tear])
+    again = sweep.run(job(folder), Store(place))
+    assert again.created
+    assert again.resumed_parts > 0
+    whole = sweep.run(job(folder), Store(folder / "whole"))
+    one, other = tables(whole.commit), tables(again.commit)
+    assert all(one[role].equals(other[role]) for role in ROLES)
+
+
+def _power_loss(*args: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_two_writers_that_are_slow_to_publish_make_one_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have found that nobody did their job, then both put their commit in place: it must be one."""
+    found, finished = threading.Barrier(2, timeout=20), sweep._finished
+
+    def slow(*args: Any) -> Commit | None:
+        done = finished(*args)
+        with suppress(threading.BrokenBarrierError):  # the other waits for its turn
+            found.wait(timeout=3)
+        return done
+
+    monkeypatch.setattr(sweep, "_finished", slow)
+    with ThreadPoolExecutor(2) as writers:
+        outcomes = list(writers.map(lambda _: sweep.run(job(folder), Store(folder / "store")), range(2)))
+    (commit,) = Store(folder / "store").commits()
+    assert {outcome.commit.id for outcome in outcomes} == {commit.id}
+    assert sorted(outcome.created for outcome in outcomes) == [False, True]
 
 
 # --- stores that cannot be used -------------------------------------------------------------------------------------
@@ -530,10 +583,9 @@ def test_folders_of_other_people_are_left_alone(folder: Path) -> None:
     assert (place / "notes" / "readme.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize(("content", "message"), [("{", "is damaged"), ('{"format": 99}', "newer version")])
-def test_manifests_that_cannot_be_read(content: str, message: str, tmp_path: Path) -> None:
-    put(tmp_path / "20250101T000000.000000Z-abc" / "manifest.json", content)
-    with pytest.raises(StoreError, match=message):
+def test_a_store_of_a_newer_version(tmp_path: Path) -> None:
+    put(tmp_path / "20250101T000000.000000Z-abc" / "manifest.json", '{"format": 99}')
+    with pytest.raises(StoreError, match="newer version"):
         Store(tmp_path).commits()
 
 

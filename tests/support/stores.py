@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from rageval_batch.analysis.catalog import catalog
 from rageval_batch.analysis.catalog_rows import ProfileRow
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
+from rageval_batch.runs.manifest import MANIFEST, manifest_bytes, signed
 from rageval_batch.runs.store import Commit, Store
 
 PROFILE = "eval_json_v2"
@@ -95,3 +97,17 @@ def publish(
         )
         staging.clear()
     return commit
+
+
+def rewritten(commit: Commit, /, **fields: Any) -> Commit:
+    """The commit with other fields in its manifest, signed as if it had been published so."""
+    manifest = signed({**commit.manifest, **fields})
+    (commit.path / MANIFEST).write_bytes(manifest_bytes(manifest))
+    return replace(commit, manifest=manifest)
+
+
+def renamed(commit: Commit, name: str) -> Commit:
+    """The commit under another name, as if it had been published under that."""
+    path = commit.path.with_name(name)
+    commit.path.rename(path)
+    return rewritten(replace(commit, path=path), commit=name)

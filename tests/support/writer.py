@@ -6,10 +6,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rageval_batch.inputs.readers import blocks
+from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.runs import commit_files, store, sweep
@@ -60,10 +62,11 @@ def _meet(folder: Path, others: int) -> Callable[[], None]:
     return wait
 
 
-def main(folder: str, place: str, what: str, number: str, params: str) -> None:
-    """Run the folder's sweep into a store and print what became of it."""
-    blocks.BLOCK_ROWS = 5
+def main(folder: str, place: str, what: str, number: str, params: str, job_number: str | None = None) -> None:
+    """Run the folder's sweep into a store and print what became of it; a number makes it another job."""
+    blocks.BLOCK_ROWS = 5 if job_number is None else 200
     points: dict[str, Callable[[], None]] = {
+        "undisturbed": lambda: None,
         "die_scoring": lambda: _at(sweep, "score_batch", int(number), _die),
         "die_assembling": lambda: _at(commit_files, "write_parquet", int(number), _die),
         "die_writing": lambda: _at(os, "replace", int(number), _die),
@@ -72,7 +75,10 @@ def main(folder: str, place: str, what: str, number: str, params: str) -> None:
         "meet": lambda: _at(sweep, "score_batch", 2, _meet(Path(folder), int(number))),
     }
     points[what]()
-    outcome = sweep.run(job(Path(folder), **json.loads(params)), store.Store(place), threads=1)
+    wanted = job(Path(folder), **json.loads(params))
+    if job_number is not None:
+        wanted = replace(wanted, metadata=RunMetadata({"number": job_number}, {}, {}))
+    outcome = sweep.run(wanted, store.Store(place), threads=1)
     print(json.dumps([outcome.commit.id, outcome.created, outcome.resumed_parts]))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,20 +17,12 @@ from rageval_batch.columnar.kernels.boundaries import main_script
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, from_arrow
 from rageval_batch.columnar.text import KeywordIndex
-from rageval_batch.columnar.values import numbers_in
+from rageval_batch.columnar.values.windows import find_windows, window_numbers
 
-# A text without these is not read: no digit, and nothing beyond ASCII, Cyrillic and common punctuation.
-_MAY_HOLD_NUMBERS = r"[0-9]|[^\x00-\x7f\x{a0}\x{a7}\x{ab}\x{b0}\x{bb}\x{400}-\x{4ff}\x{2010}-\x{203a}]"
 _ALL_KEYWORDS = 2**31 - 1
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=8192)
-def _values(text: str) -> tuple[Decimal, ...]:
-    """The numbers of one text; those of the newest texts are kept, for retrieved texts come again and again."""
-    return tuple(numbers_in(text))
 
 
 class _Numbers(NamedTuple):
@@ -48,14 +39,18 @@ class _Distinct:
         self._places: dict[Decimal, int] = {}
 
     def read(self, texts: pa.Array) -> _Numbers:
-        """The numbers of texts, each distinct text read once."""
-        coded = texts.fill_null("").dictionary_encode()
-        perhaps = pc.match_substring_regex(coded.dictionary, _MAY_HOLD_NUMBERS).to_pylist()
-        found = [
-            self._coded(_values(text)) if read else ()
-            for text, read in zip(coded.dictionary.to_pylist(), perhaps, strict=True)
-        ]
-        lists = pa.array(found, pa.large_list(pa.int64())).take(coded.indices)
+        """The numbers of texts: of each distinct text every distinct stretch that holds some is read once."""
+        coded_texts = texts.fill_null("").dictionary_encode()
+        windows = find_windows(from_arrow(coded_texts.dictionary))
+        coded = windows.texts.to_arrow().dictionary_encode()
+        placed = coded.indices.to_numpy().astype(np.int64) << 16 | windows.flags
+        distinct, which = np.unique(placed, return_inverse=True)
+        written = coded.dictionary.take(pa.array(distinct >> 16)).to_pylist()
+        found = [self._coded(window_numbers(*one)) for one in zip(written, (distinct & 0xFFFF).tolist(), strict=True)]
+        by_window = pa.array(found, pa.large_list(pa.int64())).take(pa.array(which))
+        ends = _bounds(pc.list_value_length(by_window))
+        by_text = pa.LargeListArray.from_arrays(pa.array(ends[windows.bounds]), by_window.flatten())
+        lists = by_text.take(coded_texts.indices)
         return _Numbers(lists.flatten().to_numpy(zero_copy_only=False), _bounds(pc.list_value_length(lists)))
 
     def _coded(self, values: Iterable[Decimal]) -> list[int]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 
-_ENGLISH = (
+ENGLISH = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_RUSSIAN = (
+RUSSIAN = (
     "январ[ьяе]", "феврал[ьяе]", "март[ае]?", "апрел[ьяе]", "ма[йяе]", "июн[ьяе]", "июл[ьяе]", "август[ае]?",
     "сентябр[ьяе]", "октябр[ьяе]", "ноябр[ьяе]", "декабр[ьяе]",
 )  # fmt: skip
 _ENGLISH_SHORT = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept", "sep", "oct", "nov", "dec")
 _RUSSIAN_SHORT = ("янв", "февр", "фев", "мар", "апр", "авг", "сент", "сен", "окт", "нояб", "ноя", "дек")
-_STEMS = (*(name[:3] for name in _ENGLISH), *(name[:3] for name in _RUSSIAN[:4]), "ма", *(n[:3] for n in _RUSSIAN[5:]))
+SHORT = (*_ENGLISH_SHORT, *_RUSSIAN_SHORT)
+_STEMS = (*(name[:3] for name in ENGLISH), *(name[:3] for name in RUSSIAN[:4]), "ма", *(n[:3] for n in RUSSIAN[5:]))
 _NUMBERS = {stem: k % 12 + 1 for k, stem in enumerate(_STEMS)}
 
 # without regard to case İ would be an i
@@ -26,7 +27,7 @@ def _month(names: tuple[str, ...], short: tuple[str, ...]) -> str:
     return rf"(?P<month>(?:{'|'.join(names)}){_NO_LETTER_BEHIND}|(?:{'|'.join(short)})(?:\.|{_NO_LETTER_BEHIND}))"
 
 
-_MONTH = _month((*_ENGLISH, *_RUSSIAN), (*_ENGLISH_SHORT, *_RUSSIAN_SHORT))
+_MONTH = _month((*ENGLISH, *RUSSIAN), SHORT)
 _DAY = "(?P<day>[0-9]{1,2})(?:st|nd|rd|th)?(?-i:(?![0-9A-Za-z]))"
 _COMMA = r"(?:[ \t]*,[ \t]*|[ \t]+)"
 _YEAR_WORD = r"(?:[ \t]*(?:годах|года|году|год|г\.?)(?![а-яё]))?"
@@ -39,13 +40,13 @@ MONTH_PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"{_NO_FIGURE_BEFORE}{_DAY}(?:[ \t]+(?:of[ \t]+)?|-){_MONTH}(?:(?:{_COMMA}|-){_YEAR})?",
-        rf"{_NO_LETTER_BEFORE}{_month(_ENGLISH, _ENGLISH_SHORT)}[ \t]*{_DAY}(?:{_COMMA}{_YEAR}|(?![.,:/-][0-9]))",
+        rf"{_NO_LETTER_BEFORE}{_month(ENGLISH, _ENGLISH_SHORT)}[ \t]*{_DAY}(?:{_COMMA}{_YEAR}|(?![.,:/-][0-9]))",
         rf"{_NO_LETTER_BEFORE}{_MONTH}(?:[ \t]+of[ \t]+|{_COMMA}){_NEAR_YEAR}",
     )
 )
 _LETTER = re.compile("[A-Za-zА-Яа-я]")
 _STEM = re.compile("|".join(_STEMS), re.IGNORECASE)
-_FULL_NAME = re.compile("|".join((*_ENGLISH, *_RUSSIAN)), re.IGNORECASE)
+_FULL_NAME = re.compile("|".join((*ENGLISH, *RUSSIAN)), re.IGNORECASE)
 
 
 def may_have_month_name(text: str) -> bool:

@@ -83,7 +83,7 @@ _FIGURE = re.compile(rf"[0-9.,点點{CHINESE}]+")
 _ZERO_IN_FRONT = re.compile("0[0-9]")
 _SERIAL_BEFORE = re.compile(r"[0-9]-\Z")
 _SERIAL_BEHIND = re.compile("-[0-9]")
-_NO_NUMERAL_BEHIND = frozenset("统統逐之唯惟专專同划劃单單如第每任某不归歸合其周期拜初")  # 统一到, 周三到
+NO_NUMERAL_BEHIND = frozenset("统統逐之唯惟专專同划劃单單如第每任某不归歸合其周期拜初")  # 统一到, 周三到
 _LONGEST_AFTER = 20  # characters of a word behind a figure
 _BLANK_OR_STOP = " \t\n\r。.!！"
 _LAST = re.compile(rf"[{_BLANK_OR_STOP}]*\Z")
@@ -351,7 +351,7 @@ def _low_end(text: str, first: _Found, last: _Found) -> Decimal | None:
     if "-" in until[0] and _SERIAL_BEHIND.match(text, there.end):  # 8-30-001
         return None
     if first.lone:  # 统一到5人, 三 - 5人
-        named = text[max(0, first.figure - 1) : first.figure] in _NO_NUMERAL_BEHIND
+        named = text[max(0, first.figure - 1) : first.figure] in NO_NUMERAL_BEHIND
         if named or until[0] != until[0].strip() or not (there.unit or _POWER.search(written_last)):
             return None
     low = _in_magnitude(text, first, last) if there.value > 0 else here.value

@@ -54,6 +54,7 @@ _NOUNS_OF_VALUE = "计計额額值润潤损損差"  # 合计-5, 金额-5
 _COPULAS = frozenset(f"为為是于於到至达達得{_NOUNS_OF_VALUE}")
 _BEFORE_SIGN = frozenset("\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£")
 _UNIT_ENDS = frozenset("元块塊圆圓%‰‱个個人名次天日月年岁歲万萬亿億千百十")  # a hyphen behind these joins
+LOOKED_AT_BEFORE = _COPULAS | _BEFORE_SIGN | _UNIT_ENDS  # a sign
 _LIST_ENTRY = re.compile(r"^[ \t]*-(?=[^\s-])", re.MULTILINE)
 _HAN = re.compile(f"[{HAN}]")
 _LETTER = re.compile("[A-Za-zА-Яа-яЁё]")

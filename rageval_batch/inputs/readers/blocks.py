@@ -65,6 +65,11 @@ class RowError:
     detail: str
 
 
+def first_name(block: Block, names: tuple[str, ...]) -> frozenset[str]:
+    """The first of several names that any row of a block has."""
+    return frozenset([next((name for name in names if block.has(name)), names[0])])
+
+
 class Block(Protocol):
     """Some rows of a file, of bounded size."""
 
@@ -88,6 +93,12 @@ class Block(Protocol):
 
     def field_at(self, path: str) -> Field:
         """The field at a path; a name that is written just like the path comes first."""
+
+    def has(self, name: str) -> bool:
+        """Whether any row has a field of that name, be it null."""
+
+    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
+        """Those of the names of a field that are read: the first that is there."""
 
     def others(self, known: frozenset[str]) -> list[Column]:
         """Every field that is not known, where rows have a value; objects and lists as JSON text."""

@@ -29,6 +29,7 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     RowError,
     absent_field,
+    first_name,
 )
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
 from rageval_batch.inputs.reading import steps_of
@@ -76,6 +77,12 @@ class ColumnBlock:
             from_arrow(_as_text(column) if _kind_of(column.type) == TEXT else json_of(column))
         )
         return tape, nodes_at(tape, np.where(tape.status == OK, tape.root, -1).astype(np.int32), tuple(steps))
+
+    def has(self, name: str) -> bool:
+        return name in self.columns
+
+    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
+        return first_name(self, names)
 
     def others(self, known: frozenset[str]) -> list[Column]:
         out = []

@@ -34,6 +34,7 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     RowError,
     absent_field,
+    first_name,
 )
 from rageval_batch.inputs.reading import Steps, steps_of
 from rageval_batch.inputs.sources import Source, unreadable
@@ -79,6 +80,14 @@ class JsonBlock:
             own = np.ascontiguousarray(self._tape.members(self._root, [path])[:, 0], np.int32)
             node = np.where(own >= 0, own, node).astype(np.int32)
         return node
+
+    def has(self, name: str) -> bool:
+        if name in _NAMES:
+            return bool((self._members[:, _NAMES.index(name)] >= 0).any())
+        return bool((self._tape.members(self._root, [name]) >= 0).any())
+
+    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
+        return first_name(self, names)
 
     def others(self, known: frozenset[str]) -> list[Column]:
         if self._has_only(known):

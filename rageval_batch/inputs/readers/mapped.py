@@ -55,8 +55,32 @@ class MappedBlock:
         first = {str(steps_of(part)[0]) for part in parts if part != RUN_OF_FILE}
         return parts | first | set(self._reading.left_out)
 
+    def has(self, name: str) -> bool:
+        return self._block.has(name)
+
+    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
+        """None of them where a map says where the field stands."""
+        return frozenset() if names[0] in self._reading.fields else self._block.read_names(names)
+
     def others(self, known: frozenset[str]) -> list[Column]:
-        return self._block.others(known | self.used_names() if known else known)
+        return self._block.others(known | self._whole_columns() if known else known)
+
+    def _whole_columns(self) -> frozenset[str]:
+        """Columns that are a mapped field as they are, and those that are left out.
+
+        A column of which a path takes a part has more to say; so has one that stands behind the first path that is
+        there.
+        """
+        out = set(self._reading.left_out)
+        for paths in self._reading.fields.values():
+            for path in paths:
+                parts = [part for part in path.split(JOINED) if part != RUN_OF_FILE]
+                whole = {part for part in parts if self._block.has(part)}
+                below = [steps_of(part) for part in parts if part not in whole]
+                if all(self._block.has(str(steps[0])) for steps in below):
+                    out |= whole | {str(steps[0]) for steps in below if len(steps) == 1}
+                    break
+        return frozenset(out)
 
     def raw(self, row: int) -> str:
         return self._block.raw(row)

@@ -16,6 +16,8 @@ from rageval_batch.inputs.readers.json_rows import JsonBlock, read_document
 from rageval_batch.inputs.reading import steps_of
 from rageval_batch.inputs.sources import Source, value_column
 
+_EXACT = 2.0**53  # whole numbers below it are exact as floats
+
 
 def read_xlsx(source: Source) -> Iterator[ColumnBlock]:
     """The rows of the first sheet that has any; the first row has the names, a row that is empty is none."""
@@ -41,9 +43,12 @@ def read_xlsx(source: Source) -> Iterator[ColumnBlock]:
 
 def _sheet_column(cells: list[Any]) -> pa.Array:
     """Cells of a column: Excel has one kind of number, so whole ones are whole; a blank cell is null."""
-    whole = all(not isinstance(cell, float) or cell.is_integer() for cell in cells)
-    values = [None if cell == "" else int(cell) if whole and isinstance(cell, float) else cell for cell in cells]
+    values = [None if cell == "" else int(cell) if _is_whole(cell) else cell for cell in cells]
     return value_column([value if isinstance(value, str | int | float | None) else str(value) for value in values])
+
+
+def _is_whole(cell: Any) -> bool:
+    return isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT
 
 
 def read_cells(source: Source) -> Iterator[ColumnBlock | JsonBlock]:

@@ -1,0 +1,197 @@
+"""Upkeep of a store: drop results, prune what is no longer wanted, find what is damaged.
+
+Nothing that a reader may hold is changed. Dropping adds a commit that hides others (a tombstone): whoever opens the
+store afterwards does not see them. Pruning hides in the same way, and removes the files an hour later, when sessions
+that were open before have ended.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from rageval_batch.errors import InputError, StoreError, did_you_mean
+from rageval_batch.runs.manifest import TOMBSTONE_FORMAT, damaged_files
+from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store
+
+READER_HOURS = 1  # for which files are kept that a session may have opened before they were hidden
+_SHORTEST = 8  # characters of a commit's name: the day
+
+Hidden = Mapping[str, list[str] | None]  # runs by commit; None for all of a commit
+
+
+# --- drop -----------------------------------------------------------------------------------------------------------
+
+
+def drop(store: Store, names: Iterable[str], profile: str | None = None, eval_set: str | None = None) -> Hidden:
+    """Hide results: all of a run, RUN@COMMIT alone, or those of a commit. What was hidden, by commit."""
+    with store.staging(f"drop-{secrets.token_hex(4)}") as staging, store.publishing() as publish:
+        listing = store.listing()
+        commits = [commit for commit in listing.visible() if _matches(commit, profile, eval_set)]
+        hidden: dict[str, list[str] | None] = {}
+        for name in names:
+            for commit, runs in _results(store, listing, commits, name).items():
+                known = hidden.get(commit, [])
+                hidden[commit] = None if runs is None or known is None else [*known, *runs]
+        _publish_tombstone(staging, publish, {"hides": hidden})
+    return hidden
+
+
+def _matches(commit: Commit, profile: str | None, eval_set: str | None) -> bool:
+    questions = commit.manifest["questions"]
+    version, digest = questions["version"], questions["sha256"]
+    named = eval_set is None or eval_set in (version, version.partition("@")[0]) or digest.startswith(eval_set)
+    return named and profile in (None, commit.manifest["profile"])
+
+
+def _results(store: Store, listing: Listing, commits: list[Commit], name: str) -> Hidden:
+    """What a name stands for: a run, RUN@COMMIT, or a commit, whose name may be shortened."""
+    if found := {commit.id: [name] for commit in commits if name in commit.manifest["runs"]}:
+        return found
+    run, _, prefix = name.rpartition("@")
+    if run:
+        pinned = [c.id for c in commits if c.id.startswith(prefix) and run in c.manifest["runs"]]
+        return {_only(store, name, pinned): [run]}
+    whole = [commit.id for commit in commits] + [folder.name for folder, _ in listing.reported()]
+    if len(name) >= _SHORTEST and (found_names := [known for known in whole if known.startswith(name)]):
+        return {_only(store, name, found_names): None}
+    runs = sorted({run for commit in commits for run in commit.manifest["runs"]})
+    raise StoreError(f"The store {store.path} has no such run or commit. {did_you_mean('run', name, runs)}")
+
+
+def _only(store: Store, name: str, found: list[str]) -> str:
+    if len(found) == 1:
+        return found[0]
+    what = f"{len(found)} such commits" if found else "no such result"
+    raise StoreError(f"'{name}': the store {store.path} has {what}. See rageval runs.")
+
+
+def _publish_tombstone(staging: Staging, publish: Publish, content: Mapping[str, Any]) -> None:
+    with staging.assembling() as ready:
+        publish(ready, {"format": TOMBSTONE_FORMAT, **content})
+    staging.clear()
+
+
+# --- prune ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The commits that were hidden now, and those whose files were removed."""
+
+    hidden: list[str]
+    removed: list[str]
+
+
+def prune(
+    store: Store, older_than: timedelta | None = None, keep_last: int | None = None, at_once: bool = False
+) -> Pruned:
+    """Take superseded and dropped commits out of the store; the current result of a run always stays.
+
+    `older_than`: those made before that time. `keep_last`: those beyond the last so many results of all their runs.
+    With both, commits to which both apply. `at_once`: remove the files now, whoever may be reading.
+    """
+    if older_than is None and keep_last is None:
+        raise InputError("Say what to prune: --older-than AGE, --keep-last N, or both.")
+    with store.staging(f"prune-{secrets.token_hex(4)}") as staging, store.publishing() as publish:
+        listing = store.listing()
+        pruned = _removable(listing.tombstones)
+        limit = datetime.now(UTC) - older_than if older_than is not None else None
+        wanted = _wanted(listing.visible(), keep_last or 1)
+        unwanted = [
+            commit.id
+            for commit in listing.commits
+            if commit.id not in pruned and commit.id not in wanted and (limit is None or _made(commit) < limit)
+        ]
+        if unwanted:
+            _publish_tombstone(staging, publish, {"hides": dict.fromkeys(unwanted), "removes": True})
+        staging.clear()
+        return Pruned(unwanted, _remove(store, timedelta(0) if at_once else timedelta(hours=READER_HOURS)))
+
+
+def _made(commit: Commit) -> datetime:
+    return datetime.fromisoformat(commit.manifest["created_at"])
+
+
+def _wanted(commits: list[Commit], last: int) -> set[str]:
+    """The commits that have one of the last so many results of any run."""
+    results: dict[tuple[str, str, str], list[str]] = {}
+    for commit in commits:
+        about = commit.manifest["profile"], commit.manifest["questions"]["sha256"]
+        for run in commit.manifest["runs"]:
+            results.setdefault((run, *about), []).append(commit.id)
+    return {name for names in results.values() for name in names[-last:]}
+
+
+def _removable(tombstones: Iterable[Commit]) -> set[str]:
+    """The commits whose files are to be removed."""
+    return {
+        name for tombstone in tombstones if tombstone.manifest.get("removes") for name in tombstone.manifest["hides"]
+    }
+
+
+def _remove(store: Store, age: timedelta) -> list[str]:
+    """Remove the files of commits that were pruned so long ago, then the tombstones that hide nothing any more."""
+    listing = store.listing()
+    limit = datetime.now(UTC) - age
+    removable = _removable(tombstone for tombstone in listing.tombstones if _made(tombstone) <= limit)
+    present = [commit.id for commit in listing.commits] + [folder.name for folder, _ in listing.damaged]
+    removed = [name for name in present if name in removable]
+    for name in removed:
+        _remove_folder(store, store.path / name)
+    left = set(present) - set(removed)
+    for tombstone in listing.tombstones:
+        if left.isdisjoint(tombstone.manifest["hides"]):
+            _remove_folder(store, tombstone.path)
+    return removed
+
+
+def _remove_folder(store: Store, folder: Path) -> None:
+    """Take a folder away by one rename, so that nobody sees half of it, then remove its files."""
+    aside = store.staging_folder / f"removed-{folder.name}-{secrets.token_hex(4)}"
+    try:
+        os.rename(folder, aside)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be removed: {error.strerror}.") from error
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+# --- fsck -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is wrong in a store, a row a fault; how many commits were looked at, and of them without checksums."""
+
+    problems: list[dict[str, str | None]]
+    commits: int
+    without_checksums: int
+
+
+PROBLEM_COLUMNS = ("commit", "file", "problem", "remedy")
+
+
+def check_store(store: Store) -> Checked:
+    """Read every file of every commit that is not dropped, and compare it with its checksum."""
+    listing = store.listing()
+    rows = [_problem(folder.name, None, str(damage), damage.remedy) for folder, damage in listing.reported()]
+    commits = listing.visible()
+    for commit in commits:
+        with suppress(FileNotFoundError):  # pruned meanwhile
+            rows += [
+                _problem(commit.id, file, problem) for file, problem in damaged_files(commit.path, commit.manifest)
+            ]
+    unknown = sum("checksums" not in commit.manifest for commit in commits)
+    return Checked(rows, len(commits) + len(listing.reported()), unknown)
+
+
+def _problem(commit: str, file: str | None, problem: str, remedy: str | None = None) -> dict[str, str | None]:
+    remedy = remedy or f"restore it from a copy, or: rageval drop {commit}, and score its runs again"
+    return {"commit": commit, "file": file, "problem": problem, "remedy": remedy}
