@@ -173,7 +173,7 @@ def test_columns_that_are_not_read_are_kept(tmp_path: Path) -> None:
     assert not {"id", "output", "chunks"} & set(kept)
     nested = [{"id": f"q{k}", "response": {"text": "a", "tokens": 10 + k}, "output": f"o{k}"} for k in range(2)]
     rageval_batch.score(
-        put(tmp_path / "o.jsonl", rows),
+        put(tmp_path / "o.jsonl", nested),
         questions,
         "include_rate",
         store=tmp_path / "two",
