@@ -73,20 +73,36 @@ def decode(value: Any, type_: type[T]) -> T:
     except UnicodeEncodeError as error:  # msgspec cannot name such a part
         raise DecodeError("$: Expected texts of whole characters, got one with a lone surrogate.") from error
     except msgspec.ValidationError as error:
-        raise DecodeError(_sentence(str(error), inspect.type_info(type_))) from error
+        entry = _wrong_entry(value, str(error), type_)
+        raise DecodeError(_sentence(str(error), inspect.type_info(type_), entry)) from error
 
 
-def _sentence(message: str, type_: inspect.Type) -> str:
-    """What msgspec says, in words of configuration files and with the names that are allowed."""
+def _wrong_entry(value: Any, message: str, type_: type[Any]) -> str:
+    """The first entry that does not fit in a table of any names: msgspec says [...] in place of its name."""
+    if (named := re.search(r"`\$\.([^.\[`]+)\[\.\.\.\]", message)) is None or not isinstance(value[named[1]], dict):
+        return "[...]"
+    for name, entry in value[named[1]].items():
+        try:
+            msgspec.convert({**value, named[1]: {name: entry}}, type_)
+        except msgspec.ValidationError as error:
+            if named[0] in str(error):
+                return f".{name}"
+    return "[...]"
+
+
+def _sentence(message: str, type_: inspect.Type, entry: str) -> str:
+    """What msgspec says, in words of configuration files and with the names that are allowed; `entry` is its [...]."""
     matched = _WITH_PATH.fullmatch(message)
     assert matched is not None
     problem, path = matched[1], matched[2] or "$"
+    options = _types_at(path, type_)
+    path = path.replace("[...]", entry, 1)
     if unknown := re.fullmatch(r"(?s)Object contains unknown field `(.*)`", problem):
-        tables = (option for option in _types_at(path, type_) if isinstance(option, inspect.StructType))
+        tables = (option for option in options if isinstance(option, inspect.StructType))
         known = [field.encode_name for table in tables for field in table.fields]
         return f"{path}: {did_you_mean('key', unknown[1], known)}"
     if choice := re.fullmatch(r"(?s)Invalid enum value (.*)", problem):
-        literals = (option for option in _types_at(path, type_) if isinstance(option, inspect.LiteralType))
+        literals = (option for option in options if isinstance(option, inspect.LiteralType))
         allowed = ", ".join(str(value) for literal in literals for value in literal.values)
         return f"{path}: {choice[1]} is not known. Allowed: {allowed}."
     if missing := re.fullmatch(r"Object missing required field `(.*)`", problem):
@@ -111,6 +127,8 @@ def _types_at(path: str, type_: inspect.Type) -> list[inspect.Type]:
                 below += [field.type for field in option.fields if field.encode_name == step[1]]
             elif not step[1] and isinstance(option, inspect.ListType):
                 below.append(option.item_type)
+            elif not step[1] and isinstance(option, inspect.DictType):
+                below.append(option.value_type)
         options = [option for found in below for option in _alternatives(found)]
     return options
 

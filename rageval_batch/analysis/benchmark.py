@@ -189,7 +189,7 @@ class DatasetResult:
             "pdf_sha256": record.get("source_sha256"),
             "score": _mean(list(self.scores.values())),
             "runs": {
-                found.run.record["run_id"]: {"score": self.scores.get(found.run.record["run_id"]), **found.summary}
+                found.run.record["run_id"]: {**found.summary, "score": self.scores.get(found.run.record["run_id"])}
                 for found in self.summaries
             },
         }

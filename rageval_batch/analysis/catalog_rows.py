@@ -167,14 +167,14 @@ def wide_sql(row: ProfileRow) -> str:
 
 def metric_sql(row: ProfileRow, metric: MetricRow, table: str) -> str:
     """The rows of a metric in a table of score rows."""
-    numerator, denominator = (
-        f"{name}::double" if name else "null::double" for name in (metric.numerator, metric.denominator)
+    value, numerator, denominator = (
+        "null::double" if name is None else f"{name if metric.reads else f's.{quoted_name(name)}'}::double"
+        for name in (metric.column or metric.metric, metric.numerator, metric.denominator)
     )
     return (
-        f"select commit, run_id, '{row.profile}' as profile, question_id, {row.unit_sql} as unit, "
-        f"{row.by_question} as by_question, repeat, weight, fail_reason, {quoted(metric.metric)} as metric, "
-        f"{metric.column or metric.metric}::double as value, {numerator} as numerator, {denominator} as denominator "
-        f"from {table}"
+        f"select s.commit, s.run_id, '{row.profile}' as profile, s.question_id, {row.unit_sql} as unit, "
+        f"{row.by_question} as by_question, s.repeat, s.weight, s.fail_reason, {quoted(metric.metric)} as metric, "
+        f"{value} as value, {numerator} as numerator, {denominator} as denominator from {table} s"
     )
 
 

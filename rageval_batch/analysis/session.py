@@ -323,7 +323,7 @@ class Session:
 
         Where the profile says which rows count, the others have no value. `stored`: the store has that column.
         """
-        named = quoted_name(column)
+        named = f"s.{quoted_name(column)}"
         value = f"(case when {profile.counted} is not null then {named} end)" if profile.counted else named
         reads = (column, profile.counted) if profile.counted else (column,)
         metric = MetricRow(profile=profile.profile, metric=column, column=value, scale=None, reads=reads)

@@ -241,6 +241,7 @@ def _rejects(source: Source, block: Block, reason: Any, details: dict[int, str],
 _REJECTED = (
     "malformed_json",
     "malformed_csv",
+    "malformed_trec",
     "not_object",
     "not_utf8",
     "null_run_id",

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from rageval_batch.columnar.strings import Offsets
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.outputs import KNOWN_FIELDS
@@ -27,10 +29,12 @@ _NO_NAME = re.compile(r"\W+", re.ASCII)
 
 @dataclass
 class _Numbers:
-    """What is known of a column: whether all its values are numbers, and the greatest."""
+    """What is known of a column: how many of its values are numbers and how many are not, and the greatest."""
 
     high: float = float("-inf")
-    all_numbers: bool = True
+    numbers: int = 0
+    texts: int = 0
+    first_text: str = ""  # the first value that is no number, and where it stands
 
 
 @dataclass
@@ -57,7 +61,8 @@ def import_job(files: list[Source], questions: list[Source], options: ImportOpti
     if options.run_id is not None:
         files = [replace(file, stem=options.run_id) for file in files]
     seen = _read(files)
-    names = {column: _metric_name(column) for column, found in seen.columns.items() if found.all_numbers}
+    _check_numbers(seen.columns, {*options.lower, options.score})
+    names = {column: _metric_name(column) for column, found in seen.columns.items() if not found.texts}
     if not names:
         raise InputError(f"{files[0].name} has no column of numbers beside its keys. See rageval import-scores --help.")
     if options.name in known_profiles():
@@ -77,16 +82,33 @@ def _read(files: Iterable[Source]) -> _Seen:
             ids = block.field(QUESTION_ID).text
             seen.questions.update(name for name in ids.unique().to_pylist() if name)
             for column in block.others(KNOWN_FIELDS):
-                if len(texts := column.short().text):
-                    _note(seen.columns.setdefault(column.name, _Numbers()), texts)
+                short = column.short()
+                if len(short.text):
+                    _note(seen.columns.setdefault(column.name, _Numbers()), short.text, block.lines[short.rows], file)
     return seen
 
 
-def _note(found: _Numbers, texts: pa.Array) -> None:
+def _check_numbers(columns: Mapping[str, _Numbers], chosen: Container[str | None]) -> None:
+    """InputError for a value that is no number in a column of numbers: most of its values are, or the user names it."""
+    for column, found in columns.items():
+        if found.texts and (found.numbers >= found.texts or column in chosen):
+            others = f" ({found.texts:,} of {found.numbers + found.texts:,} values are none)" if found.texts > 1 else ""
+            raise InputError(
+                f"{found.first_text} in the column {column} is no number{others}. Correct it, or leave the cell empty."
+            )
+
+
+def _note(found: _Numbers, texts: pa.Array, lines: Offsets, file: Source) -> None:
     values = pl.Series(pl.from_arrow(texts)).cast(pl.String)
     values = values.str.strip_chars().str.to_lowercase()
-    numbers = values.filter(values != "").replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
-    found.all_numbers &= not numbers.is_null().any()
+    there = values != ""
+    numbers = values.filter(there).replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+    bad = numbers.is_null()
+    if bad.any():
+        row = int(np.flatnonzero(there.to_numpy())[bad.arg_true()[0]])
+        found.first_text = found.first_text or f"{file.name}, line {lines[row]}: '{texts[row].as_py()}'"
+    found.texts += int(bad.sum())
+    found.numbers += len(bad) - int(bad.sum())
     finite = numbers.filter(numbers.is_finite().fill_null(False))
     if len(finite):
         found.high = max(found.high, float(finite.max()))  # type: ignore[arg-type]

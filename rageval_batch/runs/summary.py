@@ -26,7 +26,8 @@ from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, q
 OF_RUN = ""  # the metric of what is said of a run itself: the share of its answers that can be used
 FAIL_REASON = "fail_reason"  # the grouping of OF_RUN that counts answers by their reason
 _MACROS = (
-    "exact_sum", "exact_mean", "exact_weighted_mean", "metric_totals", "metric_parts", "metric_spread", "summary_row",
+    "exact_sum", "exact_mean", "exact_weighted_mean", "metric_totals", "metric_parts", "spread_scale", "metric_spread",
+    "summary_row",
 )  # fmt: skip
 _MOST_VALUES = 16_000_000  # values that the percentiles of one statement hold at a time
 

@@ -1,6 +1,9 @@
 -- metric_spread(value, weight, totals): the statistics of a metric over the questions of a run that need its
--- metric_totals; an aggregate. std: of the population. weighted_mean: null where all weights are equal, as it is the mean.
+-- metric_totals; an aggregate. std: of the population; large values are scaled, so that their squares can be added.
+-- weighted_mean: null where all weights are equal, as it is the mean.
 create macro metric_spread(value, weight, totals) as {
-    std: sqrt(exact_mean((value - totals.mean) * (value - totals.mean))),
+    std: sqrt(exact_mean(
+        ((value - totals.mean) / spread_scale(totals)) * ((value - totals.mean) / spread_scale(totals))
+    )) * any_value(spread_scale(totals)),
     weighted_mean: exact_weighted_mean(case when not totals.even_weights then value end, weight, totals.max_weight)
 };

@@ -478,7 +478,7 @@ def test_an_empty_store_is_exit_2(call: Any, tmp_path: Path) -> None:
     for words in (("good",), ("--all",)):
         code, _, err = call(*words, at=tmp_path / "none")
         assert code == 2
-        assert "has no runs" in err
+        assert "There is no store" in err
 
 
 def test_a_profile_without_gates_is_exit_2(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -299,7 +299,7 @@ def test_errors_are_a_sentence_and_exit_2(call: Any, tmp_path: Path, words: tupl
 def test_an_empty_store_is_exit_2(call: Any) -> None:
     code, _, err = call("--metric", "score")
     assert code == 2
-    assert "has no runs" in err
+    assert "There is no store" in err
 
 
 def test_everything_after_now_is_stale(call: Any, tmp_path: Path) -> None:

@@ -143,7 +143,9 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     outputs = [str(SAMPLES / "outputs" / "run-pass.jsonl"), str(flat)]
     assert call("score", *outputs, "-p", "claim_evidence", "-q", str(GOLD), "--store", store) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == ["run_id", "score_avg", "provenance_rate", "claim_precision", "answered", "questions"]
+    assert head.split() == [
+        "run_id", "score", "stat", "n", "provenance_rate", "claim_precision", "answered", "questions",
+    ]  # fmt: skip
     assert [line.split()[0][:10] for line in lines] == ["run-pass", "run-halluc"]
     assert call("show", "run-pass", "--store", store, "--format", "json") == 0
     shown = json.loads(capsys.readouterr().out)

@@ -39,10 +39,6 @@ def test_a_compressed_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "part"),
     [
-        ("x.run", "q1 Q0 a 1 1.0 t\nq1 Q0 a 1 1.0\n", "line 2: it does not have 6 columns"),
-        ("x.run", "q1 Q0 a 1 best t\n", "line 1: its score is no number"),
-        ("x.run", "q1 Q0 a 1 nan t\n", "its score is no number"),
-        ("x.run", "q1 Q0 a 1 1.0 t\nq1 Q0 a 2 0.5 t\n", "line 2: 'a' is there twice"),
         ("x.qrels", "q1 0 a\n", "line 1: it does not have 4 columns"),
         ("x.qrels", "q1 0 a 0.5\n", "its grade is no whole number"),
         ("x.qrels", "q1 0 a 1\nq1 0 a 0\n", "line 2: 'a' is there twice"),
@@ -78,3 +74,27 @@ def test_measures_are_those_of_trec_eval(tmp_path: Path) -> None:
             "ndcg_10": trec["ndcg_cut_10"],
         }  # fmt: skip
         assert {name: row[name] for name in pairs} == pytest.approx(pairs, abs=1e-9)
+
+
+def test_a_line_of_a_run_that_is_no_result_is_a_reject(tmp_path: Path) -> None:
+    """The other lines count; the file, line, reason and text of a reject are kept."""
+    lines = [
+        "q1 Q0 a 1 1.0 t",
+        "broken line",
+        "q1 Q0 b 1 best t",
+        "q1 Q0 c 1 nan t",
+        "q1 Q0 a 2 0.5 t",
+        "q2 Q0 c 1 1 t",
+    ]
+    put(tmp_path / "x.run", "\r\n".join(lines))
+    put(tmp_path / "x.qrels", QRELS)
+    found = rageval_batch.score(tmp_path / "x.run", tmp_path / "x.qrels", profile="retrieval")
+    assert found.scores["score"].to_list() == [1.0, 1.0]
+    kept = found.rejects.select("line", "reason", "raw").sort("line").rows()
+    assert kept == [(k + 1, "malformed_trec", lines[k]) for k in (1, 2, 3, 4)]
+
+
+def test_a_run_of_broken_lines_alone(tmp_path: Path) -> None:
+    put(tmp_path / "x.run", "broken line\n")
+    blocks = list(read_blocks(source(tmp_path / "x.run")))
+    assert [one.detail for block in blocks for one in block.row_errors] == ["it does not have 6 columns"]

@@ -14,16 +14,16 @@ _BEFORE = {
     """,
     LOWER: """
         超过 超過 超出 超 逾 多于 多於 大于 大於 高于 高於 至少 最少 起码 不少于 不少於 不低于 不低於 不小于
-        不小於 不止 ≥ over more_than above at_least exceeding in_excess_of greater_than upwards_of no_less_than
+        不小於 不止 ≥ over more_than above at_least > >= exceeding in_excess_of greater_than upwards_of no_less_than
         not_less_than no_fewer_than not_fewer_than not_under not_below более более_чем больше больше_чем свыше
         не_менее не_менее_чем не_меньше не_меньше_чем как_минимум
     """,
     UPPER: """
         不足 不到 不满 不滿 未满 未滿 未満 不及 少于 少於 小于 小於 低于 低於 至多 最多 不超过 不超過 未超过
         未超過 没有超过 沒有超過 没超过 沒超過 不多于 不多於 不高于 不高於 不大于 不大於 ≤ under less_than
-        fewer_than below at_most up_to no_more_than not_more_than not_over not_above not_exceeding
+        fewer_than below at_most < <= up_to no_more_than not_more_than not_over not_above not_exceeding
         no_greater_than менее менее_чем меньше меньше_чем не_более не_более_чем не_больше не_больше_чем не_свыше
-        как_максимум
+        как_максимум до
     """,
 }
 BEFORE = {word.replace("_", " "): kind for kind, words in _BEFORE.items() for word in words.split()}
@@ -33,6 +33,10 @@ OTHER_WORDS = {
     "近": "附最靠邻鄰远遠亲親新就临臨晚",
     "~": "~0123456789\x00元块塊圆圓%个個人名次天日月年岁歲万萬亿億千百十",
 }
+OTHER_WORDS[">"] = OTHER_WORDS["<"] = OTHER_WORDS[">="] = OTHER_WORDS["<="] = (  # tags, arrows
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\"'/-=<>"
+)
+BETWEEN_NUMBERS = ("~", "до", ">", "<", ">=", "<=")
 OTHER_WORDS["約"] = OTHER_WORDS["约"]
 CURRENCY = ["人民币", "人民幣", "¥", "￥", "$", "€", "£"]
 LETTERS = ["rmb", "cny", "usd", "hkd", "twd", "eur", "jpy", "gbp"]
@@ -67,7 +71,7 @@ def before(text: str, start: int, end: int, unit: str, previous_end: int) -> tup
     if word is None:
         return start, sign is not None, EXACT
     rest = _without_currency(head)[: -len(word)]
-    if word == "~" and _behind_number(rest, begin, previous_end):
+    if word in BETWEEN_NUMBERS and _behind_number(rest, begin, previous_end):
         return start, sign is not None, EXACT
     return begin + len(rest), sign is not None, BEFORE[word]
 
@@ -81,6 +85,8 @@ def _bound_word(head: str) -> str | None:
     word = max(words, key=len)
     rest = bare[: -len(word)]
     if _letter(word[0]) and _letter(rest[-1:]):
+        return None
+    if word == ">" and rest[-1:] in ("", "\n", "\r") and head[len(bare) :][:1] in (" ", "\t"):  # a quoted line
         return None
     return None if rest[-1:] and rest[-1] in OTHER_WORDS.get(word, "") else word
 
@@ -138,8 +144,8 @@ _MEASURES = ["", "月", "小时", "小時", "星期", "工作日", "百分点", 
 _MEASURES += ["項", "倍", "户", "戶", "米", "亩", "畝"]
 _AFTER = [
     (ABOUT, "左右(?![两兩侧側边邊手])|上下(?![车車楼樓班学學级級])"),
-    (LOWER, r"[及或]?以上(?!述)|有[余餘]|[开開]外|\+(?![0-9])"),
-    (UPPER, "[及或]?以下(?![列简簡])|未満"),
+    (LOWER, r"(?:[及或]|または)?以上(?!述)|超(?![0-9\u4e00-\u9fff\u3400-\u4dbf])|余り|有[余餘]|[开開]外|\+(?![0-9])"),
+    (UPPER, "(?:[及或]|または)?以下(?![列简簡])|未満"),
     (ABOUT, "[ \t]+or[ \t]+so(?![a-z])"),
     (LOWER, "[ \t]+(or|and)[ \t]+(more|above|over)(?![a-z])|[ \t]+(и|или)[ \t]+(более|больше)(?![а-яё])"),
     (UPPER, "[ \t]+(or|and)[ \t]+(less|fewer|below|under)(?![a-z])|[ \t]+(и|или)[ \t]+(менее|меньше)(?![а-яё])"),
@@ -148,11 +154,13 @@ _AFTER = [
 
 def after(text: str, end: int, unit: str) -> tuple[int, str]:
     """(where the number ends with the bound behind it, its kind)."""
-    for measure in _MEASURES:
-        if text.startswith(measure, end):
-            for kind, words in _AFTER:
-                if m := re.compile(words, re.IGNORECASE).match(text, end + len(measure)):
-                    return m.end(), kind
+    starts = [end + len(measure) for measure in _MEASURES if text.startswith(measure, end)]
+    if (money := money_end(text, end)) is not None:
+        starts += [money, money + 1] if re.match("(?i)руб\\.", text[money - 3 : money + 1]) else [money]
+    for start in starts:
+        for kind, words in _AFTER:
+            if m := re.compile(words, re.IGNORECASE).match(text, start):
+                return m.end(), kind
     following = text[end + 1 : end + 2]
     if text[end : end + 1] in {"多", "余", "餘"}:
         if unit == "" and not re.match(f"[{HAN}]", following):
@@ -161,8 +169,10 @@ def after(text: str, end: int, unit: str) -> tuple[int, str]:
         other_word = following and following in "付给給收退算交扣花用拿出少次种種处處个個项項额額款下留"
         if unit in more and not other_word:
             return end + 1, LOWER
-    if text[end : end + 2] in {"以内", "以內", "之内", "之內"} and unit not in ("年", "月", "日", "天", "小时", "分钟"):
-        return end + 2, UPPER
+    for start in (end, money or end):
+        within = text[start : start + 2] in {"以内", "以內", "之内", "之內"}
+        if within and unit not in ("年", "月", "日", "天", "小时", "分钟"):
+            return start + 2, UPPER
     return end, EXACT
 
 
@@ -174,7 +184,7 @@ def range_joiner(text: str, i: int) -> int | None:
 
 def shared_magnitude(written: str) -> list[tuple[str, int]]:
     """(figure, power of ten) of every way to cut the magnitude off a number: 5百万元 as 5 and 10^6, 5百 and 10^4."""
-    powers = {"百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+    powers = {"百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
     numerals = "0123456789零〇○一壹二两兩贰貳三叁參叄四肆五伍六陆陸七柒八捌九玖十拾廿卅" + "".join(powers)
     end = len(written)
     while end and written[end - 1] not in numerals:
@@ -182,7 +192,7 @@ def shared_magnitude(written: str) -> list[tuple[str, int]]:
     if written[end - 1 : end] in {"千", "仟"} and written[end : end + 1] == "克":
         return []
     begin, places = end, []
-    for group in ("亿億", "万萬", "百佰千仟"):
+    for group in ("兆", "亿億", "万萬", "百佰千仟"):
         if begin and written[begin - 1] in group:
             begin -= 1
             places.append(powers[written[begin]])
@@ -198,13 +208,57 @@ def signed(value: Decimal, negative: bool) -> Decimal:
 
 
 SCALES = {
-    3: ["thousand", "thousands", "тыс", "тыс."],
-    6: ["million", "millions", "mln", "mn", "млн", "млн."],
-    9: ["billion", "billions", "bln", "bn", "млрд", "млрд."],
+    2: ["hundred", "hundreds"],
+    3: ["thousand", "thousands", "tsd", "tsd.", "тыс", "тыс."],
+    5: ["lakh", "lakhs"],
+    6: ["million", "millions", "millionen", "mln", "mn", "mio", "mio.", "млн", "млн."],
+    7: ["crore", "crores"],
+    9: [
+        *("billion", "billions", "milliard", "milliards", "milliarde", "milliarden", "bln", "bn", "mrd", "mrd."),
+        *("млрд", "млрд."),
+    ],
     12: ["trillion", "trillions", "trn", "трлн", "трлн."],
+    15: ["quadrillion", "quadrillions"],
 }
-STEMS = {3: "тысяч", 6: "миллион", 9: "миллиард", 12: "триллион"}  # with an ending of at most three letters
-SHORT = {"k": 3, "m": 6, "b": 9, "tn": 12}
+STEMS = {
+    3: "тысяч",
+    6: "миллион",
+    9: "миллиард",
+    12: "триллион",
+    15: "квадриллион",
+}  # with an ending of at most three letters
+SHORT = {"k": 3, "m": 6, "b": 9, "t": 12, "tn": 12}
+_MONEY = """
+    dollar dollars us_dollar us_dollars euro euros pound pounds yen yuan ruble rubles rouble roubles rupee rupees руб
+    евро rmb cny usd hkd twd eur jpy gbp
+"""
+MONEY_WORDS = _MONEY.split()
+
+
+def money_end(text: str, end: int) -> int | None:
+    """Where the currency behind, perhaps after blanks, ends: a sign, 美元, dollars, рублей, USD; None without any."""
+    at = end
+    while text[at : at + 1] in {" ", "\t"}:
+        at += 1
+    for sign in ("美元", "日元", "欧元", "港元", "元", "円", *"$€£¥₽"):
+        if text.startswith(sign, at):
+            stop = at + len(sign)
+            return None if re.match("[A-Za-zА-Яа-яЁё_]", text[stop : stop + 1]) else stop
+    word = re.compile("(?:us[ \t]+(?=dollar))?[A-Za-zА-Яа-яЁё_]*", re.IGNORECASE).match(text, at)
+    assert word is not None
+    name = re.sub("[ \t]+", "_", word[0].lower())
+    known = name in MONEY_WORDS or re.fullmatch("рубл[а-яё]{1,3}|доллар[а-яё]{0,3}", name)
+    return word.end() if known else None
+
+
+def unread_scale(text: str, end: int) -> bool:
+    """Whether a figure is multiplied by what is not read: 401k, 2B, 3 dozen."""
+    word = re.compile("[A-Za-zА-Яа-яЁё_]*").match(text, end)
+    if word and word[0] in {"k", "K", "M", "B", "T"}:
+        return not re.match("[0-9]", text[end + 1 : end + 2])
+    return (
+        re.compile("[ \t]*(dozens?|дюжин[а-яё]{0,2})(?![A-Za-zА-Яа-яЁё_])", re.IGNORECASE).match(text, end) is not None
+    )
 
 
 def scale_word(text: str, start: int, end: int) -> tuple[int, int]:
@@ -218,13 +272,15 @@ def scale_word(text: str, start: int, end: int) -> tuple[int, int]:
     word = text[at:stop].lower()
     dotted = re.match(r"\.(?![A-Za-zА-Яа-яЁё_])", text[stop : stop + 2])
     for power, words in SCALES.items():
+        stem = STEMS.get(power)
         if dotted and f"{word}." in words:
             return power, stop + 1
         if word in words:
             return power, stop
-        if re.fullmatch(f"{STEMS[power]}[а-яё]{{0,3}}", word):
+        if stem and re.fullmatch(f"{stem}[а-яё]{{0,3}}", word):
             return power, stop
     money = re.search(r"[$€£¥￥₽][ \t]?([0-9.,]+[ \t]*[-–~][ \t]*)?\Z", text[max(0, start - 24) : start])
-    if at == end and word in SHORT and money:
+    apart = at > end and text[at:stop] in {"k", "K", "M", "B", "T"} and not re.match("[-'’0-9]", text[stop : stop + 1])
+    if ((at == end and word in SHORT) or apart) and (money or money_end(text, stop) is not None):
         return SHORT[word], stop
     return 0, end

@@ -63,7 +63,10 @@ def en_numeric(text: str) -> str:
             continue
         power, i = scale_word(text, figure.start(), figure.end())
         out += "".join(groups) + (f".{tail}".rstrip("0").rstrip(".") if tail else "")
-        out += {0: "", 3: " thousand", 6: " million", 9: " billion", 12: " trillion"}[power]
+        out += {
+            0: "", 2: " hundred", 3: " thousand", 5: " lakh", 6: " million", 7: " crore", 9: " billion",
+            12: " trillion", 15: " quadrillion",
+        }[power]  # fmt: skip
     return re.sub("(?<=[0-9]) %", "%", out)
 
 
@@ -104,12 +107,22 @@ def stands_as_words(phrase: str, text: str) -> bool:
     for at in range(len(text) - len(phrase) + 1 if phrase else 0):
         if not text.startswith(phrase, at):
             continue
-        begins = at == 0 or not (in_word(phrase[0]) and in_word(text[at - 1]))
-        end = at + len(phrase)
-        ends = end == len(text) or not (in_word(phrase[-1]) and in_word(text[end]))
-        if begins and ends:
+        if not (_inside_word(text, at) or _inside_word(text, at + len(phrase))):
             return True
     return False
+
+
+def _inside_word(text: str, at: int) -> bool:
+    """Whether a place is inside a word or a number with separators."""
+    if at in (0, len(text)):
+        return False
+
+    def digit(place: int) -> bool:
+        return 0 <= place < len(text) and unicodedata.category(text[place]) == "Nd"
+
+    behind_mark = text[at - 1] in ".," and digit(at - 2) and digit(at)
+    before_mark = text[at] in ".," and digit(at - 1) and digit(at + 1)
+    return behind_mark or before_mark or (in_word(text[at - 1]) and in_word(text[at]))
 
 
 def cites_a_page(answer: str) -> bool:

@@ -20,6 +20,7 @@ from oracles.legal_output import (
     page_of,
     read_output,
 )
+from oracles.measures import contradicts
 from oracles.text import WHITE_SPACE, keywords, soft_match, squash
 from oracles.values import (
     ABSTENTION,
@@ -276,7 +277,10 @@ def _found_in_text(want: Amount, rule: Rule, allowed: set[Decimal], text: str) -
         return True
     excused = {want.low, want.high, *allowed}
     return any(
-        all(number.unit != hit.unit or any(rule.near(value, number.value) for value in excused) for number in inside)
+        all(
+            not contradicts(text, number, hit) or any(rule.near(value, number.value) for value in excused)
+            for number in inside
+        )
         for hit in hits
     )
 

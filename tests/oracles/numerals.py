@@ -5,7 +5,7 @@ from decimal import Decimal
 
 DIGITS = {c: i for i, row in enumerate(["零〇○", "一壹", "二两兩贰貳", "三叁參叄", "四肆", "五伍"]) for c in row}
 DIGITS |= {c: i for i, row in enumerate(["六陆陸", "七柒", "八捌", "九玖"], 6) for c in row}
-MAGNITUDES = {"十": 1, "拾": 1, "百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+MAGNITUDES = {"十": 1, "拾": 1, "百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
 TENS = {"廿": 2, "卅": 3}
 NUMERAL = "".join(DIGITS) + "".join(MAGNITUDES) + "".join(TENS)
 
@@ -62,13 +62,18 @@ def _bare_magnitudes(powers: list[int], before_unit: bool) -> Decimal | None:
     if powers == [1]:
         return Decimal(10) if before_unit else None
     rest = powers[1:]
-    if rest not in ([4], [8], [4, 8]) or rest[0] <= powers[0] or not (ten or before_unit):
+    if rest not in ([4], [8], [4, 8], [12]) or rest[0] <= powers[0] or not (ten or before_unit):
         return None
     return Decimal(1).scaleb(sum(powers))
 
 
 def _structured(tokens: list[tuple[str, Token]]) -> Decimal | None:
     """Coefficients and magnitudes: 四万二千, 4万2千, 一亿零五百万, 四万二 (42000), 一百零五."""
+    first, second, third = [token for _, token in [*tokens, ("", ""), ("", "")]][:3]
+    counted = isinstance(second, Decimal) or (second[:1] == "d" and second != "d0")
+    if counted and (first, third) in (("m3", "m2"), ("m3", "m1"), ("m2", "m1")):  # 千二百
+        tokens = [("一", "d1"), *tokens]
+    huge = Decimal(0)  # what stands before 兆
     total = Decimal(0)  # what stands before the last 万 or 亿
     section = Decimal(0)  # what stands behind it
     coefficient: Decimal | None = None
@@ -107,8 +112,14 @@ def _structured(tokens: list[tuple[str, Token]]) -> Decimal | None:
             joins = last == 4 and power == 8  # 万亿
             if power in seen or (section == 0 and not joins) or (seen and section >= 10000):
                 return None
-            if power == 8:
-                total, seen = (total + section).scaleb(8), {8}  # another 万 may follow, another 亿 not
+            if power == 12:
+                if seen:
+                    return None
+                huge, seen = section.scaleb(12), {12}
+            elif power == 8:
+                if seen == {4, 12}:
+                    return None
+                total, seen = (total + section).scaleb(8), {8} | (seen & {12})  # another 万 may follow, another 亿 not
             else:
                 total, seen = total + section.scaleb(4), seen | {4}
             section, small = Decimal(0), 4
@@ -124,7 +135,7 @@ def _structured(tokens: list[tuple[str, Token]]) -> Decimal | None:
         section += coefficient
     if seen and section >= Decimal(1).scaleb(min(seen)):
         return None
-    return total + section
+    return huge + total + section
 
 
 def small_chinese(s: str) -> int | None:

@@ -95,6 +95,7 @@ def mostly_cyrillic(text: str) -> bool:
 def figures_unified(text: str, decimal_mark: str = "auto") -> str:
     """1 250,5 and 1.250,5 as 1,250.5: every figure with separators in the format with a decimal point."""
     comma = decimal_mark == "comma" or (decimal_mark == "auto" and mostly_cyrillic(text))
+    listing = decimal_mark != "auto" or any("\u3040" <= c <= "\u30ff" or "\u3400" <= c <= "\u9fff" for c in text)
     out = list(text)
     i = 0
     while i < len(text):
@@ -108,7 +109,8 @@ def figures_unified(text: str, decimal_mark: str = "auto") -> str:
         # 42,000 is round in every language
         even = decimal_mark == "auto" and re.fullmatch("[1-9][0-9]{0,2},000", text[i:end])
         if not named and not even:
-            unified = _unified(groups, marks, comma)
+            bracketed = lead[-1:] == "[" and text[end : end + 1] == "]"
+            unified = _unified(groups, marks, comma, not (listing or bracketed))
             if unified is not None:
                 out[i:end] = unified
         i = end
@@ -130,7 +132,7 @@ def _groups(text: str, i: int) -> tuple[list[str], list[str], int]:
     return groups, marks, i
 
 
-def _unified(groups: list[str], marks: list[str], comma: bool) -> str | None:
+def _unified(groups: list[str], marks: list[str], comma: bool, tenths: bool) -> str | None:
     """The figure in the format with a decimal point; None where it stays as it is."""
     if not marks:
         return None
@@ -146,9 +148,15 @@ def _unified(groups: list[str], marks: list[str], comma: bool) -> str | None:
     if marks[-1] == "," and set(marks[:-1]) == {"."}:  # 1.250,5
         fits = sound and all(len(group) == 3 for group in groups[1:-1])
         return ",".join(groups[:-1]) + f".{groups[-1]}" if fits else None
-    if marks == [","] and (comma or groups[0] == "0"):
+    if marks == [","] and (comma or groups[0] == "0" or (tenths and len(groups[1]) != 3)):
         return ".".join(groups)
-    if comma and set(marks) == {"."} and sound and all(len(group) == 3 for group in groups[1:]):
+    address = [len(group) for group in groups] == [3, 3, 3, 3]
+    if (
+        (comma or (len(groups) > 2 and not address))
+        and set(marks) == {"."}
+        and sound
+        and all(len(group) == 3 for group in groups[1:])
+    ):
         return ",".join(groups)
     return None
 

@@ -183,7 +183,8 @@ def test_rubric_problems() -> None:
         "scale": 2,
     }
     assert len(rubric_problems(bad)) == 5
-    assert rubric_problems({}) and rubric_problems({"dimensions": ["A"], "scale_top": True})
+    assert rubric_problems({}) == []
+    assert rubric_problems({"dimensions": ["A"], "scale_top": True})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oracles import daytext
-from oracles.bounds import EXACT, LOWER, RANGE, after, before, range_joiner, scale_word, shared_magnitude, signed
+from oracles.bounds import (
+    EXACT,
+    LOWER,
+    RANGE,
+    after,
+    before,
+    range_joiner,
+    scale_word,
+    shared_magnitude,
+    signed,
+    unread_scale,
+)
 from oracles.daytext import Date, days_in
 from oracles.numerals import (
     DIGITS,
@@ -109,7 +120,7 @@ _TENTHS = re.compile(r"\.[0-9]+")
 _EXPONENT = re.compile(r"[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9])")
 _BEFORE_POINT = " \t\n\r([{<>=≤≥≈~:,;、，+*/|\"'“‘「『¥￥$€£−-为為是约約近于於达達到至负負"
 _UNITS_LONGEST_FIRST = sorted({*UNITS, *EXTRA_UNITS}, key=lambda unit: (-len(unit), unit))
-_POINT = re.compile(rf"[点點]([{''.join(DIGITS)}]+)((?:百|千|佰|仟)?(?:万|萬|亿|億)|千|仟|百|佰)?")
+_POINT = re.compile(rf"[点點]([{''.join(DIGITS)}]+)((?:百|千|佰|仟)?(?:万|萬|亿|億|兆)|千|仟|百|佰)?")
 _WORD = re.compile("[A-Za-z_]+")
 _JOINED = re.compile(r"[ \t]*(?:[-~–—至到、或和])[ \t]*")
 
@@ -140,6 +151,8 @@ def _run(text: str, i: int) -> tuple[list[tuple[str, Token]], list[int]]:
             tokens.append((text[i:end], Decimal(text[i:end].replace(",", ""))))
             i, arabic = end, True
         elif c in NUMERAL and not (c not in MAGNITUDES and isinstance(before, Decimal)):
+            if c == "兆" and (before is None or _is_mega(text, i)):
+                break
             if text.startswith(("千克", "仟克"), i):
                 break
             tokens.append((c, token_of(c)))
@@ -148,7 +161,7 @@ def _run(text: str, i: int) -> tuple[list[tuple[str, Token]], list[int]]:
             j = i
             while j < len(text) and text[j] in " \t":
                 j += 1
-            if j == len(text) or text[j] not in MAGNITUDES or text.startswith("千克", j):
+            if j == len(text) or text[j] not in MAGNITUDES or text.startswith("千克", j) or _is_mega(text, j):
                 break
             i = j
             continue
@@ -156,6 +169,11 @@ def _run(text: str, i: int) -> tuple[list[tuple[str, Token]], list[int]]:
             break
         ends.append(i)
     return tokens, ends
+
+
+def _is_mega(text: str, i: int) -> bool:
+    """Whether the 兆 at i is a part of a unit: 兆瓦, 兆赫."""
+    return text[i] == "兆" and re.match("[瓦赫字帕焦欧歐伏位比]", text[i + 1 : i + 2]) is not None
 
 
 def _unit(text: str, i: int) -> tuple[str, int]:
@@ -193,7 +211,7 @@ def _number_at(text: str, i: int) -> tuple[Number | None, int]:
             return number, number.end
     for n in range(len(tokens), 0, -1):
         end, kind = ends[n - 1], EXACT
-        more = re.compile("[多余餘](万|萬|亿|億)").match(text, end)
+        more = re.compile("[多余餘](万|萬|亿|億|兆)").match(text, end)
         if more:
             value = run_value(tokens[:n], True)
             if value is not None:
@@ -203,6 +221,10 @@ def _number_at(text: str, i: int) -> tuple[Number | None, int]:
         power = 0
         if not more and text[end - 1] in "0123456789":
             power, end = scale_word(text, i, end)
+            if not power and unread_scale(text, end):
+                if not arabic:
+                    break
+                continue
         at = end + 1 if text[end : end + 1] in {"多", "余", "餘"} and _unit(text, end + 1)[0] else end
         unit, unit_end = _unit(text, at)
         kind = LOWER if at > end else kind

@@ -109,3 +109,15 @@ def test_hostile_column_names(call: Call, tmp_path: Path) -> None:
     put(tmp_path / "x.jsonl", [{"question_id": "a", name: 0.5}, {"question_id": "b", name: 1}])
     code, out, err = call("import-scores", tmp_path / "x.jsonl", "--store", tmp_path / "runs", "--format", "json")
     assert (code, json.loads(out)["score_avg"]) == (0, 0.75), err
+
+
+@pytest.mark.parametrize("more", [("--score", "g"), ("--score", "f")])
+def test_a_cell_that_is_no_number_is_named(call: Call, tmp_path: Path, more: tuple[str, ...]) -> None:
+    """A column of numbers is never left out for one of its cells; one of texts is."""
+    put(tmp_path / "x.csv", "question_id,run_id,f,g,said\nq1,a,1.0,1,yes\nq2,a,abc,0,no\nq1,b,0.5,1,7\n")
+    code, _, err = call("import-scores", tmp_path / "x.csv", *more, "--name", "cells", "--store", tmp_path / "runs")
+    assert code == 2
+    assert "x.csv, line 3: 'abc' in the column f is no number." in err
+    put(tmp_path / "x.csv", "question_id,run_id,f,g,said\nq1,a,1.0,1,yes\nq2,a,,0,no\nq1,b,0.5,1,7\n")
+    code, _, err = call("import-scores", tmp_path / "x.csv", *more, "--name", "cells", "--store", tmp_path / "runs")
+    assert code == 0, err

@@ -49,13 +49,14 @@ cdef enum:
     WHOLE = 8
     LEFT = 4  # bits before those of the token before the window
     RIGHT = 7
+    LISTS = 1024  # the text has Han or Kana, where a comma lists
     # what such a token is
     HAN_TOKEN = 1
     KANA_TOKEN = 2
     LATIN_TOKEN = 3
     CYRILLIC_TOKEN = 4
 
-cdef int64_t HYPHEN = 0x2D, YEAR = 0x5E74, MONTH = 0x6708, YUAN = 0x5143, UNDERSCORE = 0x5F
+cdef int64_t BRACKET = 0x5B, HYPHEN = 0x2D, YEAR = 0x5E74, MONTH = 0x6708, YUAN = 0x5143, UNDERSCORE = 0x5F
 cdef uint64_t FIRST_HASH = 1469598103934665603ULL, HASH_FACTOR = 1099511628211ULL
 
 
@@ -189,14 +190,14 @@ def figure_windows(
     cdef Tokens tokens
     cdef int64_t at, end, used, k, run, point, width, found = 0, left, right, reach, here
     cdef int64_t cyrillic, other, inside_cyrillic, inside_other, hyphens, last_solid, first_of_row
-    cdef bint whole, figures, neutral, negative, liability, each, wide, separated
+    cdef bint whole, lists, bracketed, figures, neutral, negative, liability, each, wide, separated
     cdef uint8_t one
     cdef uint16_t flag, beside
     tokens.kind, tokens.start = &token_kinds[0], &token_starts[0]
     with nogil:
         for row in range(count):
             at, end, used = offsets[row], offsets[row + 1], 0
-            whole = figures = negative = liability = each = False
+            whole = lists = bracketed = figures = negative = liability = each = False
             cyrillic = other = hyphens = 0
             last_solid = 10  # the last character that is not blank; a text begins like a line
             while at < end:
@@ -210,8 +211,11 @@ def figure_windows(
                         other += 1
                 elif 0x3040 <= point <= 0x30FF or 0x3400 <= point <= 0x9FFF:
                     other += 1
+                if 0x3040 <= point <= 0x30FF or 0x3400 <= point <= 0x9FFF:
+                    lists = True
                 if one == DIGIT or one == NUMERAL:
                     figures = True
+                    bracketed = bracketed or last_solid == BRACKET
                 elif one == UNKNOWN:
                     whole = True
                 elif one == NEGATIVE:
@@ -320,8 +324,11 @@ def figure_windows(
                         )
                     starts[found], ends[found], flags[found] = places[left], places[right], flag
                     found += 1
-                whole = whole or (each and wide)
+                whole = whole or (each and wide) or (separated and bracketed)
                 if not whole and separated:
+                    if lists:
+                        for here in range(first_of_row, found):
+                            flags[here] |= LISTS
                     if cyrillic - inside_cyrillic > other:
                         for here in range(first_of_row, found):
                             flags[here] |= CYRILLIC

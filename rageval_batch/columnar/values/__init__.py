@@ -14,6 +14,7 @@ from typing import NamedTuple
 from rageval_batch.columnar.values.dates import DATE_ORDERS, Date, Dates, agrees, ambiguous_dates, find_dates
 from rageval_batch.columnar.values.figures import DECIMAL_MARKS, ambiguities, point_format
 from rageval_batch.columnar.values.lexicon import Lexicon, lexicon
+from rageval_batch.columnar.values.measures import currency, is_no_money
 from rageval_batch.columnar.values.normal import Normal, fold, normal, sentences, squash
 from rageval_batch.columnar.values.numbers import Number, NumberReader
 from rageval_batch.columnar.values.qualifiers import Kind
@@ -42,8 +43,10 @@ __all__ = [
     "Reader",
     "Reading",
     "agrees",
+    "currency",
     "fold",
     "holds_parts",
+    "is_no_money",
     "lexicon",
     "numbers_in",
     "quote_parts",

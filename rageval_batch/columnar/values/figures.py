@@ -1,8 +1,9 @@
 """Figures with separators in one format: 1 250,5 and 1.250,5 as 1,250.5, character by character.
 
 What a comma and a point mean in 1,250 and 1.250 only the language says: in a text whose letters are mostly Cyrillic the
-comma stands before decimals (but 42,000 is a round number in every language), in every other text the point. All other
-forms can be read in one way only.
+comma stands before decimals (but 42,000 is a round number in every language), in every other text the point. 12,5 has
+a comma before decimals unless the text has Han or Kana, where a comma lists. All other forms can be read in one way
+only.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ _POINTED = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")  # 1.250,5
 _POINTS = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3}){2,}")  # 1.250.000
 _TENTHS = re.compile("0,[0-9]+")  # no thousands begin with 0
 _DECIMALS = re.compile("[0-9]+,[0-9]+")
+_NO_THOUSANDS = re.compile("[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})")  # 12,5
+_ADDRESS = re.compile(r"(?:[0-9]{3}\.){3}[0-9]{3}")  # 192.168.100.200
+_HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _ROUND = re.compile("[1-9][0-9]{0,2},000")
 _EITHER = re.compile("[1-9][0-9]{0,2}[.,][0-9]{3}")  # 1.250 and 1,250
 _GLUED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.,")
@@ -63,13 +67,17 @@ def point_format(text: str, mark: str = "auto") -> str:
     pieces: list[str] = []
     at = 0
     comma = None
+    lists = mark != "auto" or _HAN_OR_KANA.search(text) is not None
     for m in _runs(text):
         if mark == "auto" and _ROUND.fullmatch(m[0]):
             continue
         if "," not in m[0] and " " not in m[0] and m[0].count(".") == 1 and not _EITHER.fullmatch(m[0]):
             continue  # 4.25
         comma = _has_decimal_comma(text, mark) if comma is None else comma
-        if (written := _in_points(m[0], comma)) is not None:
+        decimals = comma or not (
+            lists or (text[m.start() - 1 : m.start()] == "[" and text[m.end() : m.end() + 1] == "]")
+        )
+        if (written := _in_points(m[0], comma, decimals)) is not None:
             pieces += [text[at : m.start()], written]
             at = m.end()
     return "".join([*pieces, text[at:]]) if pieces else text
@@ -79,15 +87,22 @@ _COMMA_TO_POINT = str.maketrans(".,", ",.")
 _BLANK_TO_COMMA = str.maketrans(" ,", ",.")
 
 
-def _in_points(figure: str, comma: bool) -> str | None:
-    """A figure in the format with a decimal point; None where it is no one number, or is in that format already."""
+def _in_points(figure: str, comma: bool, decimals: bool) -> str | None:
+    """A figure in the format with a decimal point; None where it is no one number, or is in that format already.
+
+    `comma`: a comma stands before decimals; `decimals`: it does where it cannot separate thousands.
+    """
     if _SPACED.fullmatch(figure):
         groups = re.split("[.,]", figure)[0].split(" ")
         listed = len(groups[0]) == 3 and not any(group[0] == "0" for group in groups)  # 100 200 300
         return None if listed and not comma else figure.translate(_BLANK_TO_COMMA)
     if _POINTED.fullmatch(figure) or _TENTHS.fullmatch(figure):
         return figure.translate(_COMMA_TO_POINT)
-    if comma and (_DECIMALS.fullmatch(figure) or _EITHER.fullmatch(figure) or _POINTS.fullmatch(figure)):
+    if decimals and _NO_THOUSANDS.fullmatch(figure):
+        return figure.translate(_COMMA_TO_POINT)
+    if _POINTS.fullmatch(figure) and (comma or not _ADDRESS.fullmatch(figure)):
+        return figure.translate(_COMMA_TO_POINT)
+    if comma and (_DECIMALS.fullmatch(figure) or _EITHER.fullmatch(figure)):
         return figure.translate(_COMMA_TO_POINT)
     return None
 

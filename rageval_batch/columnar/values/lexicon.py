@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from string import ascii_letters, digits
 
 from rageval_batch.resources import packaged_data
 
@@ -16,6 +17,11 @@ MULTIPLYING_UNIT = {"万元": 4, "萬元": 4, "亿元": 8, "億元": 8}
 MORE_UNITS = ("人民币", "人民幣", "‰", "‱")
 # A figure may follow these without a space; behind any other Latin letter it is part of a name (A4, V2).
 CURRENCIES = frozenset({"RMB", "CNY", "USD", "HKD", "TWD", "EUR", "JPY", "GBP"})
+# A currency behind a figure, as a pattern that ignores case.
+MONEY_BEHIND = (
+    "(?:[$€£¥₽元円]|(?:美|日|欧|港)元|(?:us[ \\t]+)?dollars?|euros?|pounds?|yen|yuan|rou?bles?|rupees?|руб\\.?"
+    rf"|рубл[а-яё]{{1,3}}|доллар[а-яё]{{0,3}}|евро|{'|'.join(sorted(CURRENCIES))})(?-i:(?![A-Za-zА-Яа-яЁё_]))"
+)
 
 # Words directly before or behind a figure that make it an approximation or a bound, by the kind they make it.
 WORDS_BEFORE = {
@@ -26,7 +32,7 @@ WORDS_BEFORE = {
     ),
     "lower bound": (
         "超过", "超過", "超出", "超", "逾", "多于", "多於", "大于", "大於", "高于", "高於", "至少", "最少", "起码",
-        "不少于", "不少於", "不低于", "不低於", "不小于", "不小於", "不止", "≥",
+        "不少于", "不少於", "不低于", "不低於", "不小于", "不小於", "不止", "≥", ">", ">=",
         "over", "more than", "above", "at least", "exceeding", "in excess of", "greater than", "upwards of",
         "no less than", "not less than", "no fewer than", "not fewer than", "not under", "not below",
         "более", "более чем", "больше", "больше чем", "свыше", "не менее", "не менее чем", "не меньше",
@@ -35,27 +41,30 @@ WORDS_BEFORE = {
     "upper bound": (
         "不足", "不到", "不满", "不滿", "未满", "未滿", "未満", "不及", "少于", "少於", "小于", "小於", "低于", "低於",
         "至多", "最多", "不超过", "不超過", "未超过", "未超過", "没有超过", "沒有超過", "没超过", "沒超過", "不多于",
-        "不多於", "不高于", "不高於", "不大于", "不大於", "≤",
+        "不多於", "不高于", "不高於", "不大于", "不大於", "≤", "<", "<=",
         "under", "less than", "fewer than", "below", "at most", "up to", "no more than", "not more than", "not over",
         "not above", "not exceeding", "no greater than",
         "менее", "менее чем", "меньше", "меньше чем", "не более", "не более чем", "не больше", "не больше чем",
-        "не свыше", "как максимум",
+        "не свыше", "как максимум", "до",
     ),
 }  # fmt: skip
-# Characters before 约 and 近 with which they are other words: 合约, 违约, 附近, 最近.
+# Characters before 约, 近 and > with which they are something else: 合约, 违约, 附近, 最近, <b>.
 NO_APPROXIMATION = {
     **dict.fromkeys("约約", "合契签簽违違预預公条條履节節制婚租相失解续續守毁毀缔締邀要特盟和立践踐废廢"),
     "~": "~0123456789\x00元块塊圆圓%个個人名次天日月年岁歲万萬亿億千百十",
     "近": "附最靠邻鄰远遠亲親新就临臨晚",
+    **dict.fromkeys((">", "<", ">=", "<="), f"{ascii_letters}{digits}\"'/-=<>"),  # <b>5, ->5
 }
+BETWEEN_NUMBERS = frozenset({"~", "до", ">", "<", ">=", "<="})  # 3~5, 3 до 5: no bounds there
 WORDS_AFTER = {
     "approximate": "左右(?![两兩侧側边邊手])|上下(?![车車楼樓班学學级級])|[ \\t]+or[ \\t]+so(?![a-z])",
     "lower bound": (
-        "(?:及|或)?以上(?!述)|有余|有餘|开外|開外|\\+(?![0-9])|[ \\t]+(?:or|and)[ \\t]+(?:more|above|over)(?![a-z])"
+        "(?:及|或|または)?以上(?!述)|超(?![0-9\u4e00-\u9fff\u3400-\u4dbf])|余り|有余|有餘|开外|開外|\\+(?![0-9])"
+        "|[ \\t]+(?:or|and)[ \\t]+(?:more|above|over)(?![a-z])"
         "|[ \\t]+(?:и|или)[ \\t]+(?:более|больше)(?![а-яё])"
     ),
     "upper bound": (
-        "(?:及|或)?以下(?![列简簡])|未満|[ \\t]+(?:or|and)[ \\t]+(?:less|fewer|below|under)(?![a-z])"
+        "(?:及|或|または)?以下(?![列简簡])|未満|[ \\t]+(?:or|and)[ \\t]+(?:less|fewer|below|under)(?![a-z])"
         "|[ \\t]+(?:и|или)[ \\t]+(?:менее|меньше)(?![а-яё])"
     ),
 }

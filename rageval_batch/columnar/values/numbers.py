@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
-from rageval_batch.columnar.values.lexicon import CURRENCIES, MULTIPLYING_UNIT, SAME_UNIT, longest_first
+from rageval_batch.columnar.values.lexicon import CURRENCIES, MONEY_BEHIND, MULTIPLYING_UNIT, SAME_UNIT, longest_first
 from rageval_batch.columnar.values.numerals import (
     ARABIC,
     CHINESE,
@@ -29,25 +29,35 @@ _CANDIDATE = re.compile(
 )
 _SHARES = {"百": "%", "佰": "%", "千": "‰", "仟": "‰", "万": "‱", "萬": "‱"}
 _FRACTION = re.compile(rf"[点點](?P<digits>[{''.join(DIGITS)}]+)")
-_POINT = re.compile(rf"{_FRACTION.pattern}(?P<power>(?:百|千|佰|仟)?(?:万|萬|亿|億)|千|仟|百|佰)?")
+_POINT = re.compile(rf"{_FRACTION.pattern}(?P<power>(?:百|千|佰|仟)?(?:万|萬|亿|億|兆)|千|仟|百|佰)?")
 _ENDLESS = re.compile(r"[eE][+-]?[0-9]{5,}")  # an exponent of a size that nobody writes
-_AND_MORE = re.compile("[多余餘](?P<power>[万萬亿億])")  # 二十多万
+_AND_MORE = re.compile("[多余餘](?P<power>[万萬亿億兆])")  # 二十多万
 _JOINED = re.compile(r"[ \t]*[-~–—至到、或和][ \t]*")
-# Words behind a figure that multiply it: 3.2 billion, 3,5 млн; letters only behind a currency sign, as 5 m are metres.
+# Words behind a figure that multiply it: 3.2 billion, 3,5 млн; letters only beside a currency, as 5 m are metres.
 _SCALES = {
-    3: "thousands?|тыс\\.?|тысяч[а-яё]{0,3}",
-    6: "millions?|mln|mn|млн\\.?|миллион[а-яё]{0,3}",
-    9: "billions?|bln|bn|млрд\\.?|миллиард[а-яё]{0,3}",
+    2: "hundreds?",
+    3: "thousands?|tsd\\.?|тыс\\.?|тысяч[а-яё]{0,3}",
+    5: "lakhs?",
+    6: "millions?|millionen|mln|mn|mio\\.?|млн\\.?|миллион[а-яё]{0,3}",
+    7: "crores?",
+    9: "billions?|milliarden?|milliards?|bln|bn|mrd\\.?|млрд\\.?|миллиард[а-яё]{0,3}",
     12: "trillions?|trn|трлн\\.?|триллион[а-яё]{0,3}",
+    15: "quadrillions?|квадриллион[а-яё]{0,3}",
 }
-_SHORT_SCALES = {"k": 3, "m": 6, "b": 9, "tn": 12}
+_SHORT_SCALES = {"k": 3, "m": 6, "b": 9, "t": 12, "tn": 12}
 _NO_LETTER_BEHIND = "(?-i:(?![A-Za-zА-Яа-яЁё_]))"
 _SCALE = re.compile(
     rf"[ \t]*(?:{'|'.join(f'(?P<p{power}>{words})' for power, words in _SCALES.items())}){_NO_LETTER_BEHIND}",
     re.IGNORECASE,
 )
-_SHORT_SCALE = re.compile(rf"(?P<letters>{'|'.join(_SHORT_SCALES)}){_NO_LETTER_BEHIND}", re.IGNORECASE)
-_FIRST_OF_SCALE = frozenset(" \ttmbTMBтмТМkK")
+_SHORT_SCALE = re.compile(
+    rf"(?:(?P<letters>tn|[kmbt])|[ \t]+(?P<apart>(?-i:[kKMBT]))(?![-'’0-9])){_NO_LETTER_BEHIND}"
+    rf"(?P<money>[ \t]*{MONEY_BEHIND})?",
+    re.IGNORECASE,
+)
+# What multiplies a figure by no one knows what: 401k, 2B. The figure alone is not the value.
+_UNREAD_SCALE = re.compile(rf"(?:[kKMBT](?![0-9])|[ \t]*(?i:dozens?|дюжин[а-яё]{{0,2}})){_NO_LETTER_BEHIND}")
+_FIRST_OF_SCALE = frozenset(" \ttmbhlcqTMBHLCQтмкТМКkK")
 _CURRENCY_SIGN_BEFORE = re.compile(r"[$€£¥￥₽][ \t]?(?:[0-9.,]+[ \t]*[-–~][ \t]*)?\Z")  # $5m, $3-5m
 _CURRENCY_REACH = 24  # characters before a figure in which the sign is looked for
 _VAGUE = "几幾数數"
@@ -76,7 +86,7 @@ _HALVED_UNITS = frozenset({"年", "天", "个", "小时", "公里", "千克", "�
 _UNTIL = re.compile(r"[ \t]*(?:[-~–至到]|—{1,2}|(?<=[ \t])(?:to|до)(?=[ \t]))[ \t]*", re.IGNORECASE)
 _POWER = re.compile(f"[{''.join(POWERS)}]")
 _POWERS_LAST = re.compile(
-    rf"(?P<powers>(?:[百佰]|[千仟](?!克))?[万萬]?[亿億]?)(?<=[{''.join(POWERS)}])[^0-9{CHINESE}]*\Z"
+    rf"(?P<powers>(?:[百佰]|[千仟](?!克))?[万萬]?[亿億]?兆?)(?<=[{''.join(POWERS)}])[^0-9{CHINESE}]*\Z"
 )
 _ARABIC = re.compile(ARABIC)
 _FIGURE = re.compile(rf"[0-9.,点點{CHINESE}]+")
@@ -184,6 +194,8 @@ class NumberReader:
                 value = scaled(value, POWERS[more["power"]])
             end, kind = more.end(), Kind.LOWER
         scale, end = (0, end) if more else figure_scale(text, start, end)
+        if not scale and text[end - 1].isdecimal() and _UNREAD_SCALE.match(text, end):
+            return None
         unit = self._unit.match(text, end)
         if unit is None and text[end : end + 1] in ("多", "余", "餘"):  # 30余人
             unit = self._unit.match(text, end + 1)
@@ -246,8 +258,9 @@ def figure_scale(text: str, start: int, end: int) -> tuple[int, int]:
     if m := _SCALE.match(text, end):
         return int(str(m.lastgroup)[1:]), m.end()
     m = _SHORT_SCALE.match(text, end)
-    if m and _CURRENCY_SIGN_BEFORE.search(text[max(0, start - _CURRENCY_REACH) : start]):
-        return _SHORT_SCALES[m["letters"].lower()], m.end()
+    if m and (m["money"] or _CURRENCY_SIGN_BEFORE.search(text[max(0, start - _CURRENCY_REACH) : start])):
+        group = "letters" if m["letters"] else "apart"
+        return _SHORT_SCALES[m[group].lower()], m.end(group)
     return 0, end
 
 

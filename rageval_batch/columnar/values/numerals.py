@@ -14,7 +14,7 @@ from decimal import Decimal
 ZEROS = "零〇○"
 _DIGIT_ROWS = (ZEROS, "一壹", "二两兩贰貳", "三叁參叄", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖")
 DIGITS = {character: value for value, row in enumerate(_DIGIT_ROWS) for character in row}
-POWERS = {"十": 1, "拾": 1, "百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+POWERS = {"十": 1, "拾": 1, "百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12}
 TENS = {"廿": "二十", "卅": "三十"}
 CHINESE = "".join(DIGITS) + "".join(POWERS) + "".join(TENS)
 
@@ -26,11 +26,13 @@ ARABIC = (
 )
 _DIGIT = f"[{''.join(DIGITS)}]"
 _POWER = "(?:[十拾百佰万萬亿億]|[千仟](?!克))"  # 千克 is a unit
+_TRILLIONS = "兆(?![瓦赫字帕焦欧歐伏位比])"  # 兆瓦 is a unit; 兆 never begins a number, as 兆头
 _TENS = f"[{''.join(TENS)}]"
 # An Arabic figure stands first, behind a zero or behind a magnitude; a Chinese digit never directly behind one.
 RUN = re.compile(
     rf"(?:{ARABIC}|{_DIGIT}|{_POWER}|{_TENS})"
-    rf"(?:(?<=[{ZEROS}{''.join(POWERS)}]){ARABIC}|(?<![0-9])(?:{_DIGIT}|{_TENS})|(?<=[0-9])[ \t]+{_POWER}|{_POWER})*"
+    rf"(?:(?<=[{ZEROS}{''.join(POWERS)}]){ARABIC}|(?<![0-9])(?:{_DIGIT}|{_TENS})"
+    rf"|(?<=[0-9])[ \t]+(?:{_POWER}|{_TRILLIONS})|{_POWER}|{_TRILLIONS})*"
 )
 TOKEN = re.compile(rf"[ \t]*(?:{ARABIC}|[{CHINESE}])")
 HAS_ARABIC = re.compile("[0-9]")
@@ -41,10 +43,13 @@ _SECTION = (
     rf"{_Z}(?:(?P<k{{n}}>{_COEFFICIENT})[千仟]{_Z})?(?:(?P<h{{n}}>{_COEFFICIENT})[百佰]{_Z})?"
     rf"(?:(?P<t{{n}}>{_COEFFICIENT})?(?P<ten{{n}}>[十拾]){_Z})?(?P<o{{n}}>{_COEFFICIENT})?"
 )
-_S0, _S1, _S2, _S3 = (f"(?P<s{n}>{_SECTION.replace('{n}', n)})" for n in "0123")
-_WHOLE = re.compile(f"(?:(?:{_S0}(?P<first>[万萬]))?{_S1}(?P<big>[亿億]))?(?:{_S2}(?P<second>[万萬]))?{_S3}")
+_S0, _S1, _S2, _S3, _S4 = (f"(?P<s{n}>{_SECTION.replace('{n}', n)})" for n in "01234")
+_WHOLE = re.compile(
+    f"(?:{_S4}(?P<huge>兆))?(?:(?:{_S0}(?P<first>[万萬]))?{_S1}(?P<big>[亿億]))?(?:{_S2}(?P<second>[万萬]))?{_S3}"
+)
 _BEHIND_POINT = re.compile(rf"\.[0-9]+[^0-9].*[0-9{''.join(DIGITS)}]", re.DOTALL)
-_BARE = re.compile("(?P<front>[十拾百佰千仟万萬])(?:(?P<ten_thousand>[万萬])?(?P<big>[亿億])?)")
+_BARE = re.compile("(?P<front>[十拾百佰千仟万萬])(?:(?P<ten_thousand>[万萬])?(?P<big>[亿億])?|兆)")
+_ONE_LEFT_OUT = re.compile(f"[千仟]{_COEFFICIENT}[百佰十拾]|[百佰]{_COEFFICIENT}[十拾]")  # 千二百
 _POWERS_ONLY = re.compile(f"[{''.join(POWERS)}]+")
 _DIGITS_ONLY = re.compile(f"{_DIGIT}+")
 
@@ -105,10 +110,17 @@ def _bare(run: str, before_unit: bool) -> Decimal | None:
 
 
 def _structured(run: str) -> Decimal | None:
+    if _ONE_LEFT_OUT.match(run):
+        run = f"一{run}"
     m = _WHOLE.fullmatch(run)
     if m is None or _BEHIND_POINT.search(run):
         return None
-    total, myriads = Decimal(0), False
+    huge, total, myriads = Decimal(0), Decimal(0), False
+    if m["huge"]:
+        value = _section(m, 4)
+        if not value or m["first"]:
+            return None
+        huge = scaled(value, 12)
     if m["big"]:
         if m["first"]:
             value = _section(m, 0)
@@ -116,19 +128,23 @@ def _structured(run: str) -> Decimal | None:
                 return None
             total, myriads = scaled(value, 4), True
         value = _section(m, 1)
-        if value is None or (myriads and value >= 10_000) or (value == 0 and not (myriads and not _has_place(m, 1))):
+        if (
+            value is None
+            or ((myriads or m["huge"]) and value >= 10_000)
+            or (value == 0 and not (myriads and not _has_place(m, 1)))
+        ):
             return None
         total, myriads = scaled(EXACT.add(total, value), 8), False
     if m["second"]:
         value = _section(m, 2)
-        if not value or (m["big"] and value >= 10_000):
+        if not value or ((m["big"] or m["huge"]) and value >= 10_000):
             return None
         total, myriads = EXACT.add(total, scaled(value, 4)), True
-    behind = 4 if myriads else 8 if m["big"] else None
+    behind = 4 if myriads else 8 if m["big"] else 12 if m["huge"] else None
     value = _last_section(m, behind)
     if value is None or (behind and value >= scaled(Decimal(1), behind)):
         return None
-    return EXACT.add(total, value)
+    return EXACT.add(huge, EXACT.add(total, value))
 
 
 def _has_place(m: re.Match[str], n: int) -> bool:

@@ -19,7 +19,10 @@ _FIGURE = re.compile(
     r"(?<![0-9a-z_.,])(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(?:\.[0-9]+)?(?![0-9_]|[.,][0-9])"
 )
 # Words, no zeros: 3200000 would be found in 3200000000.
-_SCALES = {3: " thousand", 6: " million", 9: " billion", 12: " trillion"}
+_SCALES = {
+    2: " hundred", 3: " thousand", 5: " lakh", 6: " million", 7: " crore", 9: " billion", 12: " trillion",
+    15: " quadrillion",
+}  # fmt: skip
 _SPACES = re.compile(f"[{WHITE_SPACE}]+")
 _BEFORE_PERCENT = re.compile("(?<=[0-9]) (?=%)")
 

@@ -7,10 +7,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from rageval_batch.columnar.values.lexicon import (
+    BETWEEN_NUMBERS,
     COUNTED_UNITS,
     CURRENCIES,
     EXCEEDED_UNITS,
     MEASURES,
+    MONEY_BEHIND,
     NO_APPROXIMATION,
     NO_SIGN_BEFORE,
     SIGNED_UNITS,
@@ -63,14 +65,18 @@ _KINDS_BEFORE = {word: Kind(kind) for kind, words in WORDS_BEFORE.items() for wo
 _WORDS_BEFORE = tuple(longest_first(_KINDS_BEFORE))
 _LAST_BEFORE = frozenset("-−负負 \t¥￥$€£币幣") | {word[-1] for word in _WORDS_BEFORE}  # and letters
 _AFTER = re.compile(
-    f"(?:{MEASURES})?(?:{'|'.join(f'(?P<{Kind(kind).name}>{words})' for kind, words in WORDS_AFTER.items())})",
+    f"(?:{MEASURES}|[ \t]*{MONEY_BEHIND})?"
+    f"(?:{'|'.join(f'(?P<{Kind(kind).name}>{words})' for kind, words in WORDS_AFTER.items())})",
     re.IGNORECASE,
 )
 _MORE = "[多余餘]"
 _MORE_BEHIND_UNIT = re.compile(f"{_MORE}(?![付给給收退算交扣花用拿出少次种種处處个個项項额額款下留])")
 _MORE_BEHIND_FIGURE = re.compile(f"{_MORE}(?![{HAN}])")
-_WITHIN = re.compile("[以之][内內]")
-_FIRST_AFTER = frozenset("多余餘以之及或有开開左上未+ \t") | {measure[0] for measure in MEASURES.split("|")}
+_WITHIN = re.compile(f"(?:[ \t]*{MONEY_BEHIND})?[以之][内內]", re.IGNORECASE)
+_FIRST_OF_MONEY = "$€£¥₽元円美日欧港deupyrchtjgDEUPYRCHTJGрдеРДЕ"
+_FIRST_AFTER = frozenset(f"多余餘以之及或有开開左上未超ま+ \t{_FIRST_OF_MONEY}") | {
+    measure[0] for measure in MEASURES.split("|")
+}
 
 
 def is_list(text: str) -> bool:
@@ -99,7 +105,7 @@ def before(text: str, figure: Figure, listed: bool = False) -> Before:
     if negative and sign is not None:
         start, head = start - len(head) + sign.start(), head[: sign.start()]
     word = _word_before(head)
-    if word is None or (text[start - len(head) + word[0]] == "~" and _joined(head[: word[0]], figure)):  # 3~5
+    if word is None or (word[2] in BETWEEN_NUMBERS and _joined(head[: word[0]], figure)):  # 3~5
         return Before(start, negative, Kind.EXACT)
     return Before(start - len(head) + word[0], negative, word[1])
 
@@ -134,9 +140,10 @@ def _is_sign(head: str, sign: re.Match[str], text: str, figure: Figure, listed: 
     return not hyphen or figure.unit in SIGNED_UNITS
 
 
-def _word_before(head: str) -> tuple[int, Kind] | None:
-    """Where the word of a bound or an approximation at the end of a text begins, and its kind."""
+def _word_before(head: str) -> tuple[int, Kind, str] | None:
+    """Where the word of a bound or an approximation at the end of a text begins, its kind, and the word."""
     skipped = _CURRENCY_BEFORE.search(head)
+    blank_behind = skipped is not None and skipped[0][0] in " \t"
     head = head[: skipped.start()] if skipped else head
     folded = head.lower()  # it may be longer, as of İ
     if not folded.endswith(_WORDS_BEFORE):
@@ -147,7 +154,9 @@ def _word_before(head: str) -> tuple[int, Kind] | None:
         return None
     if previous and previous in NO_APPROXIMATION.get(word, ""):
         return None
-    return len(head) - len(word), _KINDS_BEFORE[word]
+    if word == ">" and previous in ("", "\n", "\r") and blank_behind:  # a quoted line
+        return None
+    return len(head) - len(word), _KINDS_BEFORE[word], word
 
 
 def after(text: str, end: int, unit: str) -> tuple[int, Kind]:

@@ -2,8 +2,8 @@
 distinct stretch once.
 
 The reader's rules look at what stands around a figure, and no rule looks beyond a word or character that is in none of
-its lists. What all of a text decides, whether a comma stands before decimals, is told to the reader with the stretch.
-The classes of characters and words are made from the reader's own patterns and lists.
+its lists. What all of a text decides, whether a comma stands before decimals or lists, is told to the reader
+with the stretch. The classes of characters and words are made from the reader's own patterns and lists.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _POINTS = 0x20000  # code points that the table has
 _BLANK, _DIGIT, _NUMERAL, _LETTER, _INERT, _UNIT, _STRONG, _SEPARATOR = range(1, 9)
 _MARK, _STOP, _CLOSING, _WIDE_COMMA, _CURRENCY, _NEGATIVE, _LIABILITY, _EACH, _INERT_KANA, _NAMED = range(9, 19)
 _WEAK_WORD, _STRONG_BEGINNING, _STRONG_WORD, _STRONG_WITH_POINT = range(1, 5)
-_CYRILLIC, _AT_START, _AT_END, _WHOLE = 1, 2, 4, 8
+_CYRILLIC, _AT_START, _AT_END, _WHOLE, _LISTS = 1, 2, 4, 8, 1024
 _LEFT, _RIGHT, _KIND = 4, 7, 7  # where in the flags of a window the kinds of the tokens beside it stand
 _BESIDE = (MASK, "門", "の", "qq", "ж")  # a token of each kind that says nothing
 
@@ -84,12 +84,18 @@ _OTHER_CASES = "İıſ"  # letters that patterns without regard to case take for
 
 _STRONG_WORDS = (
     "thousand thousands million millions mln mn billion billions bln bn trillion trillions trn k m b tn to through "
-    "until st nd rd th page pages line lines minus e t z до по минус стр"
+    "until st nd rd th page pages line lines minus e t z до по минус стр hundred hundreds lakh lakhs crore crores "
+    "quadrillion quadrillions tsd mio mrd millionen milliard milliards milliarde milliarden dozen dozens"
 )
-_STRONG_BEGINNINGS = "тыс млн миллион млрд миллиард трлн триллион страниц"
+_STRONG_BEGINNINGS = "тыс млн миллион млрд миллиард трлн триллион квадриллион дюжин страниц"
 _STRONG_WITH_POINT_WORDS = "p pp с сс"
 _WEAK_WORDS = (
-    "of or so and more above over less fewer below under и или более больше менее меньше годах года году год г"
+    "of or so and more above over less fewer below under и или более больше менее меньше годах года году год г "
+    "us dollar dollars euro euros pound pounds yen yuan ruble rubles rouble roubles rupee rupees руб евро"
+)
+_ROUBLES_AND_DOLLARS = (
+    *(f"рубл{ending}" for ending in ["ь", "я", "ю", "е", "и", "ей", "ям", "ях", "ём", "ем", "ями"]),
+    *(f"доллар{ending}" for ending in ("", *["а", "у", "е", "ы", "ов", "ам", "ах", "ом", "ами"])),
 )
 # Figures by themselves that are read in one way: 30, 4.25, 1,250.50; where a comma is before decimals 30 and 78,3.
 _PLAIN = re.compile(r"(?P<figure>(?:[0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.[0-9]+)?)%?")
@@ -188,7 +194,7 @@ def _word_classes() -> tuple[npt.NDArray[np.uint64], Bytes]:
     classes: dict[str, int] = {}
     spoken = (word for words in WORDS_BEFORE.values() for phrase in words for word in _LETTERS.findall(phrase))
     groups: tuple[tuple[int, Iterable[str]], ...] = (
-        (_WEAK_WORD, (*spoken, *_WEAK_WORDS.split())),
+        (_WEAK_WORD, (*spoken, *_WEAK_WORDS.split(), *_ROUBLES_AND_DOLLARS)),
         (_STRONG_WITH_POINT, _STRONG_WITH_POINT_WORDS.split()),
         (_STRONG_BEGINNING, _STRONG_BEGINNINGS.split()),
         (_STRONG_WORD, (*_STRONG_WORDS.split(), *_months(), *(name.lower() for name in CURRENCIES))),
@@ -227,11 +233,12 @@ def window_numbers(text: str, flags: int) -> tuple[Decimal, ...]:
     """The numbers of a stretch as they are read where it stands; those of the newest are kept."""
     if flags & _WHOLE:
         return tuple(numbers_in(text))
-    if flags == 0 and (m := _PLAIN.fullmatch(text)):
+    if flags & ~_LISTS == 0 and (m := _PLAIN.fullmatch(text)):
         return (numerals.arabic(m["figure"]),)
-    if flags == _CYRILLIC and (m := _PLAIN_CYRILLIC.fullmatch(text)):
+    if flags & ~_LISTS == _CYRILLIC and (m := _PLAIN_CYRILLIC.fullmatch(text)):
         return (Decimal(m["figure"].replace(",", ".")),)
-    language = ("я" if flags & _CYRILLIC else "z") * (len(text) + 5)  # more letters than the stretch has
+    language = ("я" if flags & _CYRILLIC else "z") * (len(text) + 8)  # more letters than the stretch has
+    language += "門" if flags & _LISTS else ""
     before = "\n" if flags & _AT_START else MASK + _BESIDE[flags >> _LEFT & _KIND]
     behind = "" if flags & _AT_END else _BESIDE[flags >> _RIGHT & _KIND] + MASK
     return tuple(numbers_in(f"{language}{before}{text}{behind}"))

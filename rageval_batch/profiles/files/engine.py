@@ -76,6 +76,12 @@ def syntax_tree(statement: str) -> dict[str, Any]:
     return tree
 
 
+def has_function(name: str) -> bool:
+    """Whether DuckDB itself has a function of that name."""
+    with locked_session() as session:
+        return bool(session.execute("select 1 from duckdb_functions() where function_name = ?", [name]).fetchall())
+
+
 @dataclass(frozen=True)
 class Values:
     """What an expression gives for each row, and on which rows it fails: it is null there."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.errors import InputError, did_you_mean
-from rageval_batch.profiles.files.engine import syntax_tree
+from rageval_batch.profiles.files.engine import has_function, syntax_tree
 from rageval_batch.profiles.files.names import words_in
 
 _CLASSES = frozenset(
@@ -99,8 +99,12 @@ def read_expression(text: str, where: str, known: Sequence[str], unknown: Callab
         tree = syntax_tree(f"select ({text}\n)")
     except RecursionError:
         raise InputError(f"{where}: the expression is nested too deep.") from None
+    if tree["error"] and "expression depth" in tree["error_message"]:
+        raise InputError(f"{where}: the expression is nested too deep, or too long. Give parts of it names in [let].")
     if tree["error"]:
-        raise InputError(f"{where}: {tree['error_message'].strip().splitlines()[0]}. Expected one DuckDB expression.")
+        raise InputError(
+            f"{where}: {tree['error_message'].strip().splitlines()[0].rstrip('.')}. Expected one DuckDB expression."
+        )
     node = tree["statements"][0]["node"] if len(tree["statements"]) == 1 else {}
     items = node.get("select_list", [])
     if len(items) != 1 or _around(node) != _template() or items[0]["alias"]:
@@ -177,6 +181,10 @@ class _Walk:
                 raise InputError(
                     f"{self.where}: {name} is an aggregate. An expression is over one row; lists have list_sum, …"
                 )
+            if has_function(name):
+                ours = [one for one in FUNCTIONS if one.startswith(name)]
+                hint = f" There is {', '.join(ours)}." if ours else ""
+                raise InputError(f"{self.where}: the function {name} of DuckDB is not allowed in a profile file.{hint}")
             known = [*FUNCTIONS, *sorted(one for one in DUCKDB_FUNCTIONS if _SPOKEN.match(one))]
             raise InputError(f"{self.where}: {did_you_mean('function', name, known)}")
 

@@ -24,6 +24,7 @@ from rageval_batch.sql_text import quoted
 
 SCORE, FAIL_REASON, FAIL_DETAIL = "score", "fail_reason", "fail_detail"
 OUTPUT, CHUNKS = "output", "chunks"
+LARGEST = 1e12  # a value of more, either side of 0, is none: sql/exact_sum.sql holds no larger
 _NUMBER = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)")
 _TEXT = re.compile(r'VARCHAR|"NULL"')
 
@@ -148,6 +149,7 @@ class Computed:
     table: pa.Table
     failed: dict[str, Flags] = field(default_factory=dict)
     not_finite: dict[str, Flags] = field(default_factory=dict)
+    too_large: dict[str, Flags] = field(default_factory=dict)
 
     def column(self, name: str) -> pa.Array:
         """The values of a step."""
@@ -157,15 +159,24 @@ class Computed:
     def any_failed(self, rows: int) -> Flags:
         """The rows on which any step failed or had no number."""
         flags = np.zeros(rows, np.bool_)
-        for one in (*self.failed.values(), *self.not_finite.values()):
-            flags |= one
+        for found, _ in self.problems():
+            for one in found.values():
+                flags |= one
         return flags
+
+    def problems(self) -> list[tuple[dict[str, Flags], str]]:
+        """The rows of each step by what is wrong with its value there, with the words for it."""
+        return [
+            (self.failed, "the expression failed"),
+            (self.not_finite, "not a finite number"),
+            (self.too_large, f"beyond {LARGEST:,.0f}, more than sums hold"),
+        ]
 
     def detail(self, rows: int) -> pa.Array:
         """What went wrong on each row: the steps, and how; null where nothing did."""
         parts = [
             pc.if_else(pa.array(flags), pa.scalar(f"{name}: {what}; ", LARGE_STRING), pa.scalar("", LARGE_STRING))
-            for found, what in ((self.failed, "the expression failed"), (self.not_finite, "not a finite number"))
+            for found, what in self.problems()
             for name, flags in found.items()
         ]
         if not parts:
@@ -179,7 +190,8 @@ def joined(parts: Sequence[Computed]) -> Computed:
     if len(parts) == 1:
         return parts[0]
     out = Computed(pa.concat_tables([part.table for part in parts]))
-    for whole, found in ((out.failed, [p.failed for p in parts]), (out.not_finite, [p.not_finite for p in parts])):
+    for kind, (whole, _) in enumerate(out.problems()):
+        found = [part.problems()[kind][0] for part in parts]
         for name in (name for name in out.table.column_names if any(name in flags for flags in found)):
             rows = (part.table.num_rows for part in parts)
             whole[name] = np.concatenate([f.get(name, np.zeros(n, np.bool_)) for f, n in zip(found, rows, strict=True)])
@@ -196,12 +208,13 @@ def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
             if isinstance(step.how, RowMetric):
                 found[step.name] = step.how.values(_with_params(done.table, params, step.how.names))
         for step in group:
-            _note(done, step.name, found[step.name])
+            _note(done, step, found[step.name])
     return done
 
 
-def _note(done: Computed, name: str, values: engine.Values) -> None:
-    column = values.column
+def _note(done: Computed, step: Step, values: engine.Values) -> None:
+    """Take over the values of a step: null where they are no number that can be kept."""
+    name, column = step.name, values.column
     if values.failed.any():
         done.failed[name] = values.failed
     if pa.types.is_floating(column.type):
@@ -209,7 +222,16 @@ def _note(done: Computed, name: str, values: engine.Values) -> None:
         if pc.any(odd).as_py():
             done.not_finite[name] = odd.to_numpy(zero_copy_only=False)
             column = pc.if_else(odd, pa.scalar(None, column.type), column)
+    if not step.is_value and _is_number(column.type):
+        large = pc.fill_null(pc.greater(pc.abs(column.cast(pa.float64(), safe=False)), LARGEST), False)
+        if pc.any(large).as_py():
+            done.too_large[name] = large.to_numpy(zero_copy_only=False)
+            column = pc.if_else(large, pa.scalar(None, column.type), column)
     done.table = _with(done.table, name, column)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return pa.types.is_floating(type_) or pa.types.is_integer(type_) or pa.types.is_decimal(type_)
 
 
 def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:

@@ -86,7 +86,7 @@ class FileScorer:
         )
         columns = {
             **scored.columns,
-            **{name: computed.column(name).cast(pa.float64()) for name in self._numbers()},
+            **{name: computed.column(name).cast(pa.float64(), safe=False) for name in self._numbers()},
             **by_question(prepared.groups, batch.column("question")),
             FAIL_REASON: self._reasons(computed, batch, scored),
         }
@@ -125,8 +125,8 @@ class FileScorer:
             }
             if step.name in computed.failed:
                 line["failed"] = failure(self.program, prepared.params, step, computed.table)
-            elif step.name in computed.not_finite:
-                line["failed"] = "not a finite number"
+            elif wrong := [what for found, what in computed.problems() if step.name in found]:
+                line["failed"] = wrong[0]
             lines.append(line)
         values = {name: inputs.column(name)[0].as_py() for name in inputs.column_names} | dict(prepared.params)
         used = [{"name": name, "value": value} for name, value in values.items() if name in plan.used]

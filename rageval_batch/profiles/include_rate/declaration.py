@@ -44,7 +44,7 @@ PARAMS = (
           problem=_pattern_problem),
     Param("citation_style", "patterns", "patterns: citation_patterns; any: p. 12, [12], стр. 12, 第12页, 12ページ too",
           choices=CITATION_STYLES),
-    Param("phrase_match", "substring", "word: not inside a longer word or number, as 12.5% in 112.5% and BER in Dubber",
+    Param("phrase_match", "substring", "word: not inside a longer word or number, as 5% in 12.5% and BER in Dubber",
           choices=PHRASE_MATCHES),
     Param("w_include", 0.7, "weight of include_rate", low=0, high=100),
     Param("w_safe", 0.3, "weight of safe_ok", low=0, high=100),

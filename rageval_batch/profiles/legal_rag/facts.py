@@ -10,7 +10,7 @@ from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.values import Kind, Number, Reader, Reading, fold
+from rageval_batch.columnar.values import Kind, Number, Reader, Reading, currency, fold, is_no_money
 from rageval_batch.profiles.legal_rag.fields import Quantity, as_boolean, as_date, as_quantity, as_text
 from rageval_batch.profiles.legal_rag.questions import NUMBERS, Question, breakdown, range_ends
 
@@ -227,11 +227,22 @@ def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], answ
             return Match(True, _shown([hit]), (hit.start, hit.end), "the total of its sentence")
     rival: Number | None = None
     for hit in hits:
-        others = (n for n in inside if n.unit == hit.unit and not _is_excused(n, want, rule, allowed))
+        others = (n for n in inside if _contradicts(answer.raw, n, hit) and not _is_excused(n, want, rule, allowed))
         rival = next(others, None)
         if rival is None:
             return Match(True, _shown([hit]), (hit.start, hit.end), "in the text")
     return Match(False, _shown([first]), (first.start, first.end), f"beside another value, {_shown([rival])}")
+
+
+def _contradicts(raw: str, other: Number, hit: Number) -> bool:
+    """Whether a number has the unit of another; a currency is one, and years, days and people are not money."""
+    if other.unit != hit.unit or hit.unit:
+        return other.unit == hit.unit
+    money = currency(raw, hit)
+    if not money:
+        return True
+    also = currency(raw, other)
+    return also == money if also else not is_no_money(raw, other)
 
 
 def _is_excused(number: Number, want: Quantity, rule: Comparison, allowed: frozenset[Decimal]) -> bool:
