@@ -25,7 +25,12 @@ def scores_of(table: Path, profile: str, **options: Any) -> list[float]:
 
 def test_whole_numbers_of_a_sheet_stay_whole(tmp_path: Path) -> None:
     """Also in a column with a fraction and a text."""
-    rows = [["id", "reference", "answer"], [1, 1250, "1250"], [2.5, 2.5, "2.5"], ["a", "forty", "forty"]]
+    rows: list[list[str | float]] = [
+        ["id", "reference", "answer"],
+        [1, 1250, "1250"],
+        [2.5, 2.5, "2.5"],
+        ["a", "forty", "forty"],
+    ]
     table = write_xlsx(tmp_path / "mix.xlsx", rows)
     found = rageval_batch.score(table, profile="reference").scores
     assert found.select("question_id", "score").rows() == [("1", 1.0), ("2.5", 1.0), ("a", 1.0)]
@@ -166,9 +171,9 @@ def test_columns_that_are_not_read_are_kept(tmp_path: Path) -> None:
     kept = extras_in(tmp_path / "one")
     assert kept["task_id"] == "t0" and kept["response"] == "r0" and json.loads(kept["contexts"]) == ["c"]
     assert not {"id", "output", "chunks"} & set(kept)
-    rows = [{"id": f"q{k}", "response": {"text": "a", "tokens": 10 + k}, "output": f"o{k}"} for k in range(2)]
+    nested = [{"id": f"q{k}", "response": {"text": "a", "tokens": 10 + k}, "output": f"o{k}"} for k in range(2)]
     rageval_batch.score(
-        put(tmp_path / "o.jsonl", rows),
+        put(tmp_path / "o.jsonl", nested),
         questions,
         "include_rate",
         store=tmp_path / "two",
