@@ -231,7 +231,7 @@ def _note(done: Computed, step: Step, values: engine.Values) -> None:
 
 
 def _is_number(type_: pa.DataType) -> bool:
-    return pa.types.is_floating(type_) or pa.types.is_integer(type_) or pa.types.is_decimal(type_)
+    return bool(pa.types.is_floating(type_) or pa.types.is_integer(type_) or pa.types.is_decimal(type_))
 
 
 def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
