@@ -2,6 +2,8 @@
 ten times as many as a test says, new ones each time. Neither has deadlines."""
 
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,13 +21,26 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=40,
+    max_examples=25,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile(
     "soak", parent=settings.get_profile("repeatable"), derandomize=False, max_examples=1_000, print_blob=True
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def packaged_profiles() -> Iterator[None]:
+    """Profiles that a test loads from elsewhere are forgotten after it."""
+    from rageval_batch.profiles import registry
+
+    tables: list[dict[str, Any]] = [registry.PROFILES, registry._REFERENCES, registry._STORED]
+    before = [dict(table) for table in tables]
+    yield
+    for table, content in zip(tables, before, strict=True):
+        table.clear()
+        table.update(content)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -41,7 +41,7 @@ class Outer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ({"inner": [{"name": "a", "form": "tree"}]}, "$.inner[0].form: 'tree' is not known. Allowed: list, map."),
         ({"inner": [{"name": "a", "paths": [3]}]}, "$.inner[0].paths[0]: Expected a text, got a whole number."),
         ({"inner": [{"name": "a", "paths": True}]}, "$.inner[0].paths: Expected a text or a list, got true or false."),
-        ({"counts": {"a": 1.5}}, "$.counts[...]: Expected a whole number, got a number."),
+        ({"counts": {"a": 1.5}}, "$.counts.a: Expected a whole number, got a number."),
         ({"\ud800": 1}, "$: Expected texts of whole characters"),
         ({"a`b\n - at `$.x`": 1}, "$: Unknown key"),
     ],

@@ -127,7 +127,9 @@ def close_weights(given: dict[str, list[Row]]) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("profile", "weighted"), [("include_rate", True), ("legal_rag", False)])
+@pytest.mark.parametrize(
+    ("profile", "weighted"), [("include_rate", True), pytest.param("legal_rag", False, marks=pytest.mark.soak)]
+)
 @settings(max_examples=examples(4), deadline=None)
 @given(given_runs=runs())
 def test_stores_files_and_oracle_agree(profile: str, weighted: bool, given_runs: dict[str, list[Row]]) -> None:

@@ -42,14 +42,16 @@ FROM_ROWS = """
             run_id, profile, eval_set, metric, count(*) as n_total, count(*) filter (scored) as n_scored,
             exact_mean(value) as mean, exact_sum(value) as sum, max(weight) filter (value is not null) as top,
             min(value) as min, quantile_cont(value, 0.5) as p50, quantile_cont(value, 0.9) as p90,
-            quantile_cont(value, 0.95) as p95, max(value) as max
+            quantile_cont(value, 0.95) as p95, max(value) as max,
+            case when max(abs(value)) > 1e5 then max(abs(value)) else 1.0 end as scale
         from question_values
         group by all
     ),
     spreads as (
         select
             v.run_id, v.profile, v.eval_set, v.metric,
-            sqrt(exact_mean((v.value - m.mean) * (v.value - m.mean))) as std,
+            sqrt(exact_mean(((v.value - m.mean) / m.scale) * ((v.value - m.mean) / m.scale)))
+                * any_value(m.scale) as std,
             exact_weighted_mean(v.value, v.weight, m.top) as weighted_mean
         from question_values v
         join means m using (run_id, profile, eval_set, metric)

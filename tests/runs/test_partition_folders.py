@@ -78,7 +78,9 @@ SHOWN: tuple[tuple[str, ...], ...] = (
 )
 
 
-@pytest.mark.parametrize("keep", [False, True], ids=["read again", "kept"])
+@pytest.mark.parametrize(
+    "keep", [pytest.param(False, id="read again", marks=pytest.mark.soak), pytest.param(True, id="kept")]
+)
 def test_nothing_depends_on_the_names_of_folders(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], keep: bool
 ) -> None:

@@ -37,6 +37,7 @@ PLACES = ("input", "line")  # of a row among the inputs, which a kept copy has i
 COMPRESSED = (".gz", ".zst")
 STREAMS = [f"{form}{packed}" for form in (".jsonl", ".json", ".csv") for packed in ("", *COMPRESSED)]
 FORMATS = [*STREAMS, ".parquet", ".arrow"]
+COMMON_FORMATS = (".jsonl", ".csv.gz", ".parquet")  # the others in `make soak`
 
 
 def read_lines(path: Path) -> Rows:
@@ -210,7 +211,11 @@ def assert_same_bits(first: Job, folder: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("ending", "keep"),
-    [(ending, keep) for ending in FORMATS for keep in ((False,) if ending.endswith(COMPRESSED) else (False, True))],
+    [
+        pytest.param(ending, keep, marks=() if ending in COMMON_FORMATS else pytest.mark.soak)
+        for ending in FORMATS
+        for keep in ((False,) if ending.endswith(COMPRESSED) else (False, True))
+    ],
 )
 @pytest.mark.parametrize("name", GIVEN)
 def test_rescoring_gives_the_same_bits(tmp_path: Path, name: str, ending: str, keep: bool) -> None:
