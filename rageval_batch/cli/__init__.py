@@ -12,7 +12,15 @@ from typing import NoReturn
 import click
 
 from rageval_batch.cli.options import damaged_commits_said, quiet_option, say_error
-from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, InputError, RagevalError
+from rageval_batch.errors import (
+    EXIT_BAD_INPUT,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    InputError,
+    RagevalError,
+    did_you_mean,
+)
 from rageval_batch.report.safe_text import terminal_lines, valid_text
 from rageval_batch.version import __version__
 
@@ -57,6 +65,13 @@ class _Commands(click.Group):
         if not any(parameter.name == "quiet" for parameter in command.params):
             command.params.append(quiet_option())
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(did_you_mean("command", args[0], list(COMMANDS)), ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -345,6 +345,11 @@ def _say_counts(outcome: Outcome, store: Store) -> None:
     if counts.rejected_rows:
         query = f"from rejects where commit = '{outcome.commit.id}'"
         say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(str(store.path))}')
+    if "duplicate" in outcome.reject_reasons:
+        say(
+            "A duplicate is a second answer of the same run to a question. Where a column tells them apart, name it: "
+            "--map run_id=COLUMN or --map repeat=COLUMN."
+        )
     for warning in outcome.warnings:
         say(warning)
 

@@ -128,6 +128,7 @@ def test_rejects_are_told_with_their_reasons_and_the_run_is_marked(tmp_path: Pat
     assert result.exit_code == 0
     assert "+ 2 rejected (unknown_question 1, duplicate 1)" in result.output
     assert 'rageval sql "from rejects where commit' in result.output
+    assert "--map run_id=COLUMN or --map repeat=COLUMN" in result.output
     assert "lost more than 1 % of the rows to rejects: 'o' 2 of 4" in result.output
     header, line = (text.split() for text in result.stdout.splitlines()[:2])
     assert header[-3:] == ["rejected", "answered", "questions"]

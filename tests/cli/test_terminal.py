@@ -146,6 +146,11 @@ def test_quiet_leaves_results_and_errors(call: Call, words: tuple[str, ...]) -> 
     assert "Did you mean" in call("show", "gatd", "--quiet")[2]
 
 
+def test_a_misspelt_command_is_told_the_nearest(call: Call) -> None:
+    code, out, err = call("scor")
+    assert (code, out) == (2, "") and "Unknown command 'scor'. Did you mean 'score'?" in err
+
+
 def test_every_command_can_be_quiet() -> None:
     for name in cli.list_commands(None):  # type: ignore[arg-type]
         command = cli.get_command(None, name)  # type: ignore[arg-type]
