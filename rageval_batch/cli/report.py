@@ -38,6 +38,8 @@ def report(
 
     if runs and every:
         raise InputError("Name the runs of the report, or give --all, not both.")
+    if not target.lower().endswith((".html", ".htm")):
+        raise InputError(f"A report is an HTML file, and '{target}' has another ending. Give -o FILE.html.")
     named = [*runs, base] if base else list(runs)
     with open_store(store, functions=False, named=named) as session:
         made = build_report(session, runs, base, profile_name, eval_set)

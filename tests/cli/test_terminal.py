@@ -151,6 +151,12 @@ def test_a_misspelt_command_is_told_the_nearest(call: Call) -> None:
     assert (code, out) == (2, "") and "Unknown command 'scor'. Did you mean 'score'?" in err
 
 
+def test_a_report_is_html(call: Call, tmp_path: Path) -> None:
+    code, out, err = call("report", "-o", str(tmp_path / "report.pdf"))
+    assert (code, out) == (2, "") and "Give -o FILE.html." in err
+    assert not (tmp_path / "report.pdf").exists()
+
+
 def test_every_command_can_be_quiet() -> None:
     for name in cli.list_commands(None):  # type: ignore[arg-type]
         command = cli.get_command(None, name)  # type: ignore[arg-type]
