@@ -98,4 +98,4 @@ def test_the_wheel_runs_the_demo_and_the_benchmark(wheel: Path, tmp_path: Path) 
     assert found.is_relative_to(home)
     assert "adapter-good" in run("rageval", "demo")
     measured = json.loads(run("rageval", "bench", "--rows", "100", "--format", "json"))
-    assert measured["times_the_oracle"] is not None
+    assert measured["profiles"][0]["times_the_oracle"] is not None

@@ -1,18 +1,22 @@
-"""How fast this machine scores: stages, the row-at-a-time oracle and the floor, each in a process of its own."""
+"""How fast this machine scores: stages, whole commands, the row-at-a-time oracle and the floor, each in a process of
+its own."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rageval_batch.bench.synthetic import Files, write_sweep
+from rageval_batch.bench.commands import Command, measure_commands
+from rageval_batch.bench.memory import peak_mib
+from rageval_batch.bench.sweeps import SWEEPS, Sweep
 
-PROFILE = "eval_json_v2"
+WITH_ORACLE = "eval_json_v2"  # the profile whose row-at-a-time oracle is a part of the package
 ORACLE_ROWS = 2_000
 WARM_ROWS = 2_000  # enough for every kind of damage to occur
 
@@ -30,56 +34,95 @@ class Measured:
 
 @dataclass(frozen=True)
 class Bench:
-    """All measurements of one run, and the ratios that outlive a noisy machine."""
+    """All measurements of one profile, and the ratios that outlive a noisy machine."""
 
+    profile: str
     rows: int
     megabytes: float
+    distinct_answers: int
     sweep: Measured
     stages: dict[str, float]
     oracle: Measured | None
     floor: Measured
+    commands: tuple[Command, ...] = field(default=())
 
     def lines(self) -> list[dict[str, Any]]:
-        """A line a stage, then the whole, the floor and the oracle."""
-        lines = [_line(name, seconds, None, self.rows) for name, seconds in self.stages.items()]
-        lines.append(_line("whole sweep", self.sweep.cpu, self.sweep.wall, self.rows, self.sweep.peak_mib))
-        lines.append(_line("floor: DuckDB", self.floor.cpu, self.floor.wall, self.rows, self.floor.peak_mib))
-        if self.oracle:
-            lines.append(_line("oracle", self.oracle.cpu, self.oracle.wall, self.oracle.rows, self.oracle.peak_mib))
-        return lines
+        """A line a stage, then the whole, the floor, the oracle and the commands."""
+        wholes = {"whole sweep": self.sweep, "floor: DuckDB": self.floor, "oracle": self.oracle}
+        return [
+            *(_line(name, seconds, None, self.rows) for name, seconds in self.stages.items()),
+            *(_line(name, one.cpu, one.wall, one.rows, one.peak_mib) for name, one in wholes.items() if one),
+            *(_line(f"$ {one.words}", one.cpu, one.wall, self.rows, one.peak_mib) for one in self.commands),
+        ]
 
     def ratios(self) -> dict[str, float | None]:
         """Wall time against the oracle, CPU time against the floor, memory."""
         rate = self.sweep.rows / self.sweep.wall
+        score = next((one for one in self.commands if one.words == "score"), None)
         return {
             "times_the_oracle": rate / (self.oracle.rows / self.oracle.wall) if self.oracle else None,
             "cpu_over_floor": self.sweep.cpu / self.floor.cpu,
             "wall_over_floor": self.sweep.wall / self.floor.wall,
+            "command_over_floor": score.cpu / self.floor.cpu if score else None,
             "peak_mib": self.sweep.peak_mib,
         }
 
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        counts = {"rows": self.rows, "megabytes": self.megabytes, "distinct_answers": self.distinct_answers}
+        return {"profile": self.profile, **counts, "stages": self.lines(), **self.ratios()}
+
 
 def _line(name: str, cpu: float, wall: float | None, rows: int, peak: float | None = None) -> dict[str, Any]:
-    seconds = cpu if wall is None else wall
-    return {"stage": name, "rows": rows, "cpu_s": cpu, "wall_s": wall, "rows_per_s": rows / seconds, "peak_mib": peak}
+    return {
+        "stage": name,
+        "rows": rows,
+        "cpu_s": cpu,
+        "wall_s": wall,
+        "rows_per_s": rows / (cpu if wall is None else wall),
+        "us_per_row": cpu / rows * 1e6,
+        "peak_mib": peak,
+    }
 
 
-def run(rows: int, seed: int, folder: Path, note: Callable[[str], None]) -> Bench:
-    """Make a sweep and measure it."""
-    note(f"Writing a sweep of {rows:,} answers …")
-    files = _apart(write_sweep, folder, rows, seed)
-    note("Scoring it …")
-    sweep = _apart(_sweep, files, folder / "runs")
-    note("Stage by stage …")
-    stages = _apart(_stages, files).parts
+def run(profile: str, rows: int, seed: int, folder: Path, note: Callable[[str], None], commands: bool = False) -> Bench:
+    """Make a sweep of a profile and measure it; `commands`: whole commands too."""
+    note(f"{profile}: writing a sweep of {rows:,} answers …")
+    files, distinct = _apart(_write, profile, folder, rows, seed)
+    note(f"{profile}: scoring it …")
+    sweep = _apart(_sweep, profile, files, folder / "runs")
+    note(f"{profile}: stage by stage …")
+    stages = _apart(_stages, profile, files).parts
     stages["write"] = sweep.parts["write"]
-    note("The floor: DuckDB reads, validates and decodes the file …")
-    floor = _apart(_floor, files)
+    note(f"{profile}: the floor, DuckDB reads, validates and decodes the file …")
+    floor = _apart(_floor, profile, files)
     oracle = None
-    if oracles_folder() is not None:
-        note("The oracle, a row at a time …")
+    if profile == WITH_ORACLE and oracles_folder() is not None:
+        note(f"{profile}: the oracle, a row at a time …")
         oracle = _apart(_oracle, files, min(rows, ORACLE_ROWS))
-    return Bench(rows, files.outputs.stat().st_size / 1e6, sweep, stages, oracle, floor)
+    measured: tuple[Command, ...] = ()
+    if commands:
+        note(f"{profile}: whole commands …")
+        measured = tuple(measure_commands(profile, files, folder / "commands"))
+    return Bench(
+        profile=profile,
+        rows=rows,
+        megabytes=files.outputs.stat().st_size / 1e6,
+        distinct_answers=distinct,
+        sweep=sweep,
+        stages=stages,
+        oracle=oracle,
+        floor=floor,
+        commands=measured,
+    )
+
+
+def _write(profile: str, folder: Path, rows: int, seed: int) -> tuple[Sweep, int]:
+    """The files of a sweep and how many different answers it has."""
+    kind = SWEEPS[profile]
+    files = kind.write(folder, rows, seed)
+    with files.outputs.open(encoding="utf-8") as lines:
+        return files, len({hash(json.dumps(json.loads(line)[kind.answer])) for line in lines})
 
 
 def _apart(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -100,63 +143,52 @@ class _Clock:
         self.cpu = time.process_time() - self._cpu
 
 
-def _peak_mib() -> float | None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
-def _job(files: Files) -> Any:
+def _job(name: str, files: Sweep) -> Any:
     from rageval_batch.inputs.sources import sources
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.runs.job import Job
 
-    profile = get_profile(PROFILE)
-    outputs, questions, contexts = (sources([path]) for path in (files.outputs, files.questions, files.contexts))
+    profile = get_profile(name)
     return Job(
         profile=profile,
         params=profile.read_params({}),
-        outputs=outputs,
-        questions=questions,
-        contexts=contexts,
+        outputs=sources([files.outputs]),
+        questions=sources([files.questions]),
+        contexts=sources([files.contexts]) if files.contexts else [],
     )
 
 
-def _warm(folder: Path) -> None:
+def _warm(profile: str, folder: Path) -> None:
     """Load all modules and tables: a cost of every process, not of a row."""
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import run as run_sweep
 
     folder.mkdir(parents=True, exist_ok=True)
-    run_sweep(_job(write_sweep(folder, WARM_ROWS)), Store(folder / "runs"))
+    run_sweep(_job(profile, SWEEPS[profile].write(folder, WARM_ROWS, 0)), Store(folder / "runs"))
 
 
-def _sweep(files: Files, store: Path) -> Measured:
+def _sweep(profile: str, files: Sweep, store: Path) -> Measured:
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import run as run_sweep
 
-    _warm(store.parent / "warm")
+    _warm(profile, store.parent / "warm")
     with _Clock() as clock:
-        outcome = run_sweep(_job(files), Store(store))
-    return Measured(
-        clock.wall, clock.cpu, outcome.counts.rows_read, _peak_mib(), {"write": outcome.timing.write}
-    )  # fmt: skip
+        outcome = run_sweep(_job(profile, files), Store(store))
+    return Measured(clock.wall, clock.cpu, outcome.counts.rows_read, peak_mib(), {"write": outcome.timing.write})
 
 
-def _stages(files: Files) -> Measured:
-    """CPU of reading and keying rows, of decoding answers, and of all the rest of scoring, on one thread."""
+def _stages(profile: str, files: Sweep) -> Measured:
+    """CPU of reading and keying rows, of decoding JSON answers, and of all the rest of scoring, on one thread."""
     from rageval_batch.columnar import json_objects
     from rageval_batch.inputs.kinds import input_kind
     from rageval_batch.runs.batch import score_batch, scorer
 
     folder = files.outputs.parent / "stages"
-    _warm(folder)
-    job = _job(files)
+    _warm(profile, folder)
+    job = _job(profile, files)
     inputs = input_kind(job.profile).load(job.questions, job.contexts, job.params, folder)
     ready = scorer(job.profile, job.params, inputs.eval_set)
-    cpu = {"read": 0.0, "decode": 0.0, "score": 0.0}
+    cpu = {"read": 0.0, **({"decode": 0.0} if SWEEPS[profile].json_answers else {}), "score": 0.0}
     rows = 0
     blocks = inputs.ingest(job.outputs).blocks()
     while True:
@@ -165,44 +197,59 @@ def _stages(files: Files) -> Measured:
         cpu["read"] += time.process_time() - start
         if block is None:
             break
-        start = time.process_time()
-        json_objects.read_objects(block.batch.column("output"), lenient=False)
-        decoded = time.process_time()
-        score_batch(ready, block.batch)
-        cpu["decode"] += decoded - start
+        batch = inputs.with_contexts(block.batch)
+        start = decoded = time.process_time()
+        if "decode" in cpu:
+            json_objects.read_objects(batch.column("output"), lenient=False)
+            decoded = time.process_time()
+            cpu["decode"] += decoded - start
+        score_batch(ready, batch)
         cpu["score"] += (time.process_time() - decoded) - (decoded - start)
         rows += block.rows
-    return Measured(sum(cpu.values()), sum(cpu.values()), rows, _peak_mib(), cpu)
+    return Measured(sum(cpu.values()), sum(cpu.values()), rows, peak_mib(), cpu)
 
 
-_FLOOR = """
-    select count(*), count(kinds), count(decoded)
-    from (
-        select
-            json_type(output, ['target_audience', 'main_topic', 'sub_topic', 'detailed_description',
-                               'original_evidence', 'source_map', 'predicted_questions']) as kinds,
-            from_json(output, '{"target_audience": "VARCHAR", "main_topic": "VARCHAR", "sub_topic": "VARCHAR",
-                "detailed_description": ["VARCHAR"], "original_evidence": "VARCHAR", "predicted_questions": ["VARCHAR"],
-                "source_map": [{"refs": [{"file": "VARCHAR", "anchors": ["VARCHAR"]}]}]}') as decoded
-        from (
-            select case when json_valid(output) then output end as output
-            from read_json($path, format = 'newline_delimited',
-                           columns = {run_id: 'VARCHAR', question_id: 'VARCHAR', output: 'VARCHAR'})
-        )
-    )
-"""
-
-
-def _floor(files: Files) -> Measured:
+def _floor(profile: str, files: Sweep) -> Measured:
     """What it costs merely to read the file, validate each answer and decode its fields, without scoring."""
     import duckdb
 
+    kind, path = SWEEPS[profile], str(files.outputs)
+    given: dict[str, Any]
     with duckdb.connect() as connection:
-        connection.execute(_FLOOR, {"path": str(files.outputs)}).fetchall()
+        structure = kind.structure
+        if kind.json_answers and structure is None:
+            found = connection.execute(_STRUCTURE, {"path": path}).fetchone()
+            structure = found[0] if found else "{}"
+        if structure is None:
+            query, given = _TEXT_FLOOR.format(answer=kind.answer), {"path": path}
+        else:
+            query = _JSON_FLOOR
+            given = {"path": path, "structure": structure, "members": list(json.loads(structure))}
+        connection.execute(query, given).fetchall()
         with _Clock() as clock:
-            found = connection.execute(_FLOOR, {"path": str(files.outputs)}).fetchone()
-    assert found is not None
-    return Measured(clock.wall, clock.cpu, int(found[0]), _peak_mib(), {})
+            counted = connection.execute(query, given).fetchone()
+    assert counted is not None
+    return Measured(clock.wall, clock.cpu, int(counted[0]), peak_mib(), {})
+
+
+# An answer is a JSON object or a text that holds one; as VARCHAR both are the same text.
+_ROWS = """
+    from (
+        select case when json_valid(output) then output end as output
+        from read_json($path, format = 'newline_delimited',
+                       columns = {run_id: 'VARCHAR', question_id: 'VARCHAR', output: 'VARCHAR'})
+    )
+"""
+_STRUCTURE = f"select json_group_structure(output) from (select output {_ROWS} limit 1000)"
+_JSON_FLOOR = f"""
+    select count(*), count(kinds), count(decoded)
+    from (select json_type(output, $members) as kinds, from_json(output, $structure) as decoded {_ROWS})
+"""
+_TEXT_FLOOR = """
+    select count(*), sum(length({answer}))
+    from read_json($path, format = 'newline_delimited',
+                   columns = {{run_id: 'VARCHAR', question_id: 'VARCHAR', {answer}: 'VARCHAR'}})
+"""
 
 
 def oracles_folder() -> Path | None:
@@ -214,18 +261,18 @@ def oracles_folder() -> Path | None:
     return None
 
 
-def _oracle(files: Files, rows: int) -> Measured:
+def _oracle(files: Sweep, rows: int) -> Measured:
     """The slow, obvious scorer, one row after the other."""
-    import json
     from itertools import islice
 
     sys.path.insert(0, str(oracles_folder()))
     from oracles import eval_json_v2 as oracle
 
+    assert files.contexts is not None
     questions = {q["id"]: q["expected"]["answer_example"] for q in json.loads(files.questions.read_bytes())}
     with files.contexts.open(encoding="utf-8") as lines:
         chunks = {row["question_id"]: row["chunks"] for row in map(json.loads, lines)}
     with files.outputs.open(encoding="utf-8") as lines, _Clock() as clock:
         for row in map(json.loads, islice(lines, rows)):
             oracle.score(questions[row["question_id"]], chunks[row["question_id"]], row["output"])
-    return Measured(clock.wall, clock.cpu, rows, _peak_mib(), {})
+    return Measured(clock.wall, clock.cpu, rows, peak_mib(), {})

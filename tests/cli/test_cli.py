@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pyarrow.parquet as pq
 import pytest
 
 from oracles import eval_json_v2 as oracle
+from rageval_batch.bench.against import compared
+from rageval_batch.bench.sweeps import SWEEPS
 from rageval_batch.cli import main
+from rageval_batch.cli.bench import bench
+from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.cells import width
 from rageval_batch.resources import samples_folder
 from support.places import SAMPLES_FOLDER
@@ -407,25 +412,45 @@ def test_demo(rageval: Call, tmp_path: Path) -> None:
     assert "rageval view" in said.out
 
 
-def test_bench(rageval: Call) -> None:
-    """The measurements and their ratios, not their size."""
-    measured = json.loads(rageval("bench", "--rows", "2000", "--format", "json").out)
+def test_bench(rageval: Call, tmp_path: Path) -> None:
+    """The measurements and their ratios, not their size; beside those of an earlier file."""
+    before = tmp_path / "before.json"
+    rageval("bench", "--rows", "2000", "--json", "-o", before)
+    (measured,) = json.loads(before.read_bytes())["profiles"]
     stages = {line["stage"]: line for line in measured["stages"]}
     assert set(stages) == {"read", "decode", "score", "write", "whole sweep", "floor: DuckDB", "oracle"}
     assert stages["whole sweep"]["rows"] == 2000
     assert measured["times_the_oracle"] > 0
     assert measured["cpu_over_floor"] > 0
     assert measured["peak_mib"] > 0
+    again = compared([measured], [measured])
+    assert [line["stage"] for line in again] == list(stages)
+    assert {line["times"] for line in again} == {1.0}
+    before.write_text('{"profiles": [{}]}')
+    said = rageval("bench", "--rows", "100", "--against", before)
+    assert (said.code, "no measurement" in said.err) == (2, True)
 
 
 def test_bench_of_functions(rageval: Call) -> None:
     """A line a function, and the public implementations on a sample of the same rows."""
-    lines = json.loads(rageval("bench", "--profile", "reference", "--rows", "200", "--format", "json").out)
+    said = rageval("bench", "--profile", "reference", "--rows", "200", "--format", "json")
+    lines = json.loads(said.out)["profiles"][0]["functions"]
     ours = {line["function"] for line in lines if line["implementation"] == "rageval"}
     public = {(line["function"], line["implementation"]) for line in lines if line["implementation"] != "rageval"}
     assert {"token_f1", "rouge_l", "chrf", "numbers_supported", "all of the profile"} <= ours
     assert public == {("token_f1", "SQuAD v1.1 rules"), ("rouge_l", "rouge-score"), ("chrf", "sacreBLEU")}
     assert all(line["rows"] == 200 and line["rows_per_s"] > 0 for line in lines)
+
+
+def test_every_profile_has_a_sweep_to_measure(tmp_path: Path) -> None:
+    """`bench` knows every packaged profile, and the answers of its sweeps mostly differ."""
+    (choice,) = (option.type for option in bench.params if option.name == "profile")
+    assert isinstance(choice, click.Choice)
+    assert set(choice.choices) == {*SWEEPS, "all"} == {*PROFILES, "all"}
+    for name, kind in SWEEPS.items():
+        files = kind.write(tmp_path, 120, 7)
+        answers = {json.dumps(json.loads(line)[kind.answer]) for line in files.outputs.read_text("utf-8").splitlines()}
+        assert len(answers) > 60, name
 
 
 def test_module_is_the_command() -> None:

@@ -1,0 +1,75 @@
+"""Whole commands as a user gives them: CPU and wall seconds, and peak memory of each process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from rageval_batch.bench.memory import in_mib
+from rageval_batch.bench.sweeps import Sweep
+from rageval_batch.errors import EXIT_FAILED, EXIT_OK
+
+SMALL_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command and what it cost."""
+
+    words: str
+    wall: float
+    cpu: float
+    peak_mib: float | None
+
+
+def measure_commands(profile: str, files: Sweep, folder: Path) -> Iterator[Command]:
+    """Start-up, a small and the whole sweep scored, then what is asked of the store of the whole one."""
+    folder.mkdir()
+    small, store = folder / "small.jsonl", str(folder / "runs")
+    with files.outputs.open(encoding="utf-8") as lines, small.open("w", encoding="utf-8") as out:
+        out.writelines(islice(lines, SMALL_ROWS))
+    inputs = ["-p", profile, "-q", str(files.questions), *(["-c", str(files.contexts)] if files.contexts else [])]
+    yield _measure("--version")
+    yield _measure("--help")
+    yield _measure(f"score of {SMALL_ROWS} rows", "score", str(small), *inputs, "--store", str(folder / "few"))
+    yield _measure("score", "score", str(files.outputs), *inputs, "--store", store)
+    yield _measure("runs", "runs", "--store", store)
+    yield _measure("leaderboard", "leaderboard", "--store", store)
+    yield _measure("gate --all", "gate", "--all", "--allow-missing-provenance", "--store", store)
+    first, last = _first_and_last_run(store)
+    if first != last:
+        yield _measure("compare", "compare", first, last, "--store", store)
+
+
+def _first_and_last_run(store: str) -> tuple[str, str]:
+    from rageval_batch.runs.store import Store
+
+    names = sorted(run for commit in Store(store).commits() for run in commit.manifest["runs"])
+    return names[0], names[-1]
+
+
+def _measure(name: str, *words: str) -> Command:
+    """Run a command in a process of its own; a failed gate or comparison is a result too."""
+    command = [sys.executable, "-m", "rageval_batch", *(words or (name,))]
+    start, before = time.perf_counter(), os.times()
+    done = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert done.stderr is not None
+    said = done.stderr.read()
+    if hasattr(os, "wait4"):
+        _, status, usage = os.wait4(done.pid, 0)
+        code = done.returncode = os.waitstatus_to_exitcode(status)
+        cpu, peak = usage.ru_utime + usage.ru_stime, in_mib(usage.ru_maxrss)
+    else:  # Windows
+        code, peak = done.wait(), None
+        after = os.times()
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    wall = time.perf_counter() - start
+    if code not in (EXIT_OK, EXIT_FAILED):
+        raise RuntimeError(f"{' '.join(command)} ended with {code}: {said}")
+    return Command(name, wall, cpu, peak)
