@@ -20,6 +20,8 @@ BAD_ESCAPE: int
 CONTROL: int
 BAD_NUMBER: int
 
+NODE: np.dtype[np.void]
+
 _Columns = tuple[Ints, Ints, Ints, Bytes, Bytes, Offsets, Offsets, Offsets, Offsets, Ints, Bytes, Offsets]
 
 def parse(data: Bytes, starts: Offsets, ends: Offsets, size: int) -> tuple[_Columns, bool]: ...
