@@ -11,14 +11,11 @@ globals()["NULL"] = IS_NULL  # Cython keeps the bare name for pointers
 OK, EMPTY, UNEXPECTED, ENDS_EARLY = IS_OK, IS_EMPTY, IS_UNEXPECTED, IS_ENDS_EARLY
 TRAILING, BAD_ESCAPE, CONTROL, BAD_NUMBER = IS_TRAILING, IS_BAD_ESCAPE, IS_CONTROL, IS_BAD_NUMBER
 
-NODE = np.dtype(
-    [
-        *((name, np.int64) for name in ("start", "stop", "key_start", "key_stop")),
-        *((name, np.int32) for name in ("parent", "position", "children", "behind")),
-        *((name, np.uint8) for name in ("kind", "flags")),
-    ],
-    align=True,
-)  # a `Node` as NumPy has it
+def room_for_nodes(count):
+    """An array for the nodes of one JSON text."""
+    words = [(name, np.int64) for name in ("start", "stop", "key_start", "key_stop")]
+    words += [(name, np.int32) for name in ("parent", "position", "children", "behind")]
+    return np.empty(count, np.dtype([*words, ("kind", np.uint8), ("flags", np.uint8)], align=True))
 
 
 def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] ends, Py_ssize_t size):
@@ -44,7 +41,7 @@ def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] end
     cdef int32_t[::1] root = roots
     cdef uint8_t[::1] status = statuses
     cdef int64_t[::1] error_at = errors
-    cdef Node[::1] nodes = np.empty(1024, NODE)
+    cdef Node[::1] nodes = room_for_nodes(1024)
     cdef int32_t node, found, count = 0
     cdef int64_t at
     cdef int code
@@ -57,7 +54,7 @@ def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] end
                 if nodes.shape[0] > size - count:
                     break
                 with gil:
-                    nodes = np.empty(4 * nodes.shape[0], NODE)
+                    nodes = room_for_nodes(4 * nodes.shape[0])
                 code, at, found = parse_row(data, starts[r], ends[r], nodes)
             if code == IS_OVERFLOW or found > size - count:
                 overflow = True
