@@ -20,7 +20,7 @@ MOST_ROWS = 200  # of a table on a page
 _HEAT_RUNS = 12
 _HEAT_VALUES = 60
 _PROVENANCE = (
-    "signature", "questions_sha256", "params_sha256", "source_sha256", "contexts_sha256", "prompt_sha256",
+    "commit", "signature", "questions_sha256", "params_sha256", "source_sha256", "contexts_sha256", "prompt_sha256",
     "prompt_version", "index_version", "model_id", "adapter_id", "version",
 )  # fmt: skip
 
@@ -57,8 +57,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     where = picked_runs(scopes)
     runs = queried(
         session, "runs", "Runs",
-        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at,\n"
-        "    commit\n"
+        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at\n"
         f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
         note="n: questions of the eval set; every one of them counts, answered or not.",
     )  # fmt: skip
@@ -77,7 +76,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
 def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]) -> Section:
     """The verdicts of the gates, each run at its level, and every gate that stands behind them."""
     keep_summaries(session, ("gate_results",))
-    where = f"{picked_runs(scopes)}\n  and {_level_condition(session, runs)}"
+    where = f"{picked_runs(scopes)}\n  and {level_condition(session, runs)}"
     verdicts = queried(
         session, "gates-verdicts", "Verdict of each run",
         "select run_id,\n"
@@ -116,7 +115,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
     return _section("", "gates", "Gates", *blocks, verdicts, every)
 
 
-def _level_condition(session: Session, runs: Sequence[Run]) -> str:
+def level_condition(session: Session, runs: Sequence[Run]) -> str:
     """Gates that have no level, and those of the level that each run was scored for."""
     levels: dict[str, list[str]] = {}
     for run, level in zip(runs, wanted_levels(session, runs, None), strict=True):
