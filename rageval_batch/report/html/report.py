@@ -18,6 +18,7 @@ from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Sect
 from rageval_batch.report.html.comparisons import compared_runs, comparison_section, movers_section
 from rageval_batch.report.html.distributions import distributions_section
 from rageval_batch.report.html.glance import glance_section
+from rageval_batch.report.html.groups import groups_section
 from rageval_batch.report.html.pages import asset, no_link, page
 from rageval_batch.report.html.scope import Scope, keep_summaries, scopes
 from rageval_batch.version import __version__
@@ -114,7 +115,7 @@ def _chapter(session: Session, scope: Scope, id: str, base: str | None, runs: Se
             comparison_section(session, outcome, id),
             sections.fail_reasons_section(session, scope, id),
             sections.confusions_section(session, scope, id),
-            sections.groups_section(session, scope, id),
+            groups_section(session, scope, id),
             sections.hardest_section(session, scope, id),
             movers_section(session, outcome, id),
         ),
