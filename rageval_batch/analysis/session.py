@@ -125,13 +125,15 @@ class Session:
         functions: bool = False,
         named: Iterable[str] = (),
         described: Callable[[Commit], ProfileRow | None] = stored_profile,
+        commits: list[Commit] | None = None,
     ) -> None:
         """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name.
 
-        `described`: what a commit says of a profile that the catalog does not have.
+        `described`: what a commit says of a profile that the catalog does not have. `commits`: those of the store,
+        where they have been read.
         """
         self.store = store
-        self.commits = store.commits()
+        self.commits = store.commits() if commits is None else commits
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)

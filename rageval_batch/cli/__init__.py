@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -75,7 +75,33 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(did_you_mean("command", args[0], list(COMMANDS)), ctx)
+        if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
+            _import_pyarrow_alone()
         return super().resolve_command(ctx, args)
+
+
+class _NoPandas:
+    """Finds no pandas, as where it is not installed."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any, target: Any = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+def _import_pyarrow_alone() -> None:
+    """Import pyarrow so that it does not import pandas with its first array of a list: no command needs pandas, which
+    takes longer to import than most commands take. A profile of a user's own may still import and use it."""
+    if "pandas" in sys.modules or "pyarrow" in sys.modules:
+        return
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        import pyarrow
+
+        pyarrow.array([])
+    finally:
+        sys.meta_path.remove(finder)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from oracles import compare as oracle
 from oracles import judge_protocol as judges
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.analysis.compared_runs import find_compared_runs, pins
+from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import Comparison, Rules, compare
 from rageval_batch.api import score
 from rageval_batch.cli import main
@@ -62,7 +62,7 @@ def good(**meta: Any) -> Row:
 
 
 def compared(folder: Path, base: str, *cands: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
-    with open_store(folder, functions=False, named=pins([base, *cands])) as session:
+    with open_compared(folder, [base, *cands]) as session:
         return compare(session, find_compared_runs(session, base, cands, **how), rules or Rules(), answers=False)
 
 
