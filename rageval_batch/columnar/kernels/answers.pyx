@@ -654,8 +654,9 @@ cdef class Comparison:
         return FoundRefs(*(column[: self.n_refs] for column in self.ref_columns))
 
     def deferred_items(self):
-        """The texts of all deferred answers, in their order: classes, then the items of each list."""
-        return DeferredItems(*(column[: self.n_deferred] for column in self.item_columns))
+        """The texts of all deferred answers in the order of rows: classes, then the items of each list."""
+        order = np.argsort(self.item_columns[0][: self.n_deferred], kind="stable")  # not all were compared in order
+        return DeferredItems(*(column[order] for column in self.item_columns))
 
     def last_list(self, int k):
         """A list of the last answer, which must not be a deferred one."""

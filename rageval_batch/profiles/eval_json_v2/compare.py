@@ -169,9 +169,7 @@ def _match_deferred(prepared: Prepared, compared: Comparison, data: Bytes, quest
     """Compare the classes and lists of deferred answers and put the results to the others; lists of the last one."""
     params, items = prepared.params, prepared.items
     rows = np.flatnonzero(compared.deferred).astype(np.int32)
-    texts = compared.deferred_items()
-    order = np.argsort(texts.row, kind="stable")  # mended answers stand behind the others
-    texts = DeferredItems(*(column[order] for column in texts))
+    texts = compared.deferred_items()  # in the order of rows
     owners = np.searchsorted(rows, texts.row).astype(np.int32)
     for k in range(len(CLASSES)):
         points = _points(data, texts, texts.field == k, params["unicode_form"])
