@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, json_tape
-from rageval_batch.columnar.functions.columns import Lists
+from rageval_batch.columnar.functions.columns import SharedLists
 from rageval_batch.columnar.kernels.boundaries import main_script
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, from_arrow
@@ -72,14 +72,15 @@ def numbers(s: pa.Array) -> pa.Array:
     return pa.LargeListArray.from_arrays(pa.array(found.bounds), pa.array(distinct.as_doubles()[found.codes]))
 
 
-def numbers_supported(s: pa.Array, texts: Lists) -> pa.Array:
+def numbers_supported(s: pa.Array, texts: SharedLists) -> pa.Array:
     """Numbers that some text has over all numbers of the text; only what has numbers is looked up."""
     distinct = _Distinct()
     mine = distinct.read(s)
     counts = np.diff(mine.bounds)
-    owners = texts.owners()
+    lists = texts.by_row()
+    owners = lists.owners()
     asked = counts[owners] > 0
-    found = distinct.read(texts.values.filter(pa.array(asked)))
+    found = distinct.read(lists.values.filter(pa.array(asked)))
     theirs = _keys(np.repeat(owners[asked], np.diff(found.bounds)), found.codes)
     rows = np.repeat(np.arange(len(counts)), counts)
     supported = np.isin(_keys(rows, mine.codes), theirs)
@@ -91,7 +92,7 @@ def _keys(rows: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> npt.NDAr
     return rows << 32 | codes
 
 
-def _share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64], texts: Lists) -> pa.Array:
+def _share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64], texts: SharedLists) -> pa.Array:
     """part / whole; null where the whole is 0 or there are no texts."""
     defined: Flags = (whole > 0) & (texts.counts() > 0)
     return pa.array(np.divide(part, whole, out=np.zeros(len(whole)), where=defined), mask=~defined)
@@ -100,10 +101,11 @@ def _share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64], texts: Lis
 # --- keywords ---------------------------------------------------------------------------------------------------
 
 
-def grounded_share(s: pa.Array, texts: Lists) -> pa.Array:
+def grounded_share(s: pa.Array, texts: SharedLists) -> pa.Array:
     """Keywords that some text has over all keywords of the text."""
     index = KeywordIndex(from_arrow(s), "bigram", _ALL_KEYWORDS)
-    hits = index.hits(texts.owners().astype(np.int32), from_arrow(texts.values))
+    lists = texts.by_row()
+    hits = index.hits(lists.owners().astype(np.int32), from_arrow(lists.values))
     counts = index.counts.astype(np.int64)
     rows = np.repeat(np.arange(len(counts)), counts)
     return _share(np.bincount(rows[hits.last_row >= 0], minlength=len(counts)), counts, texts)

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.functions import FUNCTIONS, has_type
 from rageval_batch.columnar.strings import LARGE_STRING, Flags
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Params
 from rageval_batch.profiles.files import engine
-from rageval_batch.profiles.files.expressions import Expression, read_expression
+from rageval_batch.profiles.files.expressions import Call, Expression, read_expression
 from rageval_batch.profiles.files.fields import LIST_OF_TEXTS, TYPES, Field
 from rageval_batch.profiles.files.row_metrics import RowMetric
 from rageval_batch.sql_text import quoted
@@ -66,6 +67,7 @@ class Plan:
 
     groups: tuple[tuple[Step, ...], ...]
     uses: Mapping[str, tuple[str, ...]]  # of each step
+    calls: Mapping[str, Call]  # of the steps that are no more than a call of a function of the library
 
     @property
     def used(self) -> frozenset[str]:
@@ -78,17 +80,21 @@ def plan_of(program: Program) -> Plan:
     """The order of the steps; InputError for an expression that is not allowed or uses a name that is not known."""
     earlier: list[str] = [*program.inputs(), *program.params]
     uses: dict[str, tuple[str, ...]] = {}
+    calls: dict[str, Call] = {}
     level: dict[str, int] = {}
     for step in program.steps:
-        uses[step.name] = _names(program, step, earlier)
+        expression = _expression(program, step, earlier)
+        uses[step.name] = expression.names
+        if expression.call is not None:
+            calls[step.name] = expression.call
         level[step.name] = 1 + max((level.get(name, -1) for name in uses[step.name]), default=-1)
         if step.name not in earlier:
             earlier.append(step.name)
     groups = (tuple(one for one in program.steps if level[one.name] == k) for k in sorted(set(level.values())))
-    return Plan(tuple(groups), uses)
+    return Plan(tuple(groups), uses, calls)
 
 
-def _names(program: Program, step: Step, earlier: list[str]) -> tuple[str, ...]:
+def _expression(program: Program, step: Step, earlier: list[str]) -> Expression:
     where = f"{program.where}, {step.place}"
     later = [one.name for one in program.steps if one.name not in earlier]
 
@@ -103,9 +109,8 @@ def _names(program: Program, step: Step, earlier: list[str]) -> tuple[str, ...]:
         for name in step.how.names:
             if name not in earlier:
                 raise InputError(f"{where}: {unknown(name)}")
-        return step.how.names
-    expression: Expression = read_expression(step.how, where, earlier, unknown)
-    return expression.names
+        return Expression("", step.how.names)
+    return read_expression(step.how, where, earlier, unknown)
 
 
 def check_types(program: Program, params: Params) -> None:
@@ -201,15 +206,45 @@ def joined(parts: Sequence[Computed]) -> Computed:
 def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
     """All steps over the rows of a table of the program's inputs."""
     done = Computed(table)
-    for group in plan_of(program).groups:
-        rows = engine.Rows(done.table, constants(params), program.json_columns())
-        found = engine.evaluate({one.name: one.how for one in group if isinstance(one.how, str)}, rows)
+    plan = plan_of(program)
+    json_columns = program.json_columns()
+    for group in plan.groups:
+        found, expressions = {}, {}
         for step in group:
             if isinstance(step.how, RowMetric):
                 found[step.name] = step.how.values(_with_params(done.table, params, step.how.names))
+            elif (column := _called(plan.calls.get(step.name), done.table, json_columns)) is not None:
+                found[step.name] = engine.Values(column, np.zeros(table.num_rows, np.bool_))
+            else:
+                expressions[step.name] = step.how
+        used = [name for name in done.table.column_names if any(name in plan.uses[one] for one in expressions)]
+        rows = engine.Rows(done.table.select(used), constants(params), tuple(n for n in json_columns if n in used))
+        found |= engine.evaluate(expressions, rows)
         for step in group:
             _note(done, step, found[step.name])
     return done
+
+
+def _called(call: Call | None, table: pa.Table, json_columns: Sequence[str]) -> pa.Array | None:
+    """A call over columns of the very types of its arguments, without DuckDB; None where it is not that."""
+    if call is None:
+        return None
+    function = FUNCTIONS[call.function]
+    if function.sql_type or len(call.arguments) != len(function.arguments):
+        return None
+    columns = []
+    for given, argument in zip(call.arguments, function.arguments, strict=True):
+        if isinstance(given, int):
+            if argument.type != "integer":
+                return None
+            columns.append(pa.repeat(pa.scalar(given, pa.int64()), table.num_rows))
+        elif given not in table.column_names or given in json_columns:
+            return None
+        elif not has_type(table.column(given).type, argument.type):
+            return None  # DuckDB casts it, or says that it does not fit
+        else:
+            columns.append(table.column(given))
+    return function.call(*columns)
 
 
 def _note(done: Computed, step: Step, values: engine.Values) -> None:

@@ -21,6 +21,7 @@ from rageval_batch.profiles.files.fields import (
     field_column,
     group_column,
     output_lists,
+    shared,
 )
 from rageval_batch.profiles.files.program import (
     CHUNKS,
@@ -154,7 +155,7 @@ class FileScorer:
         question = rows.column("question")
         columns = {
             OUTPUT: output,
-            **by_question({name: column for name, column in prepared.fields.items() if name in used}, question),
+            **{name: shared(column, question) for name, column in prepared.fields.items() if name in used},
             **{one.name: output_lists(output, one.name) for one in self.program.outputs if one.name in used},
             **{
                 name: scored.columns[name].slice(first, SLICE_ROWS)
@@ -165,7 +166,7 @@ class FileScorer:
             },
         }
         if CHUNKS in used:
-            columns[CHUNKS] = _own_chunks(rows.column(CHUNKS), prepared.chunks.take(question))
+            columns[CHUNKS] = _own_chunks(rows.column(CHUNKS), shared(prepared.chunks, question))
         return pa.table(columns)
 
     def _reasons(self, computed: Computed, batch: pa.RecordBatch, scored: Scored) -> pa.Array:
@@ -206,10 +207,11 @@ def _own_chunks(own: pa.Array, of_question: pa.Array) -> pa.Array:
     """The chunks of each row: its own where it has any list of them, else those of its question."""
     if own.null_count == len(own):
         return of_question
-    rows = np.arange(len(own))
     has_own = own.is_valid().to_numpy(zero_copy_only=False)
-    both = pa.concat_arrays([of_question, chunk_texts(own).cast(of_question.type)])
-    return both.take(pa.array(np.where(has_own, rows + len(own), rows)))
+    chunks = of_question.dictionary
+    both = pa.concat_arrays([chunks, chunk_texts(own).cast(chunks.type)])
+    places = np.where(has_own, np.arange(len(own)) + len(chunks), of_question.indices.to_numpy())
+    return shared(both, pa.array(places))
 
 
 def _joined(base: pa.Array | None, own: pa.Array) -> pa.Array:
