@@ -66,9 +66,9 @@ class SharedLists:
         places, counts = self.distinct.places(self.codes)
         return Lists(self.distinct.values.take(pa.array(places)), _bounds(counts))
 
-    def slice(self, first: int, count: int) -> SharedLists:
+    def of_rows(self, rows: npt.NDArray[np.int64] | slice) -> SharedLists:
         """The lists of some rows, and no others."""
-        used, codes = np.unique(self.codes[first : first + count], return_inverse=True)
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
         if len(used) and used[-1] - used[0] + 1 == len(used):
             bounds = self.distinct.bounds[used[0] : used[-1] + 2]
             return SharedLists(Lists(self.distinct.values[bounds[0] : bounds[-1]], bounds - bounds[0]), codes)

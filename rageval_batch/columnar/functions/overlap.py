@@ -151,7 +151,8 @@ def _best_of_slices(s: pa.Array, refs: SharedLists, score: Callable[[Compared], 
     """`score` of texts with their references, a slice of the rows at a time; the best of each row."""
     parts = []
     for first in range(0, max(len(s), 1), SLICE):
-        compared = _compared(s[first : first + SLICE], refs.slice(first, SLICE))
+        rows = slice(first, first + SLICE)
+        compared = _compared(s[rows], refs.of_rows(rows))
         parts.append(compared.best(score(compared)))
     return np.concatenate(parts)
 

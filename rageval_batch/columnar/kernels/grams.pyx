@@ -88,87 +88,114 @@ def pair_jaccard(
 # --- n-grams ----------------------------------------------------------------------------------------------------
 
 
-cdef struct Node:        # an n-gram of the right text
-    int32_t tail         # the n-gram without its first character; node 0 is the empty one
-    int32_t length
-    int32_t times        # how often the right text has it
-    int32_t met          # and how often it was met in the left text of the pair `pair`
-    int64_t pair
-
-
-cdef struct Tree:
-    Node* nodes
+cdef struct Tree:        # the n-grams of the right text by number, the short ones first; 0 is the empty one
+    int32_t* parent      # the n-gram without its last character
+    uint32_t* point      # its last character
+    int32_t* tail        # the n-gram without its first character
+    int32_t* times       # how often the right text has it
+    int32_t* met         # how often the left text has it, those at the end of a longer one that is counted not included
     int32_t* last        # of each place the longest n-gram so far that begins there
+    int32_t* slots       # numbers by the hash of parent and last character, 0 where free
+    int64_t mask         # of the slots
     int64_t room         # characters that the arrays are for
     int64_t orders
-    Table children       # a node and a character to `left`, the number of another node
+    int64_t count
+    int64_t* first       # the first n-gram of each length, and the end of all
+
+
+cdef void uproot(Tree* tree) noexcept nogil:
+    free(tree.parent)
+    free(tree.point)
+    free(tree.tail)
+    free(tree.times)
+    free(tree.met)
+    free(tree.last)
+    free(tree.slots)
+    tree.parent = tree.tail = tree.times = tree.met = tree.last = tree.slots = NULL
+    tree.point = NULL
 
 
 cdef int grow(Tree* tree, int64_t size) noexcept nogil:
     """Room for a text of `size` characters; -1 where there is no memory."""
+    cdef int64_t most = size * tree.orders + 1
+    tree.mask = 63
+    while tree.mask + 1 < 2 * most:
+        tree.mask = 2 * tree.mask + 1
     if size <= tree.room:
         return 0
-    free(tree.nodes)
-    free(tree.last)
-    tree.nodes = <Node*>malloc((size * tree.orders + 1) * sizeof(Node))
+    uproot(tree)
+    tree.parent = <int32_t*>malloc(most * sizeof(int32_t))
+    tree.point = <uint32_t*>malloc(most * sizeof(uint32_t))
+    tree.tail = <int32_t*>malloc(most * sizeof(int32_t))
+    tree.times = <int32_t*>malloc(most * sizeof(int32_t))
+    tree.met = <int32_t*>malloc(most * sizeof(int32_t))
     tree.last = <int32_t*>malloc((size + 1) * sizeof(int32_t))
+    tree.slots = <int32_t*>malloc((tree.mask + 1) * sizeof(int32_t))
     tree.room = size
-    return 0 if tree.nodes and tree.last else -1
+    if tree.parent and tree.point and tree.tail and tree.times and tree.met and tree.last and tree.slots:
+        return 0
+    return -1
 
 
-cdef int plant(Tree* tree, const uint32_t[::1] points, int64_t first, int64_t size) noexcept nogil:
-    """All n-grams of a text, the short ones first; -1 where there is no memory."""
+cdef inline int32_t* child(Tree* tree, int32_t parent, uint32_t point) noexcept nogil:
+    """The slot of an n-gram and one more character; 0 is in it where there is no such n-gram."""
+    cdef uint64_t hash = (<uint64_t>parent << 21 | point) * <uint64_t>0x9E3779B97F4A7C15
+    cdef int64_t at = <int64_t>((hash ^ hash >> 32) & <uint64_t>tree.mask)
+    cdef int32_t number = tree.slots[at]
+    while number and (tree.parent[number] != parent or tree.point[number] != point):
+        at = (at + 1) & tree.mask
+        number = tree.slots[at]
+    return &tree.slots[at]
+
+
+cdef int plant(Tree* tree, const uint32_t[::1] points, int64_t start, int64_t size) noexcept nogil:
+    """All n-grams of a text; -1 where there is no memory."""
     cdef int64_t k, order
-    cdef int32_t count = 1
-    cdef Slot* slot
-    if grow(tree, size) < 0 or reserve(&tree.children, size * tree.orders) < 0:
+    cdef int32_t count = 1, number
+    cdef int32_t* slot
+    if grow(tree, size) < 0:
         return -1
-    memset(&tree.nodes[0], 0, sizeof(Node))
-    for k in range(size + 1):
-        tree.last[k] = 0
+    memset(tree.slots, 0, (tree.mask + 1) * sizeof(int32_t))
+    memset(tree.last, 0, (size + 1) * sizeof(int32_t))
+    tree.met[0] = 0
     for order in range(tree.orders):
+        tree.first[order] = count
         for k in range(size - order):
-            slot = filled(&tree.children, <uint64_t>tree.last[k] << 21 | points[first + k + order])
-            if slot.left == 0:
-                slot.left = count
-                tree.nodes[count].tail = tree.last[k + 1] if order else 0
-                tree.nodes[count].length = <int32_t>order + 1
-                tree.nodes[count].times = 0
-                tree.nodes[count].pair = -1
+            slot = child(tree, tree.last[k], points[start + k + order])
+            number = slot[0]
+            if number == 0:
+                number = slot[0] = count
+                tree.parent[count], tree.point[count] = tree.last[k], points[start + k + order]
+                tree.tail[count] = tree.last[k + 1] if order else 0
+                tree.times[count] = tree.met[count] = 0
                 count += 1
-            tree.nodes[slot.left].times += 1
-            tree.last[k] = slot.left
+            tree.times[number] += 1
+            tree.last[k] = number
+    tree.first[tree.orders] = tree.count = count
     return 0
 
 
-cdef void meet(
-    Tree* tree, const uint32_t[::1] points, int64_t first, int64_t size, int64_t pair, int64_t* shared
-) noexcept nogil:
+cdef void meet(Tree* tree, const uint32_t[::1] points, int64_t start, int64_t size, int64_t* shared) noexcept nogil:
     """Count the n-grams of a text that the tree has, as bags, into `shared` by their length."""
-    cdef int64_t k
-    cdef int32_t at = 0, here
-    cdef Slot* slot
-    cdef Node* node
+    cdef int64_t k, order
+    cdef int32_t at = 0, number, longest = <int32_t>tree.first[tree.orders - 1]
     for k in range(size):
         # The longest n-gram of the tree that ends at this character: all shorter ones are its tails.
-        if tree.nodes[at].length == tree.orders:
-            at = tree.nodes[at].tail
-        while True:
-            slot = slot_of(&tree.children, <uint64_t>at << 21 | points[first + k])
-            if slot.stamp == tree.children.stamp:
-                at = slot.left
-                break
-            if at == 0:
-                break
-            at = tree.nodes[at].tail
-        here = at
-        while here:
-            node = &tree.nodes[here]
-            if node.pair != pair:
-                node.pair, node.met = pair, 0
-            node.met += 1
-            shared[node.length - 1] += node.met <= node.times
-            here = node.tail
+        if at >= longest:
+            at = tree.tail[at]
+        number = child(tree, at, points[start + k])[0]
+        while number == 0 and at:
+            at = tree.tail[at]
+            number = child(tree, at, points[start + k])[0]
+        at = number
+        tree.met[at] += 1
+    for order in range(tree.orders - 1, -1, -1):
+        for k in range(tree.first[order], tree.first[order + 1]):
+            number = tree.met[k]
+            tree.met[k] = 0
+            tree.met[tree.tail[k]] += number
+            shared[order] += min(number, tree.times[k])
+    tree.met[0] = 0
 
 
 def shared_grams(
@@ -177,15 +204,17 @@ def shared_grams(
 ):
     """How many n-grams of characters, n from 1 to `orders`, the texts of each pair share, as bags: a row a pair.
 
-    A tree of all n-grams takes about 200 bytes a character of the right text.
+    All n-grams of a right text are held at once: some 200 bytes a character where `orders` is 6.
     """
     shared = np.zeros((len(left), orders), np.int64)
     cdef int64_t[:, ::1] out = shared
+    cdef int64_t[::1] firsts = np.zeros(orders + 1, np.int64)
     cdef Py_ssize_t i, p
     cdef int64_t text, current = -1
     cdef Tree tree
     cdef bint failed = False
-    tree.nodes, tree.last, tree.room, tree.orders, tree.children = NULL, NULL, -1, orders, no_table()
+    memset(&tree, 0, sizeof(Tree))
+    tree.room, tree.orders, tree.first = -1, orders, &firsts[0]
     with nogil:
         for i in range(order.shape[0]):
             p = order[i]
@@ -195,10 +224,8 @@ def shared_grams(
                     failed = True
                     break
             text = left[p]
-            meet(&tree, points, bounds[text], bounds[text + 1] - bounds[text], p, &out[p, 0])
-        free(tree.nodes)
-        free(tree.last)
-        free(tree.children.slots)
+            meet(&tree, points, bounds[text], bounds[text + 1] - bounds[text], &out[p, 0])
+        uproot(&tree)
     if failed:
         raise MemoryError
     return shared

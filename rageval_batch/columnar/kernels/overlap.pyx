@@ -55,6 +55,30 @@ def shared_codes(
     return shared
 
 
+def codes_among(
+    const int64_t[::1] codes, const int64_t[::1] bounds, const int64_t[::1] others, const int64_t[::1] other_bounds,
+    const int64_t[::1] which, Py_ssize_t known,
+):
+    """How many codes of sequence r, repeats too, are among those of the other sequence `which[r]`.
+
+    The others are below `known` and not below 0; a code below 0 is among none.
+    """
+    found = np.zeros(len(which), np.int64)
+    cdef int64_t[::1] out = found
+    cdef int64_t[::1] seen = np.full(known, -1, np.int64)  # the other sequence that had a code last
+    cdef Py_ssize_t r
+    cdef int64_t k, current = -1
+    with nogil:
+        for r in range(which.shape[0]):
+            if which[r] != current:
+                current = which[r]
+                for k in range(other_bounds[current], other_bounds[current + 1]):
+                    seen[others[k]] = current
+            for k in range(bounds[r], bounds[r + 1]):
+                out[r] += codes[k] >= 0 and seen[codes[k]] == current
+    return found
+
+
 def shared_pairs(const int32_t[::1] codes, const int64_t[::1] bounds, const int64_t[::1] left, const int64_t[::1] right):
     """How many pairs of adjacent codes the sequences of each pair share, as bags."""
     shared = np.zeros(len(left), np.int64)

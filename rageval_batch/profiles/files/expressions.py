@@ -71,9 +71,9 @@ _SPOKEN = re.compile(r"[a-z_]\w*$")
 
 @dataclass(frozen=True)
 class Call:
-    """A function of the library over columns and whole numbers, and nothing around it."""
+    """A function of the library over columns and whole numbers, and nothing around it; or a column by itself."""
 
-    function: str
+    function: str | None  # None: the column that is the only argument
     arguments: tuple[str | int, ...]  # names of columns, and numbers
 
 
@@ -124,6 +124,8 @@ def read_expression(text: str, where: str, known: Sequence[str], unknown: Callab
 
 def _call(part: dict[str, Any], spelled: dict[str, str]) -> Call | None:
     """A tree as a call of a function of the library over names and whole numbers; None where it is anything else."""
+    if part["class"] == "COLUMN_REF":
+        return Call(None, (spelled[part["column_names"][0].lower()],))
     if part["class"] != "FUNCTION" or part["function_name"].lower() not in FUNCTIONS:
         return None
     arguments: list[str | int] = []

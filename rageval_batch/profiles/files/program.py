@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.functions import FUNCTIONS, has_type
+from rageval_batch.columnar.functions.columns import flat_array, one_array
 from rageval_batch.columnar.strings import LARGE_STRING, Flags
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Params
@@ -190,45 +192,73 @@ class Computed:
         return pc.if_else(pc.equal(whole, ""), pa.scalar(None, LARGE_STRING), whole)
 
 
-def joined(parts: Sequence[Computed]) -> Computed:
-    """The parts of a batch as one."""
-    if len(parts) == 1:
-        return parts[0]
-    out = Computed(pa.concat_tables([part.table for part in parts]))
+def joined(parts: Sequence[Computed], steps: Sequence[str], places: npt.NDArray[np.int64]) -> Computed:
+    """The steps of the parts of a batch as one; row r is row `places[r]` of the parts one after the other."""
+    out = Computed(pa.concat_tables([part.table.select(steps) for part in parts]).take(pa.array(places)))
     for kind, (whole, _) in enumerate(out.problems()):
         found = [part.problems()[kind][0] for part in parts]
-        for name in (name for name in out.table.column_names if any(name in flags for flags in found)):
+        for name in (name for name in steps if any(name in flags for flags in found)):
             rows = (part.table.num_rows for part in parts)
-            whole[name] = np.concatenate([f.get(name, np.zeros(n, np.bool_)) for f, n in zip(found, rows, strict=True)])
+            flags = [f.get(name, np.zeros(n, np.bool_)) for f, n in zip(found, rows, strict=True)]
+            whole[name] = np.concatenate(flags)[places]
     return out
 
 
 def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
-    """All steps over the rows of a table of the program's inputs."""
+    """All steps over the rows of a table of the program's inputs; fields of questions may have a dictionary in it."""
     done = Computed(table)
     plan = plan_of(program)
-    json_columns = program.json_columns()
     for group in plan.groups:
         found, expressions = {}, {}
         for step in group:
             if isinstance(step.how, RowMetric):
                 found[step.name] = step.how.values(_with_params(done.table, params, step.how.names))
-            elif (column := _called(plan.calls.get(step.name), done.table, json_columns)) is not None:
+            elif (column := _called(plan.calls.get(step.name), done.table, program.json_columns())) is not None:
                 found[step.name] = engine.Values(column, np.zeros(table.num_rows, np.bool_))
             else:
                 expressions[step.name] = step.how
-        used = [name for name in done.table.column_names if any(name in plan.uses[one] for one in expressions)]
-        rows = engine.Rows(done.table.select(used), constants(params), tuple(n for n in json_columns if n in used))
-        found |= engine.evaluate(expressions, rows)
+        found |= _evaluated(program, params, done.table, expressions)
         for step in group:
             _note(done, step, found[step.name])
     return done
+
+
+def _evaluated(
+    program: Program, params: Params, table: pa.Table, expressions: Mapping[str, str]
+) -> dict[str, engine.Values]:
+    """Expressions by DuckDB; one that uses fields of the question alone, once for each question."""
+    fields = {one.name for one in program.fields}
+    uses = plan_of(program).uses
+    found, by_row = {}, {}
+    for name, text in expressions.items():
+        used = [one for one in uses[name] if one not in program.params]
+        columns = {one: one_array(table.column(one)) for one in used if one in fields}
+        if not used or len(columns) < len(used) or not all(pa.types.is_dictionary(c.type) for c in columns.values()):
+            by_row[name] = text
+            continue
+        questions = pa.table({one: column.dictionary for one, column in columns.items()})
+        values = engine.evaluate({name: text}, _rows(program, params, questions, [name]))[name]
+        codes = columns[used[0]].indices
+        found[name] = engine.Values(values.column.take(codes), values.failed[codes.to_numpy()])
+    return found | engine.evaluate(by_row, _rows(program, params, table, by_row))
+
+
+def _rows(program: Program, params: Params, table: pa.Table, expressions: Iterable[str]) -> engine.Rows:
+    """What expressions see of a table: the columns that they use."""
+    uses = plan_of(program).uses
+    used = [name for name in table.column_names if any(name in uses[one] for one in expressions)]
+    json_columns = tuple(name for name in program.json_columns() if name in used)
+    return engine.Rows(table.select(used), constants(params), json_columns)
 
 
 def _called(call: Call | None, table: pa.Table, json_columns: Sequence[str]) -> pa.Array | None:
     """A call over columns of the very types of its arguments, without DuckDB; None where it is not that."""
     if call is None:
         return None
+    if call.function is None:
+        name = str(call.arguments[0])
+        usable = name in table.column_names and name not in json_columns
+        return flat_array(table.column(name)) if usable else None
     function = FUNCTIONS[call.function]
     if function.sql_type or len(call.arguments) != len(function.arguments):
         return None
