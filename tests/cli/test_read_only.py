@@ -1,4 +1,4 @@
-"""A read-only install: commands write to the store, to -o, and to the folder of temporary files, which is left empty."""
+"""A read-only install: commands write to the store, to -o, and to the temporary folder, which they leave empty."""
 
 from __future__ import annotations
 
