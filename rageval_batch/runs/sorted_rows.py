@@ -55,7 +55,7 @@ class _Parts:
 def sorted_by_run(
     paths: Sequence[Path], missing: Mapping[str, MakeRows], rows_at_once: int
 ) -> Iterator[pa.Table] | None:
-    """All rows of the parts, and those that runs lack and that are made when they are due, by ORDER, some runs at a time.
+    """All rows of the parts and those that `missing` makes, by ORDER, some runs at a time.
 
     None where the rows of a run are too many or too scattered.
     """
