@@ -30,7 +30,6 @@ $(KERNELS): $(READY) $(SOURCES)
 demo: $(INSTALLED)
 	$(BIN)/rageval demo
 
-# mypy needs one core and pytest starts and ends on one: side by side they wait for each other less.
 # mypy runs beside pytest: it keeps one core busy, and pytest starts and ends on one.
 test: $(KERNELS)
 	$(BIN)/ruff check .
