@@ -44,6 +44,7 @@ Batches = tuple[int, int, bool]  # rows of a batch, threads, files in the revers
 SOAK: list[Batches] = [(1, 4, False), (7, 1, True), (100, 3, False), (blocks.BLOCK_ROWS, 4, True)]
 PROFILES = (*sweeps.SWEEPS, OWN)
 BY_PLACE = ("extras.parquet", "kept_outputs.parquet", "rejects.parquet")  # their rows stand in the order of places
+SAMPLE = ("run_id", "judge_model", "target_model", "question_id", "prompt_variant", "output_id")
 PLACES = ("input", "line", "file")  # where a row came from: of another order of rows these differ
 # Answers that say one thing in several spellings, so that what is shown of it could depend on what was read before.
 SPELLINGS = (
@@ -143,6 +144,16 @@ def _without_places(value: Any) -> Any:
     return value
 
 
+def one_a_key(lines: Sequence[str], key: Sequence[str]) -> list[str]:
+    """Each line once, and of those with all columns of a key one a key: of several the first by place is another."""
+    found: dict[Any, str] = {}
+    for line in lines:
+        row = json.loads(line) if line.startswith("{") else {}
+        if all(name in row for name in key):
+            found.setdefault(tuple(row[name] for name in key) or line, line)
+    return list(found.values())
+
+
 def check(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, rows: int, seed: int, batches: Sequence[Batches]
 ) -> None:
@@ -158,7 +169,7 @@ def check(
             smaller.setattr(blocks, "BLOCK_ROWS", block)
             found = committed(sweep, whole, threads, backwards)
         assert_equal(found, wanted, f"{block} rows a batch, {threads} threads")
-    once: list[str] = list(dict.fromkeys(sweep.files[0][:-1] + sweep.files[1][:-1]))
+    once = one_a_key([*sweep.files[0], *sweep.files[1]], SAMPLE if name == "judge_protocol" else ())
     plain = committed(sweep, put(folder / "once", [once]), 1)
     drawn.shuffle(once)
     cut = drawn.randrange(1, len(once))
