@@ -30,6 +30,7 @@ _MACROS = (
     "summary_row",
 )  # fmt: skip
 _MOST_VALUES = 16_000_000  # values that the percentiles of one statement hold at a time
+_FEW_ROWS = 16_384  # up to here a statement takes longer to plan than to run: its metrics are stacked
 
 SUMMARY = pa.schema(
     [
@@ -139,23 +140,25 @@ def write_summary(
 class _MetricColumns:
     """A metric as expressions over score rows; the columns of the k-th end in k, so that many stand side by side."""
 
-    name: str
+    name: str  # an expression
     value: str  # null where there is none
     worth: str  # what a null counts as
     numerator: str | None = None
     denominator: str | None = None
 
-    def of_answer(self, k: int) -> list[str]:
-        """The columns of an answer that stands alone."""
+    def of_answer(self) -> dict[str, str]:
+        """What an answer that stands alone has of the metric, by name."""
         value = f"coalesce({self.value}::double, {self.worth}::double)"
-        columns = [
-            f"{value} as value_{k}", f"{self.value} as scored_{k}", f"({value} <> 0)::int::double as nonzero_{k}",
-        ]  # fmt: skip
-        if self.denominator:
-            columns += [f"{self.numerator}::double::decimal(38, 18) as numerator_{k}",
-                        f"{self.denominator}::double::decimal(38, 18) as denominator_{k}",
-                        f"({self.denominator} is not null)::bigint as parts_{k}"]  # fmt: skip
-        return columns
+        found = {"value": value, "scored": f"{self.value}::double", "nonzero": f"({value} <> 0)::int::double"}
+        return found if self.denominator is None else found | self.parts()
+
+    def parts(self) -> dict[str, str]:
+        """What an answer adds to a micro average; nothing where the metric has none."""
+        return {
+            "numerator": f"{self.numerator or 'null'}::double::decimal(38, 18)",
+            "denominator": f"{self.denominator or 'null'}::double::decimal(38, 18)",
+            "parts": f"({self.denominator or 'null'} is not null)::bigint",
+        }
 
     def of_question(self, k: int) -> list[str]:
         """The columns of a question, or another unit, from those of its answers."""
@@ -176,7 +179,27 @@ class _MetricColumns:
     def row(self, k: int, run_stat: str) -> str:
         """The row of the summary."""
         parts = f"t.parts_{k}" if self.denominator else "{numerator: null, denominator: null, n_parts: 0}"
-        return f"summary_row({quoted(self.name)}, t.totals_{k}, {parts}, p.spread_{k}, {quoted(run_stat)})"
+        return f"summary_row({self.name}, t.totals_{k}, {parts}, p.spread_{k}, {quoted(run_stat)})"
+
+
+# Metrics one under the other, as rows: one column of values stands for all of them, and `metric` says which it is.
+_STACKED = _MetricColumns("t.metric", "value_0", "null", "numerator_0", "denominator_0")
+
+
+def _side_by_side(metrics: Sequence[_MetricColumns]) -> list[str]:
+    """The columns of answers that have all metrics in one row."""
+    return [
+        f"{value} as {name}_{k}" for k, metric in enumerate(metrics) for name, value in metric.of_answer().items()
+    ]
+
+
+def _stacked(metrics: Sequence[_MetricColumns]) -> list[str]:
+    """The column of answers that have their metrics in a list, which is then unnested."""
+    rows = []
+    for metric in metrics:
+        columns = {**metric.of_answer(), **metric.parts()}
+        rows.append(f"{{metric: {metric.name}, {', '.join(f'{name}_0: {value}' for name, value in columns.items())}}}")
+    return [f"[{', '.join(rows)}] as metrics"]
 
 
 @dataclass(frozen=True)
@@ -196,8 +219,10 @@ class _Summarizer:
         self._schema = schema
         self._metrics = [
             *(self._metric_columns(metric) for metric in plan.metrics),
-            _MetricColumns(OF_RUN, "(s.fail_reason is null)", "0.0"),
+            _MetricColumns(quoted(OF_RUN), "(s.fail_reason is null)", "0.0"),
         ]
+        self._few = count <= _FEW_ROWS
+        self._keys = ("commit", "run_id", "group_value", *(["metric"] if self._few else []))
         self._at_once = max(1, _MOST_VALUES // max(count, 1))
         (self._least_repeats, self._most_repeats) = connection.execute(
             "select coalesce(min(repeats), 1), coalesce(max(repeats), 1) from run_records"
@@ -236,13 +261,14 @@ class _Summarizer:
 
     def _statement(self, metrics: Sequence[_MetricColumns], part: str, group: _Group | None) -> str:
         """The statistics of some metrics over the questions, or other parts, of each run and value of a group."""
+        answers = self._answers(_stacked(metrics) if self._few else _side_by_side(metrics), part, group)
+        metrics = [_STACKED] if self._few else metrics
         spreads = (f"metric_spread(q.value_{k}, q.weight, t.totals_{k}) as spread_{k}" for k, _ in enumerate(metrics))
         totals = (column for k, metric in enumerate(metrics) for column in metric.totals(k))
         rows = (metric.row(k, self._plan.run_stat) for k, metric in enumerate(metrics))
-        keys = ("commit", "run_id", "group_value")
-        same = "t.commit = {0}.commit and t.run_id = {0}.run_id and t.group_value = {0}.group_value"
+        keys, same = self._keys, " and ".join(f"t.{name} = {{0}}.{name}" for name in self._keys)
         return f"""
-            with answers as not materialized ({self._answers(metrics, part, group)}),
+            with answers as not materialized ({answers}),
             questions as not materialized ({self._questions(metrics)}),
             totals as materialized (
                 select {", ".join(keys)}, {", ".join(totals)} from questions group by {", ".join(keys)}
@@ -260,9 +286,8 @@ class _Summarizer:
             join spreads p on {same.format("p")}
         """
 
-    def _answers(self, metrics: Sequence[_MetricColumns], part: str, group: _Group | None) -> str:
+    def _answers(self, columns: Sequence[str], part: str, group: _Group | None) -> str:
         """The metrics of every answer, in every group that it stands in."""
-        columns = (column for k, metric in enumerate(metrics) for column in metric.of_answer(k))
         repeats, joined = "1", ""
         if self._most_repeats > 1:
             repeats = "r.repeats"
@@ -272,14 +297,17 @@ class _Summarizer:
             f"select s.commit, s.run_id, {value} as group_value, {part} as part, s.weight, "
             f"{repeats} as repeats, {', '.join(columns)} from score_rows s {joined}"
         )
-        return rows if group is None else f"from ({rows}) where group_value is not null"
+        if group is not None:
+            rows = f"from ({rows}) where group_value is not null"
+        return f"select * exclude (metrics), unnest(metrics, max_depth := 2) from ({rows})" if self._few else rows
 
     def _questions(self, metrics: Sequence[_MetricColumns]) -> str:
         """The metrics of every question: rows that stand alone pass as they are, the others count as their mean."""
         grouped = (column for k, metric in enumerate(metrics) for column in metric.of_question(k))
+        keys = ", ".join(self._keys)
         several = (
-            f"select commit, run_id, group_value, any_value(weight) as weight, any_value(repeats) as repeats, "
-            f"{', '.join(grouped)} from answers {{}} group by commit, run_id, group_value, part"
+            f"select {keys}, any_value(weight) as weight, any_value(repeats) as repeats, "
+            f"{', '.join(grouped)} from answers {{}} group by {keys}, part"
         )
         if not self._plan.by_question or self._least_repeats > 1:
             return several.format("")
@@ -309,7 +337,7 @@ class _Summarizer:
         worth = "null" if metric.null_counts_as is None else repr(metric.null_counts_as)
         names = (metric.numerator, metric.denominator)
         parts = (self._column(name) for name in names) if all(names) else (None, None)
-        return _MetricColumns(metric.name, self._column(metric.column), worth, *parts)
+        return _MetricColumns(quoted(metric.name), self._column(metric.column), worth, *parts)
 
     def _column(self, name: str | None) -> str:
         """A column of the rows; null where they do not have it, because it came later or depends on parameters."""

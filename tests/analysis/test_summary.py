@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import pyarrow as pa
@@ -208,9 +209,12 @@ def runs(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
 
 
 @settings(max_examples=examples(30), deadline=None)
-@given(st.lists(runs(), min_size=1, max_size=2))
-def test_summaries_of_any_rows_are_the_same_bits(commits: list[dict[str, list[dict[str, Any]]]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+@given(st.lists(runs(), min_size=1, max_size=2), st.sampled_from([0, 1_000]))
+def test_summaries_of_any_rows_are_the_same_bits(
+    commits: list[dict[str, list[dict[str, Any]]]], few_rows: int
+) -> None:
+    """Whether metrics are stacked, as for few rows, or stand side by side."""
+    with tempfile.TemporaryDirectory() as folder, patch("rageval_batch.runs.summary._FEW_ROWS", few_rows):
         for rows in commits:
             add_commit(Path(folder), rows)
         with open_store(folder, functions=False) as session:
@@ -224,6 +228,7 @@ def test_metrics_in_turn_are_the_same_bits(samples: Path, monkeypatch: pytest.Mo
     for commit in Store(tmp_path / "runs").commits():
         rewritten(commit, summary="of another kind")
     monkeypatch.setattr("rageval_batch.runs.summary._MOST_VALUES", 100)
+    monkeypatch.setattr("rageval_batch.runs.summary._FEW_ROWS", 0)
     with open_store(samples) as one, open_store(tmp_path / "runs") as other:
         assert bits(one, "from run_summary") == bits(other, "from run_summary")
         assert bits(one, "from gate_results") == bits(other, "from gate_results")
