@@ -188,9 +188,7 @@ _STACKED = _MetricColumns("t.metric", "value_0", "null", "numerator_0", "denomin
 
 def _side_by_side(metrics: Sequence[_MetricColumns]) -> list[str]:
     """The columns of answers that have all metrics in one row."""
-    return [
-        f"{value} as {name}_{k}" for k, metric in enumerate(metrics) for name, value in metric.of_answer().items()
-    ]
+    return [f"{value} as {name}_{k}" for k, metric in enumerate(metrics) for name, value in metric.of_answer().items()]
 
 
 def _stacked(metrics: Sequence[_MetricColumns]) -> list[str]:

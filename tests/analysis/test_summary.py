@@ -210,9 +210,7 @@ def runs(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
 
 @settings(max_examples=examples(30), deadline=None)
 @given(st.lists(runs(), min_size=1, max_size=2), st.sampled_from([0, 1_000]))
-def test_summaries_of_any_rows_are_the_same_bits(
-    commits: list[dict[str, list[dict[str, Any]]]], few_rows: int
-) -> None:
+def test_summaries_of_any_rows_are_the_same_bits(commits: list[dict[str, list[dict[str, Any]]]], few_rows: int) -> None:
     """Whether metrics are stacked, as for few rows, or stand side by side."""
     with tempfile.TemporaryDirectory() as folder, patch("rageval_batch.runs.summary._FEW_ROWS", few_rows):
         for rows in commits:
