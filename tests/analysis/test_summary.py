@@ -26,7 +26,7 @@ from rageval_batch.cli import score as score_command
 from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import store_index, summary, sweep
+from rageval_batch.runs import store_index, stored_intervals, summary, sweep
 from rageval_batch.runs.manifest import checksums
 from rageval_batch.runs.store import Store
 from support.effort import examples
