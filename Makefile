@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
 SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 
-.PHONY: demo test soak soak-kernels bench docs fmt clean
+.PHONY: demo test soak soak-kernels bench docs notebooks screenshots fmt clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -56,6 +56,10 @@ soak-kernels: $(KERNELS)
 # The pages of the profiles, written from their declarations; a test holds them to it.
 docs: $(KERNELS)
 	$(BIN)/python docs/write_profiles.py
+
+# The notebooks again, with their outputs.
+notebooks: $(KERNELS)
+	$(BIN)/python notebooks/execute.py
 
 bench: $(KERNELS)
 	$(BIN)/rageval bench --rows 500000

@@ -42,7 +42,7 @@ from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.resources import sql_definition, sql_names
-from rageval_batch.runs.database import connection_settings, spill_folder
+from rageval_batch.runs.database import connection_settings, hide_progress_bar, spill_folder
 from rageval_batch.runs.manifest import damaged_files
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
@@ -138,7 +138,7 @@ class Session:
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
         self._connection = duckdb.connect(config=connection_settings(self._spill))
-        self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
+        hide_progress_bar(self._connection)
         self._registered: list[str] = []
         self._kept: set[str] = set()
         self._locked = False

@@ -28,13 +28,23 @@ def spill_folder(preferred: Path | None) -> Path:
     return parent.absolute() / f"spill-{os.getpid()}-{secrets.token_hex(4)}"
 
 
+def hide_progress_bar(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep DuckDB from drawing its progress into what is printed.
+
+    Only where it is on: in a notebook without ipywidgets it is off, and DuckDB refuses to set it.
+    """
+    ((shown,),) = connection.execute("select current_setting('enable_progress_bar')").fetchall()
+    if shown:
+        connection.execute("set enable_progress_bar = false")
+
+
 @contextmanager
 def connected(preferred: Path | None = None, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection in memory that spills below the preferred folder; what it spilled is removed at the end."""
     spill = spill_folder(preferred)
     try:
         with duckdb.connect(config=connection_settings(spill, memory)) as connection:
-            connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
+            hide_progress_bar(connection)
             yield connection
     finally:
         shutil.rmtree(spill, ignore_errors=True)
