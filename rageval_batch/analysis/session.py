@@ -42,7 +42,7 @@ from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.resources import sql_definition, sql_names
-from rageval_batch.runs.database import connection_settings, hide_progress_bar, spill_folder
+from rageval_batch.runs.database import connect, spill_folder
 from rageval_batch.runs.manifest import damaged_files
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
@@ -137,8 +137,7 @@ class Session:
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
-        self._connection = duckdb.connect(config=connection_settings(self._spill))
-        hide_progress_bar(self._connection)
+        self._connection = connect(self._spill)
         self._registered: list[str] = []
         self._kept: set[str] = set()
         self._locked = False
@@ -232,6 +231,10 @@ class Session:
         try:
             yield
         except _OF_QUERIES:
+            raise
+        except RuntimeError as error:
+            if "Query interrupted" in str(error):  # what DuckDB makes of a Ctrl-C
+                raise KeyboardInterrupt from error
             raise
         except (duckdb.Error, pa.ArrowException, OSError, StoreError) as error:
             for commit in self.commits:

@@ -19,7 +19,8 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.extras import KEYS, extras_of
-from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, Field
+from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, ColumnLimit, Field
+from rageval_batch.inputs.readers.blocks import MOST_COLUMNS
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OUTPUT_NAMES, QUESTION_ID, REJECTS, REPEAT, RUN_ID
 
@@ -81,6 +82,7 @@ class Ingest:
         self.reasons: Counter[str] = Counter()  # how many rows were rejected, by reason
         self._rejected: Counter[str] = Counter()  # by run, where it is known
         self._filled: Counter[tuple[str, str]] = Counter()  # rows of a run that have a short value of a column
+        self._columns = ColumnLimit()  # that are no fields of the rows
         self._rows: Counter[str] = Counter()  # rows of a run that were read, rejected ones among them
 
     def blocks(self) -> Iterator[Ingested]:
@@ -111,6 +113,17 @@ class Ingest:
             run: {name: value for name, value in fields.items() if value is not None and self._in_all_rows(run, name)}
             for run, fields in self._meta.items()
         }
+
+    def notes(self) -> list[str]:
+        """What a user should know about the columns of the rows."""
+        left_out = sorted(self._columns.left_out)
+        if not left_out:
+            return []
+        shown = ", ".join(f"'{name[:_SHOWN_NAME]}'" for name in left_out[:3])
+        return [
+            f"WARNING: rows have more than {MOST_COLUMNS:,} columns that are no fields. The first {MOST_COLUMNS:,} are "
+            f"kept with the answers, others are not ({shown}, …). Scores do not depend on them."
+        ]
 
     def _in_all_rows(self, run: str, name: str) -> bool:
         """Whether every row of a run that is scored has a short value of a column."""
@@ -145,7 +158,7 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        others = block.others(self.reader.known(block))
+        others = block.others(self.reader.known(block), self._columns)
         self._note_metadata(others, run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
         self._count(source, run_id, reason)
@@ -180,6 +193,7 @@ class Ingest:
 
 
 _SHOWN_COLUMNS = 20
+_SHOWN_NAME = 60  # characters of the name of a column
 
 
 def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
@@ -231,6 +245,7 @@ def _rejects(source: Source, block: Block, reason: Any, details: dict[int, str],
 
 _REJECTED = (
     "malformed_json",
+    "too_long",
     "malformed_csv",
     "malformed_trec",
     "not_object",

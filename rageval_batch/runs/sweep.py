@@ -153,7 +153,7 @@ class _Sweep:
         manifest = {
             **self._manifest(sorted(runs), counts, files),
             "reject_reasons": dict(self.ingest.reasons.most_common()),
-            "warnings": list(findings.of_commit),
+            "warnings": [*findings.of_commit, *self.ingest.notes()],
             "lost_rows": {run: counts.rejected[0] for run, counts in runs.items() if counts.lost_rows},
         }
         manifest = store.seal(ready, manifest)

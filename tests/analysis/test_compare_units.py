@@ -483,8 +483,12 @@ def test_an_error_of_ours_is_no_failed_gate(
 
     monkeypatch.setattr("rageval_batch.analysis.comparison.compare", broken)
     code, out, err = called(capsys, "compare", "a", "a", "--store", str(tmp_path))
-    assert (code, out) == (70, "") and "Traceback" in err
-    assert err.splitlines()[-1].startswith("rageval: an error of rageval itself (OverflowError)")
+    said = "rageval: an error of rageval itself (OverflowError: intermediate overflow), not of the data."
+    assert (code, out, err.count("\n")) == (70, "", 1) and err.startswith(said) and "--debug" in err
+    traced = called(capsys, "compare", "a", "a", "--debug", "--store", str(tmp_path))
+    monkeypatch.setenv("RAGEVAL_DEBUG", "1")
+    for code, out, err in (traced, called(capsys, "compare", "a", "a", "--store", str(tmp_path))):
+        assert (code, out) == (70, "") and "Traceback" in err and err.splitlines()[-1].startswith(said)
 
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt

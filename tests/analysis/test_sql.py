@@ -183,7 +183,7 @@ def test_an_empty_store_has_all_views(tmp_path: Path) -> None:
 
 def test_other_columns_of_answers_are_a_view(tmp_path: Path) -> None:
     """Typed; null where a run lacks one; a name of ours gets a low line; frames that are gone by then too."""
-    questions = [{"id": "q1", "must_include": ["yes"]}, {"id": "q2", "must_include": ["yes"]}]
+    questions = [{"id": name, "question": "?", "must_include": ["yes"]} for name in ("q1", "q2")]
     for run, more in (("a", {"cost": 0.5, "profile": "p"}), ("b", {"tokens": 3})):
         rows = [
             {

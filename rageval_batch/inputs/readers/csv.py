@@ -23,7 +23,6 @@ from rageval_batch.inputs.readers.columns import ColumnBlock, column_blocks
 from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, read_into
 from rageval_batch.inputs.sources import Source
 
-LONGEST_RECORD = 512 << 20  # bytes; a longer one is a quote that nobody closed
 _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
 
 
@@ -57,8 +56,11 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
 
 def _more(source: Source, stream: BinaryIO, rest: Bytes, line: int) -> tuple[Bytes, bool]:
     """(the rest of the last bytes and more of the stream, whether that is all); a long record doubles the buffer."""
-    if len(rest) > LONGEST_RECORD:
-        raise _unclosed(source, line)
+    if len(rest) > source.reading.max_row_bytes:
+        raise InputError(
+            f"{source.name}: the record of line {line} has more than {source.reading.max_row_bytes:,} bytes, or a "
+            "quote in it is never closed. Mend the file, or allow longer ones with --max-row-bytes."
+        )
     buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
     buffer[: len(rest)] = rest
     filled = len(rest) + read_into(stream, buffer[len(rest) :])

@@ -31,16 +31,18 @@ from rageval_batch.inputs.readers.blocks import (
     STRUCT,
     TEXT,
     Column,
+    ColumnLimit,
     Field,
     RowError,
     absent_field,
     first_name,
 )
-from rageval_batch.inputs.reading import Steps, steps_of
+from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
 from rageval_batch.inputs.sources import Source, unreadable
 from rageval_batch.model.schemas import FIELDS, OutputField
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_KEPT_OF_LONG = 4_096  # bytes of a row that is too long
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
 _KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING], np.int8)
 assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
@@ -51,15 +53,25 @@ class JsonBlock:
 
     names: frozenset[str] = frozenset()
 
-    def __init__(self, data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> None:
+    def __init__(
+        self, data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+    ) -> None:
+        """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them."""
         self.lines = lines
         self._data, self._starts, self._ends = data, starts, ends
+        self._too_long = ends - starts > longest
         utf8 = _utf8_rows(data, starts, ends)
-        self._tape = json_tape.parse(data, np.where(utf8, starts, 0), np.where(utf8, ends, 0))
+        read = utf8 & ~self._too_long
+        self._tape = json_tape.parse(data, np.where(read, starts, 0), np.where(read, ends, 0))
         usable = json_tape.usable(self._tape)
         self._root: Ints = np.where(usable, self._tape.root, -1).astype(np.int32)
         self._members = self._tape.members(self._root, list(_NAMES))  # of the names that rows of any kind may have
-        self.row_errors = [_row_error(self._tape, row, bool(utf8[row])) for row in np.flatnonzero(~usable).tolist()]
+        self.row_errors = [
+            RowError(row, "too_long", f"more than {longest:,} bytes, of which the first are kept; see --max-row-bytes")
+            if self._too_long[row]
+            else _row_error(self._tape, row, bool(utf8[row]))
+            for row in np.flatnonzero(~usable).tolist()
+        ]
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -89,20 +101,24 @@ class JsonBlock:
     def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
         return first_name(self, names)
 
-    def others(self, known: frozenset[str]) -> list[Column]:
+    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
         if self._has_only(known):
             return []
+        limit = limit or ColumnLimit()
         tape = self._tape
         nodes, rows, keys = tape.names(self._root)
-        coded = keys.to_arrow().dictionary_encode()
+        filled = tape.kind[nodes] != NULL
+        nodes, rows, texts = nodes[filled], rows[filled], keys.to_arrow().filter(pa.array(filled))
+        coded = texts.dictionary_encode()
         code = coded.indices.to_numpy()
+        order = np.argsort(code, kind="stable")
+        bounds = np.searchsorted(code[order], np.arange(len(coded.dictionary) + 1))
         out = []
         for k, name in enumerate(coded.dictionary.to_pylist()):
-            if name not in known:
-                mine = (code == k) & (tape.kind[nodes] != NULL)
-                if mine.any():
-                    kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
-                    out.append(Column(name, rows[mine], tape.texts(nodes[mine]).to_arrow(), kind))
+            if name not in known and limit.take(name):
+                mine = order[bounds[k] : bounds[k + 1]]
+                kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
+                out.append(Column(name, rows[mine], tape.texts(nodes[mine]).to_arrow(), kind))
         return out
 
     def _has_only(self, known: frozenset[str]) -> bool:
@@ -113,7 +129,10 @@ class JsonBlock:
         return bool(members == np.count_nonzero(self._members[:, columns] >= 0))
 
     def raw(self, row: int) -> str:
-        return self._data[self._starts[row] : self._ends[row]].tobytes().decode("utf-8", "backslashreplace")
+        start, end = self._starts[row], self._ends[row]
+        if self._too_long[row]:
+            return self._data[start : start + _KEPT_OF_LONG].tobytes().decode("utf-8", "backslashreplace") + "…"
+        return self._data[start:end].tobytes().decode("utf-8", "backslashreplace")
 
     def whole_rows(self) -> pa.Array | None:
         return cut(self._data, self._starts, self._ends).to_arrow(self._root >= 0)
@@ -188,10 +207,12 @@ def _first_present(tape: Tape, members: npt.NDArray[np.int32]) -> Field:
     return Field(tape.texts(node).to_arrow(kind > NOTHING), kind)
 
 
-def _json_blocks(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> Iterator[JsonBlock]:
+def _json_blocks(
+    data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+) -> Iterator[JsonBlock]:
     for first in range(0, len(starts), blocks.BLOCK_ROWS):
         rows = slice(first, first + blocks.BLOCK_ROWS)
-        yield JsonBlock(data, starts[rows], ends[rows], lines[rows])
+        yield JsonBlock(data, starts[rows], ends[rows], lines[rows], longest)
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
@@ -201,26 +222,44 @@ def read_jsonl(source: Source, only_lines: Offsets | None = None) -> Iterator[Js
     """The lines of a file, or only some of them; blank lines are no rows."""
     line = 1
     rest = np.zeros(0, np.uint8)
+    longest = source.reading.max_row_bytes
+    room = blocks.BLOCK_BYTES
+    if source.size >= 0 and not source.compression and not source.reading.encoding:
+        room = min(room, source.size + 1)  # many small files need no large buffers
     with source.open() as stream:
         if (head := stream.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
             rest = np.frombuffer(head, np.uint8)
         while True:
             # A line that is longer than the buffer doubles it.
-            buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
+            buffer = np.empty(len(rest) + max(room, len(rest)), np.uint8)
             buffer[: len(rest)] = rest
             filled = len(rest) + read_into(stream, buffer[len(rest) :])
             at_end = filled < len(buffer)
             data = buffer[:filled]
             stop = filled if at_end else _behind_last_newline(data)
             rest = data[stop:]
+            if not stop and filled > longest:
+                if only_lines is None or line in only_lines:
+                    whole = np.array([0, filled], np.int64)
+                    yield JsonBlock(data, whole[:1], whole[1:], np.array([line], np.int64), longest)
+                rest = _behind_next_newline(stream)
+                line += 1
             if stop:
                 starts, ends, lines, line = split_lines(data[:stop], line)
                 if only_lines is not None:
                     mine = np.isin(lines, only_lines)
                     starts, ends, lines = starts[mine], ends[mine], lines[mine]
-                yield from _json_blocks(data[:stop], starts, ends, lines)
+                yield from _json_blocks(data[:stop], starts, ends, lines, longest)
             if at_end:
                 return
+
+
+def _behind_next_newline(stream: BinaryIO) -> Bytes:
+    """Read over the rest of a line; what was read of the next ones."""
+    while piece := stream.read(blocks.BLOCK_BYTES):
+        if (place := piece.find(b"\n")) >= 0:
+            return np.frombuffer(piece, np.uint8)[place + 1 :]
+    return np.zeros(0, np.uint8)
 
 
 def read_into(stream: BinaryIO, buffer: Bytes) -> int:
