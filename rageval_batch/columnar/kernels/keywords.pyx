@@ -206,6 +206,7 @@ def keyword_hits(tables, const int32_t[:] which, got, bint kana=False):
     cdef const int64_t[::1] froms = tables.found.froms
     cdef const int64_t[::1] tos = tables.found.tos
     cdef const int32_t[::1] table = tables.table
+    cdef const int64_t[::1] bounds = tables.found.bounds
     cdef const int64_t[::1] starts = tables.table_bounds
     cdef const uint8_t[::1] data = got.data
     cdef const int64_t[::1] offsets = got.offsets
@@ -220,6 +221,6 @@ def keyword_hits(tables, const int32_t[:] which, got, bint kana=False):
             base = starts[which[r]]
             out[r] = hits_of_text(
                 table, base, <uint64_t>(starts[which[r] + 1] - base - 1), keys, source, froms, tos,
-                data, offsets[r], offsets[r + 1], kana, <int32_t>r, seen,
+                data, offsets[r], offsets[r + 1], kana, <int32_t>r, seen, bounds[which[r] + 1] - bounds[which[r]],
             )
     return KeywordHits(counts, last_row)

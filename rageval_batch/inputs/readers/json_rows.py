@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from rageval_batch.columnar import json_tape
 from rageval_batch.columnar.json_tape import Tape
+from rageval_batch.columnar.kernels import json as json_kernel
 from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.columnar.kernels.lines import split_lines, valid_utf8
+from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
 from rageval_batch.errors import InputError
@@ -44,7 +46,7 @@ from rageval_batch.model.schemas import FIELDS, OutputField
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _KEPT_OF_LONG = 4_096  # bytes of a row that is too long
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
-_KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING], np.int8)
+_KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING, ABSENT], np.int8)  # the last: of -1
 assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
 
 
@@ -62,24 +64,40 @@ class JsonBlock:
         self._too_long = ends - starts > longest
         utf8 = _utf8_rows(data, starts, ends)
         read = utf8 & ~self._too_long
-        self._tape = json_tape.parse(data, np.where(read, starts, 0), np.where(read, ends, 0))
-        usable = json_tape.usable(self._tape)
-        self._root: Ints = np.where(usable, self._tape.root, -1).astype(np.int32)
-        self._members = self._tape.members(self._root, list(_NAMES))  # of the names that rows of any kind may have
+        self._spans: tuple[Offsets, Offsets] = (
+            (starts, ends) if read.all() else (np.where(read, starts, 0), np.where(read, ends, 0))
+        )
+        self._read = read_rows(data, *self._spans, FIELDS)  # of the names that rows of any kind may have
         self.row_errors = [
             RowError(row, "too_long", f"more than {longest:,} bytes, of which the first are kept; see --max-row-bytes")
             if self._too_long[row]
-            else _row_error(self._tape, row, bool(utf8[row]))
-            for row in np.flatnonzero(~usable).tolist()
+            else _row_error(self._read, row, bool(utf8[row]))
+            for row in np.flatnonzero(~self._read.usable).tolist()
         ]
+
+    @cached_property
+    def _tape(self) -> Tape:
+        """All values of the rows: for fields of other names, and parts of fields."""
+        return json_tape.parse(self._data, *self._spans)
+
+    @cached_property
+    def _root(self) -> Ints:
+        return np.where(self._read.usable, self._tape.root, -1).astype(np.int32)
 
     def __len__(self) -> int:
         return len(self.lines)
 
     def field(self, names: tuple[str, ...]) -> Field:
-        if set(names) <= set(_NAMES):
-            return _first_present(self._tape, self._members[:, [_NAMES.index(name) for name in names]])
-        return _first_present(self._tape, self._tape.members(self._root, list(names)))
+        if names not in FIELDS:
+            return _first_present(self._tape, self._tape.members(self._root, list(names)))
+        found = self._read.fields[FIELDS.index(names)]
+        if (found.kinds < 0).all():
+            return absent_field(len(self))
+        kind = _KIND_OF_NODE[found.kinds]
+        rows = np.arange(len(self), dtype=np.int32)
+        stops = np.where(kind > NOTHING, found.stops, found.starts)  # no bytes behind nulls
+        texts = Strings(*json_kernel.texts(self._data, found.starts, stops, found.flags, rows))
+        return Field(texts.to_arrow(kind > NOTHING), kind)
 
     def field_at(self, path: str) -> Field:
         return field_of(self._tape, self._node(path))
@@ -95,7 +113,7 @@ class JsonBlock:
 
     def has(self, name: str) -> bool:
         if name in _NAMES:
-            return bool((self._members[:, _NAMES.index(name)] >= 0).any())
+            return bool(self._read.having[_NAMES.index(name)])
         return bool((self._tape.members(self._root, [name]) >= 0).any())
 
     def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
@@ -124,9 +142,7 @@ class JsonBlock:
     def _has_only(self, known: frozenset[str]) -> bool:
         """Whether every member of every row is known. Usually so, and much cheaper to see than to list the others."""
         columns = [k for k, name in enumerate(_NAMES) if name in known]
-        inside = self._tape.parent >= 0
-        members = np.count_nonzero(inside & (self._tape.parent[self._tape.parent] < 0))
-        return bool(members == np.count_nonzero(self._members[:, columns] >= 0))
+        return bool(self._read.members == self._read.having[columns].sum())
 
     def raw(self, row: int) -> str:
         start, end = self._starts[row], self._ends[row]
@@ -135,7 +151,7 @@ class JsonBlock:
         return self._data[start:end].tobytes().decode("utf-8", "backslashreplace")
 
     def whole_rows(self) -> pa.Array | None:
-        return cut(self._data, self._starts, self._ends).to_arrow(self._root >= 0)
+        return cut(self._data, self._starts, self._ends).to_arrow(self._read.usable)
 
     def value(self, field: OutputField) -> pa.Array | None:
         """As in `Block`: the member as it stands, with its quotes and escapes."""
@@ -185,11 +201,11 @@ def _utf8_rows(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
     return np.ones(len(starts), np.bool_)
 
 
-def _row_error(tape: Tape, row: int, utf8: bool) -> RowError:
+def _row_error(read: ReadRows, row: int, utf8: bool) -> RowError:
     if not utf8:
         return RowError(row, "not_utf8", "bytes that are not UTF-8, shown as \\xNN")
-    if tape.status[row] != OK:
-        return RowError(row, "malformed_json", tape.problem(row))
+    if read.status[row] != OK:
+        return RowError(row, "malformed_json", json_tape.problem(int(read.status[row]), int(read.error_at[row])))
     return RowError(row, "not_object", "the line is JSON, but no object")
 
 
