@@ -184,17 +184,12 @@ def test_an_empty_store_has_all_views(tmp_path: Path) -> None:
 def test_other_columns_of_answers_are_a_view(tmp_path: Path) -> None:
     """Typed; null where a run lacks one; a name of ours gets a low line; frames that are gone by then too."""
     questions = [{"id": name, "question": "?", "must_include": ["yes"]} for name in ("q1", "q2")]
-    for run, more in (("a", {"cost": 0.5, "profile": "p"}), ("b", {"tokens": 3})):
-        rows = [
-            {
-                "run_id": run,
-                "question_id": f"q{k}",
-                "output": "yes",
-                **{n: v if isinstance(v, str) else v * k for n, v in more.items()},
-            }
-            for k in (1, 2)
-        ]
-        rows[0]["profile"] = "other" if run == "a" else None
+    runs: dict[str, list[dict[str, Any]]] = {
+        "a": [{"cost": 0.5, "profile": "other"}, {"cost": 1.0, "profile": "p"}],
+        "b": [{"tokens": 3}, {"tokens": 6}],
+    }
+    for run, others in runs.items():
+        rows = [{"run_id": run, "question_id": f"q{k + 1}", "output": "yes", **more} for k, more in enumerate(others)]
         rageval_batch.score(rows, questions, profile="include_rate", store=tmp_path)
     with rageval_batch.open_store(tmp_path) as session:
         found = session.sql("select run_id, question_id, cost, tokens, profile_ from answer_columns order by all")
