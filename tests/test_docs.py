@@ -12,7 +12,7 @@ from support.places import ROOT
 
 def test_the_pages_of_profiles_commands_and_views_are_current() -> None:
     """`make docs` writes them."""
-    pages = runpy.run_path(str(ROOT / "docs" / "write_profiles.py"))["pages"]()
+    pages = runpy.run_path(str(ROOT / "docs" / "write_pages.py"))["pages"]()
     assert pages
     assert [
         path.name for path, content in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != content
