@@ -80,7 +80,8 @@ def view_pages() -> dict[str, str]:
         found[f"views/{name}.md"] = "\n".join(parts)
     said = (
         "What SQL may rely on: `rageval sql`, the SQL page of `rageval view`, and `open_store(…).sql(…)` see these. "
-        "A profile has a view of its name with a row an answer. Macros: `regressions(base, cand)`, `run_delta(base, cand)`, "
+        "A profile has a view of its name with a row an answer. Macros: `regressions(base, cand)`, "
+        "`run_delta(base, cand)`, "
         "`run_groups_by(path)`. [Questions of an analyst](../analyst-questions.md) puts them to use."
     )
     return {**found, "views/index.md": _index("Views", said, comments)}
