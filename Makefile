@@ -30,11 +30,11 @@ $(KERNELS): $(READY) $(SOURCES)
 demo: $(INSTALLED)
 	$(BIN)/rageval demo
 
+# mypy runs beside pytest: it keeps one core busy, and pytest starts and ends on one.
 test: $(KERNELS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto; tests=$$?; wait $$types && exit $$tests
 
 # Each Python of this machine with the lowest and the newest versions of the dependencies.
 test-matrix: $(READY)
