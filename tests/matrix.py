@@ -48,7 +48,7 @@ def tried(python: Path, name: str, requirements: list[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="rageval-matrix-") as folder:
         subprocess.run([python, "-m", "venv", folder], check=True)
         own = Path(folder) / ("Scripts" if sys.platform == "win32" else "bin")
-        install = [own / "python", "-m", "pip", "install", "--quiet"]
+        install = [str(own / "python"), "-m", "pip", "install", "--quiet"]
         for words in ([*requirements, *TOOLS], ["--no-deps", str(ROOT)]):
             done = subprocess.run([*install, *words], capture_output=True, text=True, check=False)
             if done.returncode:
@@ -59,13 +59,13 @@ def tried(python: Path, name: str, requirements: list[str]) -> str:
         for part in ("data_samples", "sql"):
             shutil.copytree(ROOT / part, tests / part)
         shutil.copy(ROOT / "pyproject.toml", tests)
-        commands = ([own / "rageval", "demo"], [own / "python", "-P", "-m", "pytest", "-x", "-q", *SMOKE])
+        commands = ([str(own / "rageval"), "demo"], [str(own / "python"), "-P", "-m", "pytest", "-x", "-q", *SMOKE])
         for words in commands:
             done = subprocess.run(words, cwd=tests, capture_output=True, text=True, check=False)
             if done.returncode:
                 lines = (done.stdout + done.stderr).strip().splitlines()
                 shown = next((line for line in reversed(lines) if "Error" in line or "FAILED" in line), lines[-1])
-                return f"{name}: FAILED {' '.join(map(str, words))[-60:]}: {shown[:300]}"
+                return f"{name}: FAILED {' '.join(words)[-60:]}: {shown[:300]}"
     return f"{name}: passed"
 
 

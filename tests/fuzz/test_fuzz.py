@@ -11,6 +11,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -140,7 +141,8 @@ def test_value_readers(content: bytes, reader: Reader) -> None:
     reading = reader.read(text)
     for name in ("boolean", "abstention", "sentences", "date_ranges", "ambiguous"):
         getattr(reading, name)
-    for found in (*reading.dates, *reading.numbers, *reading.names, *reading.citations):
+    values: list[Any] = [*reading.dates, *reading.numbers, *reading.names, *reading.citations]
+    for found in values:
         assert 0 <= found.start <= found.end <= len(text)
 
 
