@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
 SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 
-.PHONY: demo test soak soak-kernels bench docs notebooks fmt clean
+.PHONY: demo test test-matrix soak soak-kernels bench docs notebooks fmt clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -35,6 +35,10 @@ test: $(KERNELS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto; tests=$$?; wait $$types && exit $$tests
+
+# Each Python of this machine with the lowest and the newest versions of the dependencies.
+test-matrix: $(READY)
+	$(BIN)/python tests/matrix.py
 
 # The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
 soak: $(KERNELS) soak-kernels
