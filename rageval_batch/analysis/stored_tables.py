@@ -18,22 +18,24 @@ from rageval_batch.analysis.catalog_rows import ProfileRow, common_sql
 from rageval_batch.analysis.sql_functions import interval_definition
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import StoreError
+from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
-from rageval_batch.sql_text import COMMIT_OF_FILE, parquet_reader, quoted
+from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
 _MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
+_OURS = frozenset(("commit", "profile", "eval_set"))  # names that the view of other columns has itself
 _DROPPED = pa.schema([("commit", LARGE_STRING), ("run_id", LARGE_STRING)])
 _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definition")), *SUMMARY])
 
 
 class StoredTables:
-    """stored_runs, stored_rejects, stored_tallies, stored_summary, stored_intervals, stored_scores, stored_PROFILE of
-    each profile."""
+    """stored_runs, stored_rejects, stored_tallies, stored_extras, stored_summary, stored_intervals, stored_scores,
+    stored_PROFILE."""
 
     def __init__(
         self,
@@ -58,7 +60,7 @@ class StoredTables:
     @property
     def names(self) -> set[str]:
         """The tables that can be made."""
-        roles = ("runs", "rejects", "tallies", "summary", "intervals", "scores")
+        roles = ("runs", "rejects", "tallies", "extras", "summary", "intervals", "scores")
         return {*(f"stored_{role}" for role in roles), *self._profiles}
 
     def commits_of(self, profile: str) -> list[Commit]:
@@ -82,6 +84,8 @@ class StoredTables:
         elif name == "stored_scores":
             branches = [common_sql(row) for row in self._catalog if self.commits_of(row.profile)]
             self._connection.execute(f"create view {name} as {' union all '.join([_NO_SCORES, *branches])}")
+        elif name == "stored_extras":
+            self._create_view(name, self._extras_readers(), EXTRA_KEYS)
         elif name in self._profiles:
             row = self._profiles[name]
             self._create_view(name, self._readers("scores", self.commits_of(row.profile)), row.schema)
@@ -100,6 +104,17 @@ class StoredTables:
     def _readers(self, role: str, commits: Iterable[Commit]) -> list[str]:
         """The files of a role, a reader for those of the same columns."""
         return [_reader(files) for files in self._by_columns(role, commits).values()]
+
+    def _extras_readers(self) -> list[str]:
+        """Other columns of answers, a reader a file: each commit has its own; one of a name of ours gets a low line."""
+        readers = []
+        for path in (path for commit in self._commits for path in commit.files("extras")):
+            names = pq.read_schema(path).names
+            columns = ", ".join(
+                f"{identifier(n)} as {identifier(n + '_')}" if n.lower() in _OURS else identifier(n) for n in names
+            )
+            readers.append(f"select {columns}, {quoted(path.parent.name)} as commit from {parquet_reader([path])}")
+        return readers
 
     def _by_columns(self, role: str, commits: Iterable[Commit]) -> dict[str, list[Path]]:
         found: dict[str, list[Path]] = {}
