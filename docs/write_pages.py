@@ -1,4 +1,4 @@
-"""Write the pages of profiles, commands and views, and their places in the site: `make docs`; a test holds them to it."""
+"""Write the pages of profiles, commands and views, and their places in the site: `make docs`; a test checks them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pages() -> dict[Path, str]:
 
 
 def _with_places(settings: str, paths: Sequence[str]) -> str:
-    """The site's settings with every one of these pages in `nav`: a group a folder, its first page before the others."""
+    """The site's settings with every one of these pages in `nav`: a group a folder, its index before the others."""
     lines = []
     for folder in dict.fromkeys(path.split("/")[0] for path in paths):
         first, *others = sorted((path for path in paths if path.startswith(f"{folder}/")), key=_place)
@@ -69,7 +69,8 @@ def profile_pages() -> dict[str, str]:
 
 def command_pages() -> dict[str, str]:
     """What `rageval COMMAND --help` prints."""
-    top = click.Context(cli, info_name="rageval", max_content_width=_WIDTH, terminal_width=_WIDTH)
+    settings = {**cli.context_settings, "max_content_width": _WIDTH, "terminal_width": _WIDTH}
+    top = click.Context(cli, info_name="rageval", **settings)
     found, firsts = {}, {}
     for name in cli.list_commands(top):
         command = cli.get_command(top, name)

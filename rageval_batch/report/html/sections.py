@@ -68,6 +68,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
         session, "provenance", "Where they come from",
         f"select run_id, {columns}\nfrom runs\nwhere {where}\norder by profile, eval_set, run_id",
         note="Runs with equal hashes were asked the same questions and scored with the same parameters.",
+        behind=True,
     )  # fmt: skip
     return _section("", "compared", "What was compared", runs, origin)
 
