@@ -250,6 +250,10 @@ class Session:
             self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
         self._kept.add(name)
 
+    def keep_intervals(self) -> None:
+        """Keep the intervals of the table `ranking` in the store, so that they are not resampled again."""
+        self._views.keep_intervals()
+
     def has_kept(self, name: str) -> bool:
         """Whether a result was kept under that name."""
         return name in self._kept

@@ -26,7 +26,6 @@ from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS
 from rageval_batch.analysis.stored_answers import ANSWERS, read_answers
 from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
-from rageval_batch.columnar.functions import FUNCTIONS, register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.resources import sql_definition, sql_names
 from rageval_batch.runs.database import create_table
@@ -94,7 +93,11 @@ class SessionViews:
         self._catalog = catalog
         self.notes: list[str] = []  # what queries could not read
         self._registered: list[str] = []
-        self._functions = set(FUNCTIONS) if functions else set()  # that no query has named yet
+        self._functions: set[str] = set()  # that no query has named yet
+        if functions:
+            from rageval_batch.columnar.functions import FUNCTIONS  # readers of values, which take long to compile
+
+            self._functions = set(FUNCTIONS)
         connection.execute(f"create schema {INTERNAL}")
         connection.execute(f"set search_path = '{INTERNAL},{PUBLIC}'")  # new tables and views go to the first
         self._create_base_tables(pinned)
@@ -127,8 +130,11 @@ class SessionViews:
         words = set(WORD.findall(query.lower()))
         listing = not words.isdisjoint(_LISTING)
         named = self._functions if listing else self._functions & words
-        self._registered += register_functions(self._connection, sorted(named))
-        self._functions -= named
+        if named:
+            from rageval_batch.columnar.functions import register_functions
+
+            self._registered += register_functions(self._connection, sorted(named))
+            self._functions -= named
         if not listing:
             for name in sorted(words):
                 self.create(name)
@@ -175,6 +181,11 @@ class SessionViews:
         self._metric_branches.append(query)
         self._waiting.add("metric_rows")
         self.define("metric_rows")
+
+    def keep_intervals(self) -> None:
+        """Keep the intervals of the table `ranking` in the store, so that they are not resampled again."""
+        self.define("interval_definitions stored_intervals current_runs")
+        self._stored.keep_intervals()
 
     def _statement(self, name: str) -> str:
         """What creates a view or macro: a file of sql/, or what follows from the catalog."""
