@@ -407,7 +407,7 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(
 def test_another_job_does_not_take_up_the_parts_of_an_interrupted_one(
     folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(*args: Any) -> Any:
+    def failing(*args: Any, **options: Any) -> Any:
         raise RuntimeError("at the end")
 
     with monkeypatch.context() as patch:
