@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from rageval_batch.inputs.sources import Source
 from rageval_batch.model import Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, REJECTS, RUN_WARNINGS, RUNS, TALLIES
 from rageval_batch.profiles.registry import profile_reference
-from rageval_batch.runs import commit_files
+from rageval_batch.runs import commit_files, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import Findings, find
@@ -384,20 +385,21 @@ class _ScoreFile:
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """All rows in order, with those of questions that runs left unanswered."""
-        unanswered = (
-            batch
+        unanswered = {
+            run_id: partial(missing_rows, self.scorer, run_id, questions)
             for run_id, questions in missing.items()
             if len(questions)
-            for batch in missing_rows(self.scorer, run_id, questions).to_batches()
-        )
-        rows = chain(commit_files.read_parts(self.parts), unanswered)
-        commit_files.write_parquet(
-            rows,
-            self.scorer.schema,
-            f"from rows order by {', '.join(order)}",
-            target=self.path,
-            database=self.database,
-        )
+        }
+        flat = not any(pa.types.is_nested(field.type) for field in self.scorer.schema)
+        if flat and tuple(order) == sorted_rows.ORDER:
+            chunks = sorted_rows.sorted_by_run(self.parts, unanswered, commit_files.ROW_GROUP)
+            if chunks is not None:
+                commit_files.write_in_order(chunks, self.scorer.schema, self.path)
+                return
+        more = (batch for make in unanswered.values() for batch in make().to_batches())
+        rows = chain(commit_files.read_parts(self.parts), more)
+        query = f"from rows order by {', '.join(order)}"
+        commit_files.write_parquet(rows, self.scorer.schema, query, target=self.path, database=self.database)
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
         """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
