@@ -21,7 +21,7 @@ from rageval_batch.errors import StoreError
 from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
-from rageval_batch.runs.database import create_table
+from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
@@ -242,7 +242,9 @@ class StoredTables:
         runs = self._connection.sql(
             "select commit, run_id, repeats from stored_runs where commit in (select unnest($1))", params=[commits]
         ).to_arrow_table()
-        write_summary(plan, ScoreRows.of_files(files), runs, target, self._store.staging_folder, with_commit=True)
+        with database(self._store.staging_folder) as own:
+            rows = ScoreRows.of_files(files)
+            write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
         return f"select *, {quoted(plan.definition)} as definition from {parquet_reader([target])}"
 
     def _write_index(self) -> None:
