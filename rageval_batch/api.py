@@ -21,9 +21,9 @@ from rageval_batch.inputs.presets import read_map, with_map
 from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.inputs.sources import Source, frame_source, sources
 from rageval_batch.profiles.registry import get_profile
+from rageval_batch.runs.commit_record import Counts
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
-from rageval_batch.runs.sweep import Counts
 from rageval_batch.runs.sweep import run as run_sweep
 
 

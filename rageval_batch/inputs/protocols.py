@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Ints
-from rageval_batch.inputs.outputs import Ingest, RowReader
+from rageval_batch.inputs.outputs import Ingest, InputCounts, RowReader
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params
 
@@ -52,7 +52,7 @@ class RunCounts:
     question_count: int | None
     answered_count: int
     repeats: int
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str] = field(default_factory=dict)
     rejected: tuple[int, int] = (0, 0)  # rows that were rejected, and all rows that were read
 
     @property
@@ -60,6 +60,11 @@ class RunCounts:
         """Whether more rows were rejected than a run may lose without a word."""
         rejected, rows = self.rejected
         return rejected > rows * UNSAID_LOSS
+
+    def with_input(self, run: str, counts: InputCounts) -> RunCounts:
+        """The same with what the rows of the input told of the run."""
+        metadata = {**self.metadata, **counts.metadata_of(run)}
+        return replace(self, metadata=metadata, rejected=counts.of_run(run))
 
     @property
     def missing(self) -> int:
@@ -94,8 +99,8 @@ class LoadedInputs(Protocol):
     def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as a store keeps it."""
 
-    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
-        """Write the score rows of a job that was read to its end; what became of each run."""
+    def finish(self, reader: RowReader, scores: ScoreWriter) -> dict[str, RunCounts]:
+        """Write the score rows of all that a reader has read; what became of each run."""
 
 
 class InputKind(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from rageval_batch.columnar.kernels.spaces import strip
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_repeats, read_run_ids
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, RowReader, Rows, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
 from rageval_batch.inputs.sources import Source
@@ -91,6 +92,14 @@ class OwnRows:
         """All: what is double shows when the rows are reconciled."""
         return np.ones(batch.num_rows, np.bool_)
 
+    def answered(self) -> dict[str, Flags]:
+        """Nothing: what is missing shows when the rows are reconciled."""
+        return {}
+
+    def repeats(self) -> Counter[str]:
+        """Nothing: repeats show when the rows are reconciled."""
+        return Counter()
+
 
 _NAMES_OF = {QUESTION_ID[0]: QUESTION_ID}
 
@@ -132,17 +141,16 @@ class LoadedList:
         """The batch as it is."""
         return batch
 
-    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
+    def finish(self, reader: RowReader, scores: ScoreWriter) -> dict[str, RunCounts]:
         """The rows are compared with each other and with the list by a macro of the profile."""
-        declared, metadata = self._declared, ingest.metadata()
+        declared = self._declared
         log = scores.reconcile(self._listed, declared.reconcile, declared.log, declared.order)
         return {
             row["run_id"]: RunCounts(
                 question_count=row["question_count"],
                 answered_count=row["answered_count"],
                 repeats=row["repeats"],
-                metadata=dict(row["meta"] or []) | metadata.get(row["run_id"], {}),
-                rejected=ingest.rejected(row["run_id"]),
+                metadata=dict(row["meta"] or []),
             )
             for row in log
         }
