@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.extras import KEYS, extras_of
@@ -197,11 +197,19 @@ class FileColumns:
 class Ingest:
     """Reads output files one block at a time and remembers what only the whole input can tell."""
 
-    def __init__(self, sources: list[Source], reader: RowReader, runs: frozenset[str] | None = None) -> None:
-        """`runs`: rows of other runs are passed over."""
+    def __init__(
+        self,
+        sources: list[Source],
+        reader: RowReader,
+        runs: frozenset[str] | None = None,
+        second_answers: Offsets | None = None,
+    ) -> None:
+        """`runs`: rows of other runs are passed over. `second_answers`: the lines that are duplicates, where that is
+        known and not for the reader to find out."""
         self._sources = sources
         self.reader = reader
         self._only = runs
+        self._second_answers = second_answers
         self.counts = InputCounts()
 
     def blocks(self) -> Iterator[Ingested]:
@@ -218,6 +226,11 @@ class Ingest:
             output = columns.note(source, self.reader, block)
             yield self._ingested(source, block, self.reader.rows(source, number, block, bool(columns.has_run), output))
 
+    def _first(self, batch: pa.RecordBatch) -> Flags:
+        if self._second_answers is None:
+            return self.reader.first(batch)
+        return np.isin(batch.column("line").to_numpy(), self._second_answers, invert=True)
+
     def _ingested(self, source: Source, block: Block, rows: Rows) -> Ingested:
         reason = np.full(len(block), -1, np.int8)
         details: dict[int, str] = {}
@@ -231,7 +244,7 @@ class Ingest:
             mine = pc.is_in(run_id, pa.array(sorted(self._only), LARGE_STRING)).to_numpy(zero_copy_only=False)
             reason[~mine] = _SKIPPED
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
+        reason[kept[~self._first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         others = block.others(self.reader.known(block))
         self.counts.add_values(others, run_id, reason == -1)
@@ -331,6 +344,12 @@ def _has_run_column(source: Source, block: Block) -> bool | None:
     bad = {row_error.row for row_error in block.row_errors}
     first = next((row for row in range(len(block)) if row not in bad), None)
     return None if first is None else bool(block.field(RUN_ID).kind[first] != ABSENT)
+
+
+def has_run_column(source: Source, blocks: Iterable[Block]) -> bool | None:
+    """Whether the rows of a file name their runs; None where none can be used."""
+    found = (_has_run_column(source, block) for block in blocks)
+    return next((has_run for has_run in found if has_run is not None), None)
 
 
 def read_run_ids(block: Block, source: Source, has_run: bool) -> tuple[pa.Array, Flags]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -92,6 +92,15 @@ class LoadedInputs(Protocol):
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over; InputError where more than `max_rows` score rows would
         be made of them."""
+
+    def row_reader(self) -> RowReader:
+        """What reads the rows of a part of the outputs."""
+
+    def without_questions(self) -> LoadedInputs:
+        """The same without the questions themselves, which only preparing a scorer needs: little to send."""
+
+    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
+        """InputError where so many usable rows of these runs make too many score rows."""
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in which every row has the contexts that were given for it."""

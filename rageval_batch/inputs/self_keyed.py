@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -131,7 +131,18 @@ class LoadedList:
 
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over. A row makes one score row, so there is no limit."""
-        return Ingest(outputs, OwnRows(self._declared.keys), runs)
+        return Ingest(outputs, self.row_reader(), runs)
+
+    def row_reader(self) -> OwnRows:
+        """What reads the rows of a part of the outputs."""
+        return OwnRows(self._declared.keys)
+
+    def without_questions(self) -> LoadedList:
+        """The same without the texts."""
+        return LoadedList(self._declared, self._listed, {})
+
+    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
+        """A row makes one score row, so there is no limit."""
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as it is: the texts are part of the eval set."""

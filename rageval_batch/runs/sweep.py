@@ -218,7 +218,7 @@ class _Sweep:
 
     def _assemble(self, ready: Path) -> tuple[Finished, commit_record.Files]:
         """Write the files of the commit; what became of the rows, and the files by their roles."""
-        scores = _ScoreFile(ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"))
+        scores = ScoreFile(ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"))
         runs = self.inputs.finish(self.ingest.reader, scores)
         runs = {run: found.with_input(run, self.ingest.counts) for run, found in runs.items()}
         missing = sum(counts.missing for counts in runs.values())
@@ -274,7 +274,7 @@ class _Sweep:
 
 
 @dataclass(frozen=True)
-class _ScoreFile:
+class ScoreFile:
     """The scored parts of a job as the one file of its commit."""
 
     path: Path

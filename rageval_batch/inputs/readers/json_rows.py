@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
@@ -197,30 +197,73 @@ def _json_blocks(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) ->
 # --- one object a line ----------------------------------------------------------------------------------------------
 
 
-def read_jsonl(source: Source, only_lines: Offsets | None = None) -> Iterator[JsonBlock]:
-    """The lines of a file, or only some of them; blank lines are no rows."""
-    line = 1
-    rest = np.zeros(0, np.uint8)
+@dataclass(frozen=True)
+class LineSpan:
+    """Bytes of a stream that hold whole lines: those that are read at once. `line` is the number of the first."""
+
+    start: int
+    size: int
+    line: int
+
+
+def read_jsonl(
+    source: Source, only_lines: Offsets | None = None, spans: Sequence[LineSpan] | None = None
+) -> Iterator[JsonBlock]:
+    """The lines of a file, or only some of them; blank lines are no rows.
+
+    `spans`: some of those that `line_spans` gives, which have the blocks that they have in the whole file.
+    """
     with source.open() as stream:
-        if (head := stream.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
-            rest = np.frombuffer(head, np.uint8)
-        while True:
-            # A line that is longer than the buffer doubles it.
-            buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
-            buffer[: len(rest)] = rest
-            filled = len(rest) + read_into(stream, buffer[len(rest) :])
-            at_end = filled < len(buffer)
-            data = buffer[:filled]
-            stop = filled if at_end else _behind_last_newline(data)
-            rest = data[stop:]
-            if stop:
-                starts, ends, lines, line = split_lines(data[:stop], line)
-                if only_lines is not None:
-                    mine = np.isin(lines, only_lines)
-                    starts, ends, lines = starts[mine], ends[mine], lines[mine]
-                yield from _json_blocks(data[:stop], starts, ends, lines)
-            if at_end:
-                return
+        for _, data, starts, ends, lines in _whole_lines(stream) if spans is None else _read_spans(stream, spans):
+            if only_lines is not None:
+                mine = np.isin(lines, only_lines)
+                starts, ends, lines = starts[mine], ends[mine], lines[mine]
+            yield from _json_blocks(data, starts, ends, lines)
+
+
+def line_spans(source: Source) -> Iterator[LineSpan]:
+    """The spans that a file is read in."""
+    with source.open() as stream:
+        for span, *_ in _whole_lines(stream):
+            yield span
+
+
+_Lines = tuple[LineSpan, Bytes, Offsets, Offsets, Offsets]  # with the starts, ends and numbers of lines that are rows
+
+
+def _read_spans(stream: BinaryIO, spans: Sequence[LineSpan]) -> Iterator[_Lines]:
+    for span in spans:
+        stream.seek(span.start)
+        data = np.empty(span.size, np.uint8)
+        data = data[: read_into(stream, data)]
+        starts, ends, lines, _ = split_lines(data, span.line)
+        yield span, data, starts, ends, lines
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[_Lines]:
+    """The whole lines of a stream, some at a time."""
+    line, start = 1, 0
+    rest = np.zeros(0, np.uint8)
+    if (head := stream.read(len(BYTE_ORDER_MARK))) == BYTE_ORDER_MARK:
+        start = len(head)
+    else:
+        rest = np.frombuffer(head, np.uint8)
+    while True:
+        # A line that is longer than the buffer doubles it.
+        buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
+        buffer[: len(rest)] = rest
+        filled = len(rest) + read_into(stream, buffer[len(rest) :])
+        at_end = filled < len(buffer)
+        data = buffer[:filled]
+        stop = filled if at_end else _behind_last_newline(data)
+        rest = data[stop:]
+        if stop:
+            span = LineSpan(start, stop, line)
+            starts, ends, lines, line = split_lines(data[:stop], line)
+            yield span, data[:stop], starts, ends, lines
+            start += stop
+        if at_end:
+            return
 
 
 def read_into(stream: BinaryIO, buffer: Bytes) -> int:
