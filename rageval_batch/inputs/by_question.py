@@ -17,7 +17,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import Ingest, RowReader, Rows, read_keys, read_repeats, read_run_ids
+from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
 from rageval_batch.inputs.sources import Source
@@ -215,9 +215,9 @@ class LoadedQuestions:
         columns = (ids if name == "question_id" else batch.column(name) for name in KEPT.names)
         return pa.RecordBatch.from_arrays(list(columns), schema=KEPT)
 
-    def finish(self, reader: RowReader, scores: ScoreWriter) -> dict[str, RunCounts]:
+    def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
         """Every run has a row for every question: those without an answer are missing."""
-        answered, repeats = reader.answered(), reader.repeats()
+        answered, repeats = answers.answered(), answers.repeats()
         scores.write({run: np.flatnonzero(~flags).astype(np.int32) for run, flags in answered.items()}, ORDER)
         return {
             run: RunCounts(question_count=len(flags), answered_count=int(flags.sum()), repeats=repeats[run])

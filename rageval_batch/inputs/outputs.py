@@ -6,7 +6,7 @@ What a row is about is the business of its `RowReader`: by question, or self-key
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Protocol
@@ -36,7 +36,17 @@ class Rows:
     unusable: tuple[tuple[str, Flags], ...] = ()  # reason of a reject, and the rows that have it; the first counts
 
 
-class RowReader(Protocol):
+class Answers(Protocol):
+    """Which questions were answered, as far as that is known before the rows are reconciled."""
+
+    def answered(self) -> dict[str, Flags]:
+        """For every run that was read, which questions have an answer in any repeat; empty where there is no list."""
+
+    def repeats(self) -> Mapping[str, int]:
+        """How many different repeats each run has; empty where there is no list."""
+
+
+class RowReader(Answers, Protocol):
     """How the rows of a block say what they are about. It remembers what only all rows together can tell."""
 
     output_names: tuple[str, ...]  # fields that an answer may stand in
@@ -58,12 +68,6 @@ class RowReader(Protocol):
 
     def first(self, batch: pa.RecordBatch) -> Flags:
         """The rows of a batch that are no second answer of a run to the same thing."""
-
-    def answered(self) -> dict[str, Flags]:
-        """For every run that was read, which questions have an answer in any repeat; empty where there is no list."""
-
-    def repeats(self) -> Counter[str]:
-        """How many different repeats each run has, as far as that is known before the rows are reconciled."""
 
 
 @dataclass(frozen=True)

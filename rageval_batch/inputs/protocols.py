@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Ints
-from rageval_batch.inputs.outputs import Ingest, InputCounts, RowReader
+from rageval_batch.inputs.outputs import Answers, Ingest, InputCounts, RowReader
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params
 
@@ -108,8 +108,8 @@ class LoadedInputs(Protocol):
     def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as a store keeps it."""
 
-    def finish(self, reader: RowReader, scores: ScoreWriter) -> dict[str, RunCounts]:
-        """Write the score rows of all that a reader has read; what became of each run."""
+    def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
+        """Write the score rows of all answers; what became of each run."""
 
 
 class InputKind(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ from rageval_batch.columnar.kernels.spaces import strip
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, RowReader, Rows, read_repeats, read_run_ids
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Answers, Ingest, Rows, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
 from rageval_batch.inputs.sources import Source
@@ -96,9 +95,9 @@ class OwnRows:
         """Nothing: what is missing shows when the rows are reconciled."""
         return {}
 
-    def repeats(self) -> Counter[str]:
+    def repeats(self) -> dict[str, int]:
         """Nothing: repeats show when the rows are reconciled."""
-        return Counter()
+        return {}
 
 
 _NAMES_OF = {QUESTION_ID[0]: QUESTION_ID}
@@ -152,7 +151,7 @@ class LoadedList:
         """The batch as it is."""
         return batch
 
-    def finish(self, reader: RowReader, scores: ScoreWriter) -> dict[str, RunCounts]:
+    def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
         """The rows are compared with each other and with the list by a macro of the profile."""
         declared = self._declared
         log = scores.reconcile(self._listed, declared.reconcile, declared.log, declared.order)

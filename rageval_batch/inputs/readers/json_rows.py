@@ -215,10 +215,11 @@ def read_jsonl(
     """
     with source.open() as stream:
         for _, data, starts, ends, lines in _whole_lines(stream) if spans is None else _read_spans(stream, spans):
-            if only_lines is not None:
+            if only_lines is None:
+                yield from _json_blocks(data, starts, ends, lines)
+            else:
                 mine = np.isin(lines, only_lines)
-                starts, ends, lines = starts[mine], ends[mine], lines[mine]
-            yield from _json_blocks(data, starts, ends, lines)
+                yield from _json_blocks(data, starts[mine], ends[mine], lines[mine])
 
 
 def line_spans(source: Source) -> Iterator[LineSpan]:
