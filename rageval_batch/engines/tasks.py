@@ -189,7 +189,8 @@ def _kept_partition(table: pa.Table, routes: Routes) -> Ints:
         return np.zeros(table.num_rows, np.int32)
     questions = routes.ranges.questions
     rank = pc.index_in(table.column("question_id"), questions).to_numpy().astype(np.int64)
-    return (rank * routes.kept // len(questions)).astype(np.int32)
+    partition: Ints = (rank * routes.kept // len(questions)).astype(np.int32)
+    return partition
 
 
 def _divided(table: pa.Table, partition: Ints) -> Iterator[tuple[int, pa.Table]]:
@@ -266,22 +267,18 @@ class _RangeAnswers:
         names = pa.array([piece.run for piece in pieces], LARGE_STRING)
         questions = pa.array(ids, LARGE_STRING)
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
-        self._flags: dict[str, Flags] = {}
-        for piece in pieces:
-            flags = np.ones(len(ids), np.bool_)
-            flags[order[piece.low : piece.high]] = False
-            self._flags[piece.run] = flags
-        met: set[tuple[int, int]] = set()
+        flags = np.ones((len(pieces), len(ids)), np.bool_)
+        for k, piece in enumerate(pieces):
+            flags[k, order[piece.low : piece.high]] = False
+        met: dict[str, set[int]] = {piece.run: set() for piece in pieces}
         for batch in commit_files.read_parts(files) if ids else ():
             run = pc.index_in(batch.column("run_id"), names).to_numpy()
-            question = pc.index_in(batch.column("question_id"), questions).to_numpy()
-            for k in np.unique(run).tolist():
-                self._flags[pieces[k].run][question[run == k]] = True
+            flags[run, pc.index_in(batch.column("question_id"), questions).to_numpy()] = True
             pairs = np.unique(np.stack([run, batch.column("repeat").to_numpy()], axis=1), axis=0)
-            met.update(map(tuple, pairs.tolist()))
-        self.met_repeats = {
-            piece.run: frozenset(repeat for run, repeat in met if run == k) for k, piece in enumerate(pieces)
-        }
+            for k, repeat in pairs.tolist():
+                met[pieces[k].run].add(repeat)
+        self._flags = {piece.run: flags[k] for k, piece in enumerate(pieces)}
+        self.met_repeats = {run: frozenset(found) for run, found in met.items()}
 
     def answered(self) -> dict[str, Flags]:
         """Of every run of the partition."""
