@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.analysis.compared_runs import find_compared_runs, pins
+from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
 from rageval_batch.inputs.map_check import check_map
@@ -100,7 +100,7 @@ def compare(
     eval_set: str | None = None,
 ) -> Comparison:
     """A candidate against a base: runs of a store, or files of runs. `.passed`, `.delta`, `.movers`, `.as_dict()`."""
-    with open_store(store, functions=False, named=pins([base, cand]), missing_ok=True) as session:
+    with open_compared(store, [base, cand]) as session:
         compared = find_compared_runs(
             session, base, [cand], profile=profile, eval_set=eval_set, metric=metric, strict=strict_hashes
         )

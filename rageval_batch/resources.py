@@ -44,10 +44,17 @@ def sql_definition(name: str) -> str:
     return _sql_files()[name].read_text(encoding="utf-8")
 
 
-def packaged_profiles() -> dict[str, str]:
-    """The texts of the profile files of the package, by name."""
-    files = sorted((_PACKAGE / "data" / "profiles").glob("*.toml"))
-    return {path.stem: path.read_text(encoding="utf-8") for path in files}
+_PROFILE_FILES = _PACKAGE / "data" / "profiles"
+
+
+def packaged_profile_names() -> list[str]:
+    """The names of the profile files of the package."""
+    return sorted(path.stem for path in _PROFILE_FILES.glob("*.toml"))
+
+
+def packaged_profile(name: str) -> str:
+    """The text of a profile file of the package."""
+    return (_PROFILE_FILES / f"{name}.toml").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=8)

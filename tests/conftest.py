@@ -2,7 +2,7 @@
 ten times as many as a test says, new ones each time. Neither has deadlines."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import pytest
@@ -35,7 +35,7 @@ def packaged_profiles() -> Iterator[None]:
     """Profiles that a test loads from elsewhere are forgotten after it."""
     from rageval_batch.profiles import registry
 
-    tables: list[dict[str, Any]] = [registry.PROFILES, registry._REFERENCES, registry._STORED]
+    tables: list[MutableMapping[str, Any]] = [registry.PROFILES, registry._REFERENCES, registry._STORED]
     before = [dict(table) for table in tables]
     yield
     for table, content in zip(tables, before, strict=True):

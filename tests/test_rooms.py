@@ -14,7 +14,7 @@ PACKAGE = ROOT / "rageval_batch"
 
 # From the ground up: a room may import from the rooms above it in this list, and from itself.
 ROOMS = (
-    ("errors", "version", "config", "resources", "sql_text"),
+    ("errors", "version", "config", "interrupts", "resources", "sql_text"),
     ("columnar",),
     ("model",),
     ("profiles",),
@@ -24,7 +24,7 @@ ROOMS = (
     ("engines",),
     ("report",),
     ("view",),
-    ("cli", "api", "functions", "bench", "__init__", "__main__"),
+    ("cli", "api", "functions", "bench", "start", "__init__", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 STRANGERS = {"profiles": "inputs", "inputs": "profiles"}  # neither of the two may import the other

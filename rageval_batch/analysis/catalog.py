@@ -13,14 +13,20 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.profiles.registry import known_profiles, note_kept, note_reference
+from rageval_batch.profiles.registry import known_profile, known_profiles, note_kept, note_reference
 from rageval_batch.runs.commit_profile import kept_profile
 from rageval_batch.runs.store import Commit, Store
 
 
-def catalog(gate_file: GateFile | None = None, waived: tuple[str, ...] = ()) -> list[ProfileRow]:
-    """All profiles with their tables, metrics and gates; `waived` are statistics that no run fails for."""
-    return [_profile_row(profile, gate_file, waived) for profile in known_profiles().values()]
+def catalog(
+    gate_file: GateFile | None = None, waived: tuple[str, ...] = (), *, of: Iterable[str] | None = None
+) -> list[ProfileRow]:
+    """Profiles with their tables, metrics and gates: those `of` these names as far as they are known, else all.
+
+    `waived` are statistics that no run fails for.
+    """
+    found = known_profiles().values() if of is None else filter(None, map(known_profile, of))
+    return [_profile_row(profile, gate_file, waived) for profile in found]
 
 
 def profiles_of(path: str | os.PathLike[str]) -> dict[str, Profile]:
@@ -90,10 +96,12 @@ def open_store(
     gate_file: GateFile | None = None,
     waived: tuple[str, ...] = (),
     missing_ok: bool = False,
+    every_profile: bool | None = None,
 ) -> Session:
     """A store for SQL: `open_store("runs").sql("from leaderboard")` gives an Arrow table.
 
-    StoreError where there is no such folder, unless `missing_ok`: then the store is empty.
+    StoreError where there is no such folder, unless `missing_ok`: then the store is empty. `every_profile`: profiles of
+    which the store has no run are known too, which takes longer; by default where there are `functions`.
     """
     store = Store(path)
     if not missing_ok and not store.path.is_dir():
@@ -110,8 +118,15 @@ def open_store(
         note_kept(profile)
         return _profile_row(profile, gate_file, waived)
 
-    session = Session(store, catalog(gate_file, waived), functions, named, kept)
+    commits = store.commits()
+    stored = None if every_profile or (every_profile is None and functions) else _profiles_in(commits)
+    session = Session(store, catalog(gate_file, waived, of=stored), functions, named, kept, commits)
     for commit in session.commits:
         if declared := commit.manifest.get("declaration"):
             note_reference(commit.manifest["profile"], declared["reference"])
     return session
+
+
+def _profiles_in(commits: Iterable[Commit]) -> list[str]:
+    """The profiles that commits were scored by, by name."""
+    return sorted({commit.manifest["profile"] for commit in commits})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.catalog_rows import UNKNOWN_PROFILE, MetricRow, ProfileRow
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
@@ -59,9 +61,11 @@ class ComparedRuns:
     notes: tuple[str, ...] = ()
 
 
-def pins(names: Sequence[str]) -> list[str]:
-    """The names that a session must know as it opens: those that are no files."""
-    return [name for name in names if not is_run_file(name)]
+def open_compared(store: str | os.PathLike[str], names: Sequence[str]) -> Session:
+    """A session in which these names, runs or files of runs, can be compared; files need no store."""
+    stored = [name for name in names if not is_run_file(name)]
+    every = len(stored) < len(names)  # the store may have no run of a file's profile
+    return open_store(store, functions=False, named=stored, missing_ok=True, every_profile=every)
 
 
 def find_compared_runs(

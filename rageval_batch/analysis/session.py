@@ -42,7 +42,7 @@ from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.resources import sql_definition, sql_names
-from rageval_batch.runs.database import connection_settings, spill_folder
+from rageval_batch.runs.database import connect, spill_folder
 from rageval_batch.runs.manifest import damaged_files
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
@@ -125,18 +125,19 @@ class Session:
         functions: bool = False,
         named: Iterable[str] = (),
         described: Callable[[Commit], ProfileRow | None] = stored_profile,
+        commits: list[Commit] | None = None,
     ) -> None:
         """`named` are the runs that will be asked for; those of the form RUN@COMMIT become visible by that name.
 
-        `described`: what a commit says of a profile that the catalog does not have.
+        `described`: what a commit says of a profile that the catalog does not have. `commits`: those of the store,
+        where they have been read.
         """
         self.store = store
-        self.commits = store.commits()
+        self.commits = store.commits() if commits is None else commits
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
-        self._connection = duckdb.connect(config=connection_settings(self._spill))
-        self._connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
+        self._connection = connect(self._spill)
         self._registered: list[str] = []
         self._kept: set[str] = set()
         self._locked = False
@@ -230,6 +231,10 @@ class Session:
         try:
             yield
         except _OF_QUERIES:
+            raise
+        except RuntimeError as error:
+            if "Query interrupted" in str(error):  # what DuckDB makes of a Ctrl-C
+                raise KeyboardInterrupt from error
             raise
         except (duckdb.Error, pa.ArrowException, OSError, StoreError) as error:
             for commit in self.commits:

@@ -7,11 +7,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from rageval_batch.cli.options import damaged_commits_said, quiet_option, say_error
+from rageval_batch import interrupts
+from rageval_batch.cli.options import damaged_commits_said, debug_option, quiet_option, say_error
 from rageval_batch.errors import (
     EXIT_BAD_INPUT,
     EXIT_INTERRUPTED,
@@ -52,6 +53,9 @@ COMMANDS = {
     "bench": "bench",
 }
 
+DEBUG_VARIABLE = "RAGEVAL_DEBUG"
+_MOST_DETAIL = 300  # characters that are said of an error of ours
+
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -63,7 +67,7 @@ class _Commands(click.Group):
         module = import_module(f"rageval_batch.cli.{COMMANDS[cmd_name]}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         if not any(parameter.name == "quiet" for parameter in command.params):
-            command.params.append(quiet_option())
+            command.params += [quiet_option(), debug_option()]
         return command
 
     def resolve_command(
@@ -71,7 +75,33 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(did_you_mean("command", args[0], list(COMMANDS)), ctx)
+        if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
+            _import_pyarrow_alone()
         return super().resolve_command(ctx, args)
+
+
+class _NoPandas:
+    """Finds no pandas, as where it is not installed."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any, target: Any = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+def _import_pyarrow_alone() -> None:
+    """Import pyarrow so that it does not import pandas with its first array of a list: no command needs pandas, which
+    takes longer to import than most commands take. A profile of a user's own may still import and use it."""
+    if "pandas" in sys.modules or "pyarrow" in sys.modules:
+        return
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        import pyarrow
+
+        pyarrow.array([])
+    finally:
+        sys.meta_path.remove(finder)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -91,12 +121,13 @@ def cli() -> None:
     """
 
 
-cli.params.append(quiet_option())
+cli.params += [quiet_option(), debug_option()]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    debug = _wants_debug(words)
     try:
         _check_words(words)
         with damaged_commits_said():
@@ -109,22 +140,38 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _show_usage_error(error)
         code = EXIT_BAD_INPUT
     except RagevalError as error:
-        say_error(f"rageval: {error}")
+        say_error(interrupts.MESSAGE.rstrip() if interrupts.seen() else f"rageval: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        say_error("rageval: interrupted. Give the same command again to go on.")
+        sys.stderr.write(interrupts.MESSAGE)
         code = EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_OK
     except Exception as error:
+        code = _unexpected(error, debug)
+    sys.exit(EXIT_INTERRUPTED if interrupts.seen() else code)
+
+
+def _wants_debug(words: Sequence[str]) -> bool:
+    """Whether tracebacks are wanted; asked of the words themselves, as they may be what cannot be parsed."""
+    return "--debug" in words or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
+
+
+def _unexpected(error: Exception, debug: bool) -> int:
+    """Say that something went wrong which should not; the exit code."""
+    if interrupts.seen():  # and this is what a library made of it
+        sys.stderr.write(interrupts.MESSAGE)
+        return EXIT_INTERRUPTED
+    if debug:
         sys.stderr.write(terminal_lines(traceback.format_exc()))
-        say_error(
-            f"rageval: an error of rageval itself ({type(error).__name__}), not of the data. "
-            "Report it with the lines above."
-        )
-        code = EXIT_UNEXPECTED
-    sys.exit(code)
+        advice = "Report it with the lines above."
+    else:
+        advice = f"Give the command again with --debug (or {DEBUG_VARIABLE}=1) and report what it prints."
+    detail = " ".join(str(error).split())[:_MOST_DETAIL]
+    kind = f"{type(error).__name__}: {detail}" if detail else type(error).__name__
+    say_error(f"rageval: an error of rageval itself ({kind}), not of the data. {advice}")
+    return EXIT_UNEXPECTED
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -56,8 +56,7 @@ def compare(
     Example:
       rageval compare adapter-good adapter-weak --max-regressions 2 --format md
     """
-    from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.compared_runs import find_compared_runs, pins
+    from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
     from rageval_batch.analysis.comparison import Rules
     from rageval_batch.analysis.comparison import compare as compare_runs
     from rageval_batch.columnar import statistics
@@ -67,8 +66,7 @@ def compare(
 
     first, candidates = _named(runs, base, more, every)
     rules = Rules(min_delta, max_regressions, fail_on)
-    named = pins([first, *candidates])
-    with open_store(store, functions=False, named=named, missing_ok=True) as session:  # files of runs need no store
+    with open_compared(store, [first, *candidates]) as session:
         try:
             compared = find_compared_runs(
                 session, first, candidates,

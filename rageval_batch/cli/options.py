@@ -201,6 +201,13 @@ def quiet_option() -> click.Option:
     )  # fmt: skip
 
 
+def debug_option() -> click.Option:
+    """--debug, which every command has; the command line looks for it itself, before anything can go wrong."""
+    return click.Option(
+        ["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error of rageval itself.",
+    )  # fmt: skip
+
+
 def is_quiet() -> bool:
     """Whether messages are not wanted."""
     context = click.get_current_context(silent=True)

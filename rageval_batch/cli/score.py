@@ -122,11 +122,9 @@ def score(
     from rageval_batch.config import read_table
     from rageval_batch.inputs import run_metadata, sources
     from rageval_batch.inputs.map_check import check_map
-    from rageval_batch.inputs.one_table import take_questions
     from rageval_batch.inputs.presets import read_map, with_map
     from rageval_batch.inputs.run_names import with_run_names
     from rageval_batch.profiles.registry import get_profile
-    from rageval_batch.runs.archive import write_archive
     from rageval_batch.runs.job import Job
     from rageval_batch.runs.store import Store
 
@@ -156,6 +154,8 @@ def score(
         for note in [*notes, *sources.guesses([*files, *question_files, *context_files])]:
             say(note)  # before anything is refused: a wrong encoding may be the reason
         if profile.inputs.questions_required and not questions:
+            from rageval_batch.inputs.one_table import take_questions
+
             table = take_questions(files, profile, Path(folder))
             files, question_files = table.outputs, [table.questions]
             for note in table.notes:
@@ -173,6 +173,8 @@ def score(
         )
         outcome = _run(job, place)
         if archive is not None:
+            from rageval_batch.runs.archive import write_archive
+
             say(write_archive(outcome.commit, profile, files, Path(archive)))
     _report(place, [outcome], format, target)
     if strict and outcome.counts.rejected_rows:

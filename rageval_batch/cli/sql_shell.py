@@ -21,6 +21,7 @@ from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli.options import say, say_error
 from rageval_batch.errors import RagevalError
+from rageval_batch.interrupts import left_to_command
 from rageval_batch.sql_text import identifier
 
 HELP = """A query ends with ; and may take several lines.
@@ -46,19 +47,19 @@ def run_shell(
         "rageval> ", history=_history(), completer=NameCompleter(session), complete_while_typing=False,
         multiline=True, key_bindings=_bindings(), prompt_continuation="    ...> ", input=source, output=screen,
     )  # fmt: skip
-    while True:
-        try:
-            text = prompt.prompt().strip()
-        except KeyboardInterrupt:  # gives up the line, not the shell
-            continue
-        except EOFError:
-            return
-        if text == ".quit":
-            return
-        try:
-            _answer(session, text, execute)
-        except RagevalError as error:
-            say_error(str(error))
+    with left_to_command():
+        while True:
+            try:
+                text = prompt.prompt().strip()
+                if text == ".quit":
+                    return
+                _answer(session, text, execute)
+            except KeyboardInterrupt:  # gives up the line or query, not the shell
+                continue
+            except EOFError:
+                return
+            except RagevalError as error:
+                say_error(str(error))
 
 
 def _answer(session: Session, text: str, execute: Callable[[str], None]) -> None:

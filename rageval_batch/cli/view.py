@@ -8,6 +8,7 @@ from contextlib import suppress
 import click
 
 from rageval_batch.cli.options import emit, say, store_option
+from rageval_batch.interrupts import left_to_command
 
 
 @click.command()
@@ -33,5 +34,5 @@ def view(store: str, port: int, closed: bool) -> None:
         import webbrowser
 
         webbrowser.open(server.address)
-    with suppress(KeyboardInterrupt):  # how it is meant to end
+    with left_to_command(), suppress(KeyboardInterrupt):  # how it is meant to end
         server.run()

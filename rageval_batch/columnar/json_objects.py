@@ -10,7 +10,7 @@ import pyarrow as pa
 from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OK
-from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Offsets, from_arrow
 
 # In the order in which they are tested; the first that holds is the reason.
 REASONS = (
@@ -54,18 +54,27 @@ def read_objects(column: pa.Array, lenient: bool) -> ParsedObjects:
     reason[starts == ends] = EMPTY_OUTPUT
     broken = np.flatnonzero((tape.status != OK) & (starts < ends)).astype(np.int32)
     if len(broken):
-        found, mended = _diagnose(texts, starts[broken], ends[broken])
-        reason[broken] = found
+        diagnosis = diagnose(texts.data, starts[broken], ends[broken])
+        reason[broken] = diagnosis.reason
         if lenient:
-            tape = json_tape.merge(tape, mended, broken)
+            tape = json_tape.merge(tape, diagnosis.tape, broken)
     usable = json_tape.usable(tape)
     reason[(tape.status == OK) & ~usable] = NOT_OBJECT
     return ParsedObjects(tape, reason, usable, usable & (reason != NO_REASON))
 
 
-def _diagnose(texts: Strings, starts: Offsets, ends: Offsets) -> tuple[Reasons, Tape]:
-    """Why texts are no JSON, and a tape of the JSON found inside them."""
-    data = texts.data
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why texts are no JSON, and the spans of JSON inside them; empty, and no row of the tape, where there is none."""
+
+    reason: Reasons
+    starts: Offsets
+    ends: Offsets
+    tape: Tape
+
+
+def diagnose(data: Bytes, starts: Offsets, ends: Offsets) -> Diagnosis:
+    """What is wrong with texts that are not blank and no JSON."""
     unfenced, fence_starts, fence_ends = _inside_fences(data, starts, ends)
     object_starts, object_ends = kernels.first_object(data, starts, ends)
     balanced = object_ends >= 0
@@ -77,7 +86,7 @@ def _diagnose(texts: Strings, starts: Offsets, ends: Offsets) -> tuple[Reasons, 
     reason[balanced & (tape.status == OK)] = EXTRA_TEXT
     reason[(object_starts >= 0) & ~balanced] = TRUNCATED_JSON
     reason[unfenced] = CODE_FENCE
-    return reason, tape
+    return Diagnosis(reason, span_starts, span_ends, tape)
 
 
 def _inside_fences(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Flags, Offsets, Offsets]:

@@ -38,6 +38,11 @@ PROBLEMS = {
 }
 
 
+def problem(status: int, error_at: int) -> str:
+    """What is wrong with a text that is not JSON, for people."""
+    return f"{PROBLEMS[status]} at byte {error_at}"
+
+
 @dataclass(frozen=True)
 class Tape:
     """All values of a column of JSON texts, in document order; a row that is not JSON has a status and no nodes."""
@@ -123,7 +128,7 @@ class Tape:
 
     def problem(self, row: int) -> str:
         """What is wrong with a row, for people."""
-        return f"{PROBLEMS[int(self.status[row])]} at byte {int(self.error_at[row])}"
+        return problem(int(self.status[row]), int(self.error_at[row]))
 
 
 def parse(data: Bytes, starts: Offsets, ends: Offsets) -> Tape:

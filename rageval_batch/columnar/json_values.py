@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -91,6 +90,8 @@ def counts(tape: Tape, nodes: Ints) -> tuple[npt.NDArray[np.int64], Flags]:
     texts = tape.texts(np.where(numbers, nodes, -1).astype(np.int32))
     values, whole = whole_numbers(texts.data, texts.starts, texts.ends)
     if (decimal := numbers & ~whole).any():
+        import polars as pl
+
         written = pl.Series(texts.to_arrow().filter(pa.array(decimal))).cast(pl.Float64, strict=False).to_numpy()
         fits = (written >= 0) & (written <= MOST) & (written == np.floor(written))
         values[decimal] = np.where(fits, written, 0)

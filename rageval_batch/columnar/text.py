@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels
-from rageval_batch.columnar.kernels import KeywordHits
+from rageval_batch.columnar.kernels import KeywordHits, KeywordTables
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
 from rageval_batch.columnar.values.plain import en_numeric
@@ -226,19 +226,20 @@ class KeywordIndex:
     def __init__(self, expected: Strings, mode: str, cap: int, kana: bool = False) -> None:
         self._mode = mode
         self._kana = kana
+        self.tables: KeywordTables | None = None  # what kernels look keywords up in; words of jieba have none
         if mode == "jieba":
             self._lists = [word_keywords(text)[:cap] for text in expected.to_arrow().to_pylist()]
             self.counts = np.array([len(words) for words in self._lists], np.int32)
             self._bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
         else:
-            self._tables = kernels.keyword_tables(kernels.keywords(expected, cap, kana))
-            self.counts = self._tables.found.counts().astype(np.int32)
-            self._bounds = self._tables.found.bounds
+            self.tables = kernels.keyword_tables(kernels.keywords(expected, cap, kana))
+            self.counts = self.tables.found.counts().astype(np.int32)
+            self._bounds = self.tables.found.bounds
 
     def hits(self, which: Ints, got: Strings) -> KeywordHits:
         """Which keywords of expected text `which[i]` are among the keywords of `got[i]`; an empty text has none."""
-        if self._mode != "jieba":
-            return kernels.keyword_hits(self._tables, which, got, self._kana)
+        if self.tables is not None:
+            return kernels.keyword_hits(self.tables, which, got, self._kana)
         coded = got.to_arrow().dictionary_encode()
         found = [frozenset(word_keywords(text)) for text in coded.dictionary.to_pylist()]
         counts, last_row = np.zeros(len(which), np.int32), np.full(self._bounds[-1], -1, np.int32)
@@ -251,10 +252,10 @@ class KeywordIndex:
     def hit_keywords(self, which: int, hits: KeywordHits, row: int) -> list[tuple[str, bool]]:
         """Every keyword of one expected text with whether `row` has it; no other row may have looked the text up."""
         first, last = int(self._bounds[which]), int(self._bounds[which + 1])
-        if self._mode == "jieba":
+        if self.tables is None:
             words = self._lists[which]
         else:
-            texts = kernels.keyword_texts(self._tables.found)
+            texts = kernels.keyword_texts(self.tables.found)
             words = [texts.at(k) for k in range(first, last)]
         return list(zip(words, (hits.last_row[first:last] == row).tolist(), strict=True))
 

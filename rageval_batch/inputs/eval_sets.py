@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.columnar.strings import LARGE_STRING, Offsets
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
@@ -146,26 +146,39 @@ def read_texts(files: list[Source], names: tuple[str, str]) -> dict[str, str]:
 
 def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
     """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
-    question_ids = pl.Series(eval_set.ids).implode()
-    general: list[pl.DataFrame] = []
+    question_ids = pa.array(eval_set.ids, LARGE_STRING)
+    general = [_FRAGMENTS.empty_table()]
     spilled = _Spill(folder / "contexts.parquet")
     for file in files:
         for block in readers.read_blocks(file):
-            rows = _fragments(file, block).filter(pl.col("question_id").is_in(question_ids))
-            general.append(rows.filter(pl.col("run_id").is_null()))
-            spilled.write(rows.filter(pl.col("run_id").is_not_null()))
-    chunks = dict(_as_arrays(pl.concat(general), ["question_id"]).iter_rows()) if general else {}
+            rows = _fragments(file, block)
+            rows = rows.filter(pc.is_in(rows.column("question_id"), question_ids))
+            of_all = rows.column("run_id").is_null()
+            general.append(rows.filter(of_all))
+            spilled.write(rows.filter(pc.invert(of_all)))
+    rows = pa.concat_tables(general).combine_chunks()
+    coded = rows.column("question_id").combine_chunks().dictionary_encode()
+    arrays = _as_arrays(coded.indices, rows.column("fragment").combine_chunks(), len(coded.dictionary))
+    chunks = dict(zip(coded.dictionary.to_pylist(), arrays.to_pylist(), strict=True))
     return replace(eval_set, chunks=chunks), spilled.close()
 
 
-def _as_arrays(fragments: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """One JSON array for each key, its fragments in their order."""
-    told = pl.col("fragment").filter(pl.col("fragment") != "")
-    joined = pl.concat_str(pl.lit("["), told.str.join(","), pl.lit("]")).alias("chunks")
-    return fragments.group_by(keys, maintain_order=True).agg(joined)
+_JSON_SPACES = " \t\r\n"
+_FRAGMENTS = pa.schema([(name, LARGE_STRING) for name in ("run_id", "question_id", "fragment")])
 
 
-def _fragments(file: Source, block: Block) -> pl.DataFrame:
+def _as_arrays(key: pa.Array, fragments: pa.Array, keys: int) -> pa.Array:
+    """One JSON array for each key from 0 on, of its fragments in their order."""
+    told = pc.not_equal(fragments, "")
+    key, fragments = key.filter(told).to_numpy(), fragments.filter(told)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
+    ordered = fragments.take(pa.array(np.argsort(key, kind="stable")))
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), ordered)
+    comma, before, after, nothing = (pa.scalar(text, LARGE_STRING) for text in (",", "[", "]", ""))
+    return pc.binary_join_element_wise(before, pc.binary_join(lists, comma), after, nothing)
+
+
+def _fragments(file: Source, block: Block) -> pa.Table:
     """(run_id or null, question_id, members of a JSON array of chunks) of every row of a block."""
     for row_error in block.row_errors:
         line = block.lines[row_error.row]
@@ -184,21 +197,22 @@ def _fragments(file: Source, block: Block) -> pl.DataFrame:
     if not (listed | single).all():
         line = block.lines[int((~(listed | single)).argmax())]
         raise InputError(f"{file.name}, line {line}: a context needs `chunks`, a list, or `source_path` and `text`.")
-    frame = pl.DataFrame(
-        {
-            "run_id": pl.from_arrow(pc.if_else(pc.equal(run, ""), pa.scalar(None, LARGE_STRING), run)),  # a blank cell
-            "question_id": pl.from_arrow(question.text),
-            "listed": pl.Series(listed),
-            "chunks": pl.from_arrow(lists),
-            "source_path": pl.from_arrow(
-                pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE_STRING))
-            ),
-            "text": pl.from_arrow(text.text),
-        }
-    )
-    own = pl.struct("source_path", "text").struct.json_encode()
-    inner = pl.col("chunks").str.strip_chars().str.strip_prefix("[").str.strip_suffix("]").str.strip_chars()
-    return frame.select("run_id", "question_id", pl.when("listed").then(inner).otherwise(own).alias("fragment"))
+    run = pc.if_else(pc.equal(run, ""), pa.scalar(None, LARGE_STRING), run)  # a blank cell
+    inside = pc.utf8_slice_codeunits(pc.ascii_trim(lists, _JSON_SPACES), 1, -1)
+    fragments = pc.ascii_trim(inside, _JSON_SPACES)
+    if not listed.all():
+        paths = pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE_STRING))
+        fragments = pc.if_else(pa.array(listed), fragments, _as_objects(paths, text.text))
+    return pa.table([run, question.text, fragments], schema=_FRAGMENTS)
+
+
+def _as_objects(paths: pa.Array, texts: pa.Array) -> pa.Array:
+    """Chunks as JSON objects."""
+    import polars as pl
+
+    columns = {"source_path": pl.from_arrow(paths), "text": pl.from_arrow(texts)}
+    chunks = pl.DataFrame(columns).select(pl.struct(pl.all()).struct.json_encode())
+    return chunks.to_series().to_arrow().cast(LARGE_STRING)
 
 
 class _Spill:
@@ -208,13 +222,12 @@ class _Spill:
         self._path = path
         self._writer: pq.ParquetWriter | None = None
 
-    def write(self, rows: pl.DataFrame) -> None:
-        if rows.is_empty():
+    def write(self, rows: pa.Table) -> None:
+        if not rows.num_rows:
             return
-        table = rows.to_arrow()
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
-        self._writer.write_table(table)
+            self._writer = pq.ParquetWriter(self._path, rows.schema, compression="zstd")
+        self._writer.write_table(rows)
 
     def close(self) -> RunContexts | None:
         if self._writer is None:
@@ -237,12 +250,21 @@ class RunContexts:
 
     def chunks_for(self, run: pa.Array, question_id: pa.Array) -> pa.Array:
         """The JSON array of each row's own chunks, null where the run has none for the question."""
-        keys = pl.DataFrame({"run_id": pl.from_arrow(run), "question_id": pl.from_arrow(question_id)})
-        names = keys["run_id"].unique()
-        stored = pl.scan_parquet(self.path, hive_partitioning=False)
-        rows = stored.filter(pl.col("run_id").is_in(names.implode())).collect()
-        found = _as_arrays(
-            rows.join(keys, on=["run_id", "question_id"], how="semi", maintain_order="left"), keys.columns
-        )
-        joined = keys.join(found, on=keys.columns, how="left", maintain_order="left")["chunks"]
-        return joined.to_arrow().cast(LARGE_STRING)
+        runs, questions = run.unique(), question_id.unique()
+        stored = pq.read_table(self.path, filters=pc.field("run_id").isin(runs), partitioning=None)
+        stored = stored.filter(pc.is_in(stored.column("question_id"), questions)).combine_chunks()
+
+        def pairs(run: pa.Array, question_id: pa.Array) -> Offsets:
+            found = (pc.index_in(run, runs), pc.index_in(question_id, questions))
+            of_run, of_question = (column.to_numpy().astype(np.int64) for column in found)
+            pair: Offsets = of_run * len(questions) + of_question
+            return pair
+
+        wanted, row = np.unique(pairs(run, question_id), return_inverse=True)
+        given = pairs(stored.column("run_id"), stored.column("question_id"))
+        place = np.minimum(np.searchsorted(wanted, given), len(wanted) - 1)
+        mine = wanted[place] == given
+        place, fragments = place[mine], stored.column("fragment").combine_chunks().filter(pa.array(mine))
+        arrays = _as_arrays(pa.array(place), fragments, len(wanted))
+        there = np.bincount(place, minlength=len(wanted)) > 0
+        return pc.if_else(pa.array(there), arrays, pa.scalar(None, LARGE_STRING)).take(pa.array(row))

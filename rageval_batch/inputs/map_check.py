@@ -7,7 +7,6 @@ from difflib import get_close_matches
 
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.inputs import readers
-from rageval_batch.inputs.one_table import fields_of
 from rageval_batch.inputs.presets import ROWS
 from rageval_batch.inputs.readers import ABSENT
 from rageval_batch.inputs.reading import JOINED, RUN_OF_FILE
@@ -36,6 +35,8 @@ def _check_fields(fields: Mapping[str, tuple[str, ...]], profile: Profile, has_q
     of_answers = (*_OF_A_ROW, ROWS, *inputs.keys, *(one.name for one in inputs.output_fields), *FILE)
     of_questions: tuple[str, ...] = ()
     if inputs.questions_required:
+        from rageval_batch.inputs.one_table import fields_of  # which needs Polars, as most maps do not
+
         of_questions = tuple(dict.fromkeys(name for names in fields_of(profile).values() for name in names))
     for field in fields:
         if field in of_answers:

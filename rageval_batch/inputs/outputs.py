@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -138,17 +137,9 @@ class InputCounts:
             if not mine.any():
                 continue
             name, chosen = column.name, pa.array(np.flatnonzero(mine))
-            frame = pl.DataFrame(
-                {
-                    "run": pl.from_arrow(run_id.take(pa.array(short.rows[mine]))),
-                    "value": pl.from_arrow(short.text.take(chosen)),
-                }
-            )
-            value = pl.col("value")
-            found = frame.group_by("run").agg(
-                value.min().alias("low"), value.max().alias("high"), value.len().alias("n")
-            )
-            for run, low, high, count in found.iter_rows():
+            values = pa.table({"run": run_id.take(pa.array(short.rows[mine])), "value": short.text.take(chosen)})
+            found = values.group_by("run").aggregate([("value", "min"), ("value", "max"), ([], "count_all")])
+            for run, low, high, count in zip(*(column.to_pylist() for column in found.columns), strict=True):
                 self.filled[run, name] += count
                 self._note_value(run, name, low if low == high else None)
 

@@ -7,9 +7,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,10 +16,13 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs.sources import unreadable
 from rageval_batch.model.schemas import QUESTION_ID
 
+if TYPE_CHECKING:
+    import polars as pl
+
 ENDINGS = (".json", ".parquet")
 EXPORT_KEY = "rageval"  # in the metadata of an exported Parquet file: a JSON object with what is known of the run
 _CONSTANT = ("run_id", "profile", "eval_set", "questions_sha256", "source_sha256", "pdf_sha256", "params_sha256")
-_KEYS = {"question_id": pl.String, "repeat": pl.Int32, "weight": pl.Float64, "fail_reason": pl.String}
+_KEYS = ("question_id", "repeat", "weight", "fail_reason")
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,12 @@ class RunFile:
         return _checked(self, wanted, self._frame(wanted))
 
     def _frame(self, wanted: WantedRows) -> pl.DataFrame:
+        import polars as pl
+
         if self.results is not None:
             rows = [_json_row(self.path, number, entry, wanted.metric) for number, entry in enumerate(self.results)]
-            return pl.DataFrame(rows, {**_ROW, wanted.metric: pl.Float64}, orient="row")
+            kinds = {"question_id": pl.String, "repeat": pl.Int64, "weight": pl.Float64, wanted.metric: pl.Float64}
+            return pl.DataFrame(rows, kinds, orient="row")
         try:
             frame = pl.read_parquet(self.path, glob=False, hive_partitioning=False)
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -107,9 +112,6 @@ def _open_json(path: str) -> RunFile:
     return RunFile(path, _about(about), _finite(summary.get("weighted_score")), tuple(numbers), tuple(results))
 
 
-_ROW = {"question_id": pl.String, "repeat": pl.Int64, "weight": pl.Float64}
-
-
 def _json_row(path: str, number: int, entry: Any, metric: str) -> tuple[str, int, float | None, float | None]:
     where = f"{path}, results[{number}]"
     metrics = entry.get("metrics") if isinstance(entry, dict) else None
@@ -149,6 +151,8 @@ def _text(value: Any) -> str | None:
 
 
 def _open_parquet(path: str) -> RunFile:
+    import polars as pl
+
     try:
         lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         schema = lazy.collect_schema()
@@ -172,6 +176,8 @@ def _open_parquet(path: str) -> RunFile:
 
 
 def _is_number(kind: pl.DataType) -> bool:
+    import polars as pl
+
     return kind.is_numeric() or kind == pl.Boolean
 
 
@@ -194,6 +200,8 @@ def _about(found: dict[str, str | None]) -> dict[str, str | None]:
 
 def _checked(file: RunFile, wanted: WantedRows, frame: pl.DataFrame) -> pa.Table:
     """Keys and columns of the rows; weights are all there or none is."""
+    import polars as pl
+
     path, columns = file.path, [name for name in wanted.columns if name not in _KEYS]
     for name in columns:
         kind = frame.schema.get(name)
@@ -207,7 +215,10 @@ def _checked(file: RunFile, wanted: WantedRows, frame: pl.DataFrame) -> pa.Table
     frame = frame.with_columns(pl.lit(None).alias(name) for name in _KEYS if name not in frame.columns)
     try:
         rows = frame.select(
-            *(pl.col(name).cast(kind) for name, kind in _KEYS.items()),
+            *(
+                pl.col(name).cast(kind)
+                for name, kind in zip(_KEYS, (pl.String, pl.Int32, pl.Float64, pl.String), strict=True)
+            ),
             *(_value(frame.schema[name], name) for name in columns),
         )
     except pl.exceptions.PolarsError as error:
@@ -227,5 +238,7 @@ def _checked(file: RunFile, wanted: WantedRows, frame: pl.DataFrame) -> pa.Table
 
 def _value(kind: pl.DataType, name: str) -> pl.Expr:
     """A column as it is; of floats, what is not finite is null."""
+    import polars as pl
+
     column = pl.col(name)
     return pl.when(column.is_finite()).then(column).alias(name) if kind.is_float() else column

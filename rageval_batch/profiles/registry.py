@@ -7,39 +7,67 @@ A reference is `FILE.toml`, `FILE.py:NAME` or `package.module:NAME`.
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, MutableMapping
+from functools import cache, lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from rageval_batch import profiles
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Profile
-from rageval_batch.profiles.files.build import read_profile
-from rageval_batch.resources import packaged_profiles
+from rageval_batch.resources import packaged_profile, packaged_profile_names
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 GROUP = "rageval_batch.profiles"  # of entry points, each named like its profile
 
-PROFILES: dict[str, Profile] = {
-    module.name: import_module(f"{profiles.__name__}.{module.name}").PROFILE
-    for module in iter_modules(profiles.__path__)
-    if module.ispkg and module.name != "files"
-}
-_BUILT_IN = dict(PROFILES)
+_PACKAGES = tuple(one.name for one in iter_modules(profiles.__path__) if one.ispkg and one.name != "files")
+_BUILT_IN = (*_PACKAGES, *packaged_profile_names())
 
 
+@cache
 def _built_in(name: str) -> Profile:
     """A profile of this package, which a profile file may extend."""
+    if name in _PACKAGES:
+        found: Profile = import_module(f"{profiles.__name__}.{name}").PROFILE
+        return found
     if name not in _BUILT_IN:
         raise InputError(did_you_mean("profile", name, list(_BUILT_IN)))
-    return _BUILT_IN[name]
+    from rageval_batch.profiles.files.build import read_profile
+
+    return read_profile(packaged_profile(name), f"{name}.toml", _built_in, checked=True)  # a test checks them
 
 
-for _name, _text in packaged_profiles().items():
-    _BUILT_IN[_name] = read_profile(_text, f"{_name}.toml", _built_in, checked=True)  # a test checks them
-    PROFILES[_name] = _BUILT_IN[_name]
+class _Profiles(MutableMapping[str, Profile]):
+    """Profiles by name. One of this package is loaded when it is first asked for: it brings its scorer along."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._known: dict[str, Profile | None] = dict.fromkeys(names)
+
+    def __getitem__(self, name: str) -> Profile:
+        return self._known[name] or _built_in(name)
+
+    def __setitem__(self, name: str, profile: Profile) -> None:
+        self._known[name] = profile
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+PROFILES: MutableMapping[str, Profile] = _Profiles(_BUILT_IN)
 _REFERENCES: dict[str, str] = {}  # of profiles from elsewhere: where each comes from
 _STORED: dict[str, str] = {}  # of profiles that runs of a store were scored by: where each came from then
 _KEPT: dict[str, Profile] = {}  # of profile files that a store keeps a copy of: as the newest commit has them
@@ -51,7 +79,7 @@ def get_profile(name: str) -> Profile:
         return _add(load_profile(name), _absolute(name))
     if name in PROFILES:
         return PROFILES[name]
-    declared = entry_points(group=GROUP)
+    declared = _declared()
     if name in declared.names:
         reference = declared[name].value
         return _add(load_profile(reference), reference)
@@ -62,11 +90,25 @@ def get_profile(name: str) -> Profile:
     raise InputError(did_you_mean("profile", name, [*PROFILES, *sorted(declared.names - PROFILES.keys())]))
 
 
-def known_profiles() -> dict[str, Profile]:
+def known_profiles() -> MutableMapping[str, Profile]:
     """All profiles by name, those of entry points among them."""
-    for name in sorted(entry_points(group=GROUP).names - PROFILES.keys()):
+    for name in sorted(_declared().names - PROFILES.keys()):
         get_profile(name)
     return PROFILES
+
+
+def known_profile(name: str) -> Profile | None:
+    """The profile of a name, as `known_profiles` has it."""
+    if name not in PROFILES and name in _declared().names:
+        get_profile(name)
+    return PROFILES.get(name)
+
+
+def _declared() -> EntryPoints:
+    """The entry points of installed packages that declare a profile: all packages are looked at, which takes long."""
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)
 
 
 def profile_reference(profile: Profile) -> str | None:
@@ -82,6 +124,8 @@ def reference_of(name: str) -> str | None:
 @lru_cache(maxsize=64)
 def profile_of_text(text: str, where: str) -> Profile:
     """The profile of a profile file's text; InputError with the place of what is wrong."""
+    from rageval_batch.profiles.files.build import read_profile
+
     return read_profile(text, where, _built_in)
 
 

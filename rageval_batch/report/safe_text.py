@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from xml.sax.saxutils import quoteattr
 
 # What a terminal may act on or hide: controls, format characters, halves of surrogate pairs, unassigned and private
 # code points, and the separators of lines and paragraphs. Spaces of every kind are shown as they are.
@@ -88,6 +87,8 @@ def markdown_block(text: str) -> str:
 
 def xml_attribute(text: str) -> str:
     """The text as a quoted attribute: what XML 1.0 cannot hold, escaped or not, is written as an escape."""
+    from xml.sax.saxutils import quoteattr  # it loads an HTTP client, which only a JUnit file has to wait for
+
     return quoteattr(_NOT_XML.sub(lambda found: _escape(found[0]), text))
 
 

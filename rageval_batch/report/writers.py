@@ -9,15 +9,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rageval_batch.errors import InputError
 from rageval_batch.report.cells import json_line, to_jsonable
 from rageval_batch.report.safe_text import FORMULA_STARTS, csv_text_cell, valid_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _FORMULA = f"^[{FORMULA_STARTS.replace('-', chr(92) + '-')}]"
@@ -112,11 +113,15 @@ def _csv_rows(batch: pa.RecordBatch, separator: str) -> str:
     """The rows of a batch; texts that a spreadsheet would run get an apostrophe, line ends of any kind are quoted."""
     if not batch.num_columns:
         return ""
+    import polars as pl
+
     frame = pl.DataFrame({f"{k}": _csv_column(column) for k, column in enumerate(batch.columns)})
     return frame.write_csv(include_header=False, separator=separator)
 
 
 def _csv_column(column: pa.Array) -> pl.Series:
+    import polars as pl
+
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
@@ -149,6 +154,8 @@ def _write_text(format: str) -> Callable[[pa.RecordBatchReader, BinaryIO], None]
 
 
 def _write_parquet(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
+    from pyarrow import parquet as pq
+
     with pq.ParquetWriter(out, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
-from rageval_batch.columnar.kernels.lines import same_spans
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.protocols import RowKeys
 from rageval_batch.model import BATCH, EvalSet, Params, Profile, Scored
@@ -62,31 +60,16 @@ def score_batch(scorer: Scorer, batch: pa.RecordBatch) -> ScoredBatch:
 
 
 def _distinct(batch: pa.RecordBatch, answer: tuple[str, ...]) -> tuple[Ints, Ints]:
-    """(first rows of every distinct answer, for each row which of those it equals) by the columns of an answer.
-
-    Rows are grouped by a hash; a row that differs from its group's first is scored on its own, so that a clash of
-    hashes costs time and never a wrong score.
-    """
+    """(first rows of every distinct answer, for each row which of those it equals) by the columns of an answer."""
     if not answer:
         rows = np.arange(batch.num_rows, dtype=np.int32)
         return rows, rows
-    frame = pl.DataFrame([pl.from_arrow(batch.column(name)).alias(name) for name in answer])  # type: ignore[union-attr]
-    hashes = frame.hash_rows().to_numpy()
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    leader = first[group]
-    same = np.ones(len(leader), np.bool_)
+    group = np.zeros(batch.num_rows, np.int64)
     for name in answer:
-        column = batch.column(name)
-        if pa.types.is_integer(column.type):
-            values = column.to_numpy()
-            same &= values == values[leader]
-            continue
-        texts = from_arrow(column)
-        same &= same_spans(texts.data, texts.offsets, leader)
-        nulls = column.is_null().to_numpy(zero_copy_only=False)
-        same &= nulls == nulls[leader]
-    leader = np.where(same, leader, np.arange(len(leader)))
-    distinct, spread = np.unique(leader, return_inverse=True)
+        codes = batch.column(name).dictionary_encode(null_encoding="encode").indices.to_numpy()
+        _, group = np.unique(group * (len(codes) + 1) + codes, return_inverse=True)
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    distinct, spread = np.unique(first[group], return_inverse=True)  # in the order of the rows
     return distinct.astype(np.int32), spread.astype(np.int32)
 
 
@@ -96,12 +79,16 @@ _WORTH_SPREADING = 0.875  # with fewer repetitions, gathering the distinct answe
 def _run_tallies(scored: Scored, run_id: pa.Array, spread: Ints) -> pa.Table:
     if scored.tallies is None or scored.tallies.num_rows == 0:
         return TALLIES.empty_table()
-    rows = pl.DataFrame({"run_id": pl.from_arrow(run_id), "row": spread})
-    counted = pl.from_arrow(scored.tallies)
-    assert isinstance(counted, pl.DataFrame)
-    joined = rows.join(counted, on="row", how="inner")
-    summed = joined.group_by("run_id", "kind", "got", "expected").agg(pl.col("n").sum())
-    return summed.select(TALLIES.names).to_arrow().cast(TALLIES)
+    answer = scored.tallies.column("row").to_numpy()
+    rows = np.argsort(spread, kind="stable")
+    count = np.bincount(spread, minlength=int(answer.max()) + 1)
+    times = count[answer]  # every row that has the answer has its tallies
+    tally = np.repeat(np.arange(len(answer)), times)
+    place = np.arange(len(tally)) - np.repeat(np.cumsum(times) - times, times)
+    row = rows[(np.cumsum(count) - count)[answer[tally]] + place]
+    spread_out = scored.tallies.take(pa.array(tally)).append_column("run_id", run_id.take(pa.array(row)))
+    summed = spread_out.group_by(["run_id", "kind", "got", "expected"]).aggregate([("n", "sum")])
+    return summed.rename_columns({"n_sum": "n"}).select(TALLIES.names).cast(TALLIES)
 
 
 def missing_rows(scorer: Scorer, run_id: str, questions: Ints) -> pa.Table:

@@ -13,12 +13,18 @@ from typing import Any
 
 import duckdb
 
+from rageval_batch.interrupts import stop_when_interrupted
+
 MEMORY = "512MB"
 
 
-def connection_settings(spill: Path, memory: str = MEMORY) -> dict[str, Any]:
-    """The settings of a connection that spills to a folder, which DuckDB makes when it needs it."""
-    return {"memory_limit": memory, "temp_directory": str(spill)}
+def connect(spill: Path, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
+    """A connection in memory that spills to a folder, which DuckDB makes when it needs it; Ctrl-C stops its queries."""
+    settings: dict[str, Any] = {"memory_limit": memory, "temp_directory": str(spill)}
+    connection = duckdb.connect(config=settings)
+    connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
+    stop_when_interrupted(connection)
+    return connection
 
 
 def spill_folder(preferred: Path | None) -> Path:
@@ -33,8 +39,7 @@ def connected(preferred: Path | None = None, memory: str = MEMORY) -> Iterator[d
     """A connection in memory that spills below the preferred folder; what it spilled is removed at the end."""
     spill = spill_folder(preferred)
     try:
-        with duckdb.connect(config=connection_settings(spill, memory)) as connection:
-            connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
+        with connect(spill, memory) as connection:
             yield connection
     finally:
         shutil.rmtree(spill, ignore_errors=True)

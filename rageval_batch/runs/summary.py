@@ -30,6 +30,9 @@ _MACROS = (
     "summary_row",
 )  # fmt: skip
 _MOST_VALUES = 16_000_000  # values that the percentiles of one statement hold at a time
+# So few values stand in rows, one metric below the other. A statement with the metrics side by side is faster with many
+# rows, but to plan one of 16 metrics takes 0.15 s, five times as long as all work on a thousand answers.
+_MOST_STACKED = 100_000
 
 SUMMARY = pa.schema(
     [
@@ -153,22 +156,24 @@ def write_commit_summary(plan: SummaryPlan, scores: Sequence[Path], runs: pa.Tab
 class _MetricColumns:
     """A metric as expressions over score rows; the columns of the k-th end in k, so that many stand side by side."""
 
-    name: str
+    name: str  # SQL
     value: str  # null where there is none
     worth: str  # what a null counts as
     numerator: str | None = None
     denominator: str | None = None
 
-    def of_answer(self, k: int) -> list[str]:
+    def of_answer(self, k: int) -> dict[str, str]:
         """The columns of an answer that stands alone."""
         value = f"coalesce({self.value}::double, {self.worth}::double)"
-        columns = [
-            f"{value} as value_{k}", f"{self.value} as scored_{k}", f"({value} <> 0)::int::double as nonzero_{k}",
-        ]  # fmt: skip
+        columns = {
+            f"value_{k}": value,
+            f"scored_{k}": f"case when {self.value} is not null then true end",
+            f"nonzero_{k}": f"({value} <> 0)::int::double",
+        }
         if self.denominator:
-            columns += [f"{self.numerator}::double::decimal(38, 18) as numerator_{k}",
-                        f"{self.denominator}::double::decimal(38, 18) as denominator_{k}",
-                        f"({self.denominator} is not null)::bigint as parts_{k}"]  # fmt: skip
+            columns[f"numerator_{k}"] = f"{self.numerator}::double::decimal(38, 18)"
+            columns[f"denominator_{k}"] = f"{self.denominator}::double::decimal(38, 18)"
+            columns[f"parts_{k}"] = f"({self.denominator} is not null)::bigint"
         return columns
 
     def of_question(self, k: int) -> list[str]:
@@ -181,7 +186,7 @@ class _MetricColumns:
 
     def totals(self, k: int) -> list[str]:
         """The aggregates of a run that need no others."""
-        weight = "weight" if self.worth != "null" else f"case when value_{k} is not null then weight end"
+        weight = f"case when {self.worth} is not null or value_{k} is not null then weight end"
         found = [f"metric_totals(value_{k}, scored_{k}, nonzero_{k}, {weight}) as totals_{k}"]
         if self.denominator:
             found.append(f"metric_parts(numerator_{k}, denominator_{k}, parts_{k}, repeats) as parts_{k}")
@@ -190,7 +195,17 @@ class _MetricColumns:
     def row(self, k: int, run_stat: str) -> str:
         """The row of the summary."""
         parts = f"t.parts_{k}" if self.denominator else "{numerator: null, denominator: null, n_parts: 0}"
-        return f"summary_row({quoted(self.name)}, t.totals_{k}, {parts}, p.spread_{k}, {quoted(run_stat)})"
+        return f"summary_row({self.name}, t.totals_{k}, {parts}, p.spread_{k}, {quoted(run_stat)})"
+
+    def stacked(self) -> str:
+        """The columns of an answer as an entry of a list that holds the same of every metric."""
+        empty = {f"{name}_0": "null" for name in ("numerator", "denominator", "parts")}
+        columns = {"metric": self.name, "worth": f"{self.worth}::double", **empty, **self.of_answer(0)}
+        return f"{{{', '.join(f'{name}: {value}' for name, value in columns.items())}}}"
+
+
+# Any metric of rows that stand one below the other: what differs between metrics is in their columns.
+_STACKED = _MetricColumns("t.metric", "value_0", "worth", "numerator_0", "denominator_0")
 
 
 @dataclass(frozen=True)
@@ -210,12 +225,18 @@ class _Summarizer:
         self._schema = schema
         self._metrics = [
             *(self._metric_columns(metric) for metric in plan.metrics),
-            _MetricColumns(OF_RUN, "(s.fail_reason is null)", "0.0"),
+            _MetricColumns(quoted(OF_RUN), "(s.fail_reason is null)", "0.0"),
         ]
         self._at_once = max(1, _MOST_VALUES // max(count, 1))
+        self._stacks = count * len(self._metrics) <= _MOST_STACKED
         (self._least_repeats, self._most_repeats) = connection.execute(
             "select coalesce(min(repeats), 1), coalesce(max(repeats), 1) from run_records"
         ).fetchall()[0]
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        """What a row of the summary is of, apart from its metric where the metrics stand side by side."""
+        return ("commit", "run_id", "group_value", *(["metric"] if self._stacks else []))
 
     def fill(self) -> None:
         """All passes over the rows."""
@@ -250,13 +271,16 @@ class _Summarizer:
 
     def _statement(self, metrics: Sequence[_MetricColumns], part: str, group: _Group | None) -> str:
         """The statistics of some metrics over the questions, or other parts, of each run and value of a group."""
+        answers = self._answers(metrics, part, group)
+        if self._stacks:
+            metrics = [_STACKED]
         spreads = (f"metric_spread(q.value_{k}, q.weight, t.totals_{k}) as spread_{k}" for k, _ in enumerate(metrics))
         totals = (column for k, metric in enumerate(metrics) for column in metric.totals(k))
         rows = (metric.row(k, self._plan.run_stat) for k, metric in enumerate(metrics))
-        keys = ("commit", "run_id", "group_value")
-        same = "t.commit = {0}.commit and t.run_id = {0}.run_id and t.group_value = {0}.group_value"
+        keys = self._keys
+        same = " and ".join(f"t.{name} = {{0}}.{name}" for name in keys)
         return f"""
-            with answers as not materialized ({self._answers(metrics, part, group)}),
+            with answers as not materialized ({answers}),
             questions as not materialized ({self._questions(metrics)}),
             totals as materialized (
                 select {", ".join(keys)}, {", ".join(totals)} from questions group by {", ".join(keys)}
@@ -275,8 +299,12 @@ class _Summarizer:
         """
 
     def _answers(self, metrics: Sequence[_MetricColumns], part: str, group: _Group | None) -> str:
-        """The metrics of every answer, in every group that it stands in."""
-        columns = (column for k, metric in enumerate(metrics) for column in metric.of_answer(k))
+        """The metrics of every answer, in every group that it stands in: side by side, or a row each."""
+        if self._stacks:
+            columns = f"[{', '.join(metric.stacked() for metric in metrics)}] as stack"
+        else:
+            of_answer = (column for k, metric in enumerate(metrics) for column in metric.of_answer(k).items())
+            columns = ", ".join(f"{value} as {name}" for name, value in of_answer)
         repeats, joined = "1", ""
         if self._most_repeats > 1:
             repeats = "r.repeats"
@@ -284,16 +312,21 @@ class _Summarizer:
         value = group.value if group else "''"
         rows = (
             f"select s.commit, s.run_id, {value} as group_value, {part} as part, s.weight, "
-            f"{repeats} as repeats, {', '.join(columns)} from score_rows s {joined}"
+            f"{repeats} as repeats, {columns} from score_rows s {joined}"
         )
-        return rows if group is None else f"from ({rows}) where group_value is not null"
+        if group:
+            rows = f"from ({rows}) where group_value is not null"
+        return f"select * exclude (stack), unnest(stack, max_depth := 2) from ({rows})" if self._stacks else rows
 
     def _questions(self, metrics: Sequence[_MetricColumns]) -> str:
         """The metrics of every question: rows that stand alone pass as they are, the others count as their mean."""
-        grouped = (column for k, metric in enumerate(metrics) for column in metric.of_question(k))
+        keys = ", ".join(self._keys)
+        grouped = [column for k, metric in enumerate(metrics) for column in metric.of_question(k)]
+        if self._stacks:
+            grouped.append("any_value(worth) as worth")
         several = (
-            f"select commit, run_id, group_value, any_value(weight) as weight, any_value(repeats) as repeats, "
-            f"{', '.join(grouped)} from answers {{}} group by commit, run_id, group_value, part"
+            f"select {keys}, any_value(weight) as weight, any_value(repeats) as repeats, {', '.join(grouped)} "
+            f"from answers {{}} group by {keys}, part"
         )
         if not self._plan.by_question or self._least_repeats > 1:
             return several.format("")
@@ -323,7 +356,7 @@ class _Summarizer:
         worth = "null" if metric.null_counts_as is None else repr(metric.null_counts_as)
         names = (metric.numerator, metric.denominator)
         parts = (self._column(name) for name in names) if all(names) else (None, None)
-        return _MetricColumns(metric.name, self._column(metric.column), worth, *parts)
+        return _MetricColumns(quoted(metric.name), self._column(metric.column), worth, *parts)
 
     def _column(self, name: str | None) -> str:
         """A column of the rows; null where they do not have it, because it came later or depends on parameters."""

@@ -26,11 +26,10 @@ from rageval_batch.view.contents import Content
 from rageval_batch.view.live import LiveStore
 from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections
 from rageval_batch.view.paging import View
-from rageval_batch.view.queries import Views, described_views, result_page, written_result
+from rageval_batch.view.queries import EXAMPLES, Views, described_views, result_page, written_result
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LIMITS = Limits(cell=600)
-_FIRST_QUERY = "select run_id, profile, score, low, high, n\nfrom leaderboard\norder by profile, rank"
 _STATIC = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _FILE_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
@@ -191,8 +190,8 @@ class Viewer:
             error = str(failed)
         files = [(f"Download {name}", address(f"/sql/result.{name}", q=query)) for name in _FILE_TYPES]
         return self._page(
-            request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or _FIRST_QUERY,
-            result=result, error=error, views=views, files=files, x=given.get("x"), y=given.get("y"),
+            request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or EXAMPLES[0][1],
+            result=result, error=error, views=views, files=files, examples=EXAMPLES, x=given.get("x"), y=given.get("y"),
         )  # fmt: skip
 
     def download(self, request: Request) -> Response:

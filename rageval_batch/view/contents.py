@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from markupsafe import Markup
 
 from rageval_batch.analysis.answers import ExplainedAnswer, explained_answer
 from rageval_batch.analysis.compared_runs import ComparedRuns, find_compared_runs
@@ -13,7 +15,7 @@ from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import StoreError
 from rageval_batch.report.html import figures, sections
-from rageval_batch.report.html.blocks import Section, Table, Words
+from rageval_batch.report.html.blocks import Block, Figure, Section, Table, Words
 from rageval_batch.report.html.comparisons import (
     compared_runs,
     comparison_section,
@@ -22,6 +24,7 @@ from rageval_batch.report.html.comparisons import (
     movers_section,
 )
 from rageval_batch.report.html.distributions import distributions_section
+from rageval_batch.report.html.groups import MOST_QUESTIONS, groups_section
 from rageval_batch.report.html.scope import Scope, scopes
 from rageval_batch.sql_text import identifier, quoted
 from rageval_batch.view.addresses import Links, address
@@ -43,6 +46,7 @@ _FACTS = (
 )  # fmt: skip
 
 
+_SCORE_BINS = 20
 _QUICK_BYTES = 32_000_000  # of inputs that are read again within a second
 
 
@@ -54,6 +58,7 @@ class Content:
     sections: tuple[Section, ...]
     links: Links = field(default_factory=Links)
     crumbs: tuple[tuple[str, str], ...] = ()
+    lead: str | None = None  # the text of the question that the page is about
     facts: Mapping[str, Any] = field(default_factory=dict)
     tabs: tuple[tuple[str, str, bool], ...] = ()  # name, address, whether it is this one
     actions: tuple[tuple[str, str], ...] = ()
@@ -73,15 +78,15 @@ def runs_content(session: Session, text: str | None, profile: str | None, view: 
             "run_list",
             """
             select
-                r.run_id, r.profile, r.eval_set, v.value as score, v.n, r.answered_count as answered,
-                r.question_count as questions, r.model_id, r.adapter_id, r.created_at, r.commit
+                r.run_id, v.value as score, v.n, r.answered_count as answered, r.question_count as questions,
+                r.profile, r.eval_set, r.model_id, r.adapter_id, r.created_at, r.commit
             from runs r
             left join run_values v
                 on v.run_id = r.run_id and v.profile = r.profile and v.eval_set = r.eval_set and v.metric = 'score'
             """,
         )
     known = session.rows("select count(model_id) as model_id, count(adapter_id) as adapter_id from run_list")[0]
-    left_out = [name for name, count in known.items() if not count]
+    left_out = ["commit", *(name for name, count in known.items() if not count)]
     where = []
     if profile:
         where.append(f"profile = {quoted(profile)}")
@@ -89,7 +94,7 @@ def runs_content(session: Session, text: str | None, profile: str | None, view: 
         where.append(
             f"contains(lower(concat_ws(' ', run_id, eval_set, model_id, adapter_id, commit)), {quoted(text.lower())})"
         )
-    query = f"select *{f' exclude ({chr(44).join(left_out)})' if left_out else ''}\nfrom run_list"
+    query = f"select * exclude ({', '.join(left_out)})\nfrom run_list"
     query += f"\nwhere {' and '.join(where)}" if where else ""
     table = paged(
         session, "runs-table", "Runs", query, view, order="created_at desc, profile, run_id",
@@ -101,7 +106,8 @@ def runs_content(session: Session, text: str | None, profile: str | None, view: 
         "and l.eval_set = r.eval_set\norder by r.created_at desc, r.profile, r.run_id"
     )
     picks = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
-    table = Table(**{**vars(table), "sql": public, "picks": picks})
+    plot = [_score_bar(row["score"], _best(session, row["profile"])) for row in table.rows]
+    table = replace(table, sql=public, picks=picks, plots={"0 to the best possible": plot})
     profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
     return Content(f"{table.total:,} runs", (Section("runs", "Runs", (table,)),)), profiles
 
@@ -126,7 +132,7 @@ def set_content(session: Session, profile: str, eval_set: str, name: str, base: 
             "distributions": distributions_section,
             "fail-reasons": sections.fail_reasons_section,
             "confusions": sections.confusions_section,
-            "groups": sections.groups_section,
+            "groups": groups_section,
             "hardest": sections.hardest_section,
         }
         section = made[name](session, scope, "set")
@@ -135,7 +141,9 @@ def set_content(session: Session, profile: str, eval_set: str, name: str, base: 
         (SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS
     )
     facts = {"runs": len(scope.runs)}
-    return Content(f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts, tabs)
+    return Content(
+        f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts=facts, tabs=tabs
+    )
 
 
 def gates_content(session: Session) -> Content:
@@ -162,7 +170,7 @@ def _key_columns(session: Session, profile: str) -> tuple[str, ...]:
     """What tells rows of one question and repeat apart, beside the run."""
     row = session.profile(profile)
     keys = row.view_keys if row else ()
-    return tuple(name for name in keys if name not in ("run_id", "question_id", "repeat"))
+    return tuple(name for name in keys if name not in ("run_id", "question_id", "repeat", "weight"))
 
 
 def run_content(
@@ -193,12 +201,20 @@ def run_content(
         Section("answers", "Answers", (answers,)),
         distributions_section(session, scope, "run"),
         sections.fail_reasons_section(session, scope, "run"),
-        sections.groups_section(session, scope, "run"),
+        groups_section(session, scope, "run"),
         sections.confusions_section(session, scope, "run"),
     ]
-    facts = {name: run.record[name] for name in _FACTS if run.record[name] is not None} | dict(run.record["meta"])
+    value = session.rows(
+        f"select value as score, n from run_values where metric = 'score' and run_id = {quoted(key['run_id'])}\n"
+        f"  and {scope.of_set}"
+    )
+    facts = (
+        (value[0] if value else {})
+        | {name: run.record[name] for name in _FACTS if run.record[name] is not None}
+        | dict(run.record["meta"])
+    )
     links = Links(scope.profile, scope.eval_set, key["run_id"], keys)
-    return Content(key["run_id"], tuple(parts), links, _set_crumbs(scope.profile, scope.eval_set), facts)
+    return Content(key["run_id"], tuple(parts), links, _set_crumbs(scope.profile, scope.eval_set), facts=facts)
 
 
 def question_content(session: Session, profile: str, eval_set: str, question: str, view: View) -> Content:
@@ -219,22 +235,45 @@ def question_content(session: Session, profile: str, eval_set: str, question: st
     found = session.rows(
         f"select min(score) as low, max(score) as high, avg(score) as mean, count(*) as n from ({query})"
     )[0]
-    blocks: list[Any] = []
+    blocks: list[Block] = []
     if found["mean"] is not None:
-        ends = (min(0.0, found["low"]), max(found["high"], _best(session, profile)))
-        plot = [
-            figures.bar(row["score"] - ends[0], ends[1] - ends[0], f"{row['score']:.4g}")
-            if row["score"] is not None
-            else ""
-            for row in table.rows
-        ]
-        table = Table(**{**vars(table), "plots": {"score": plot}})
+        best = max(found["high"], _best(session, profile))
+        blocks.append(_score_histogram(session, query, min(0.0, found["low"]), best))
+        plot = [_score_bar(row["score"], best) for row in table.rows]
+        table = replace(table, plots={"0 to the best possible": plot})
     blocks.append(table)
     facts = {"mean score": found["mean"], "n answers": found["n"], "lowest": found["low"], "highest": found["high"]}
     return Content(
         question, (Section("answers", "In all runs", tuple(blocks)),), Links(profile, eval_set, None, keys),
-        _set_crumbs(profile, eval_set), facts,
+        _set_crumbs(profile, eval_set), _question_text(session, profile, eval_set, question), facts,
     )  # fmt: skip
+
+
+def _question_text(session: Session, profile: str, eval_set: str, question: str) -> str | None:
+    """What was asked; null where that cannot be read any more, or where too much would have to be read for it."""
+    of_set = f"profile = {quoted(profile)} and eval_set = {quoted(eval_set)}"
+    count = session.rows(f"select max(question_count) as n from runs where {of_set}")[0]["n"]
+    if not count or count > MOST_QUESTIONS:
+        return None
+    rows = session.rows(f"select question from questions where {of_set} and question_id = {quoted(question)}")
+    return rows[0]["question"] if rows else None
+
+
+def _score_bar(score: float | None, best: float) -> Markup:
+    return Markup("") if score is None else figures.bar(max(0.0, score), best, f"{score:.4g} of {best:g}")
+
+
+def _score_histogram(session: Session, query: str, low: float, high: float) -> Figure:
+    """How many answers have which score."""
+    width = (high - low) / _SCORE_BINS or 1.0
+    bins = session.rows(
+        f"select {low!r} + bin * {width!r} as low, {low!r} + (bin + 1) * {width!r} as high, count(*) as n\n"
+        f"from (select least({_SCORE_BINS - 1}, floor((score - {low!r}) / {width!r})) as bin from ({query})\n"
+        "    where score is not null)\ngroup by bin order by bin"
+    )
+    n = sum(one["n"] for one in bins)
+    told = f"n = {n:,} answers with a score"
+    return Figure("question-scores", "Answers by score", figures.histogram(bins, "score", told, "answers"), told)
 
 
 def _best(session: Session, profile: str) -> float:
@@ -253,6 +292,8 @@ def answer_content(
     everywhere = address("/question", question=question, profile=profile, eval_set=eval_set)
     content = Content(
         question, (), Links(profile, eval_set), (*_set_crumbs(profile, eval_set), (run.key["run_id"], there)),
+        _question_text(session, profile, eval_set, question),
+        {name: found.row[name] for name in ("score", "fail_reason") if found.row.get(name) is not None},
         actions=(("The same question in all runs", everywhere),),
     )  # fmt: skip
     return content, found
@@ -289,7 +330,7 @@ def compare_content(
         actions = (("Show the answers", there),)
     parts = (
         Section("words", "What changed", tuple(drawn)),
-        Section("questions", "Questions", (Table(**{**vars(questions), "sql": public}),)),
+        Section("questions", "Questions", (replace(questions, sql=public),)),
         moved,
         Section("metrics", "Metrics", (_metrics_of_both(session, base, candidate, compared),)),
     )
@@ -297,7 +338,7 @@ def compare_content(
     return Content(
         f"{base} → {candidate}", parts, Links(compared.profile, compared.base.eval_set),
         _set_crumbs(compared.profile, compared.base.eval_set),
-        {"base": result.base_score, "candidate": result.cand_score, "delta": result.delta, "p": result.p_value},
+        facts={"base": result.base_score, "candidate": result.cand_score, "delta": result.delta, "p": result.p_value},
         actions=(swap, *actions),
     )  # fmt: skip
 

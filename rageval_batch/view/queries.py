@@ -8,24 +8,43 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 from markupsafe import Markup
 
+from rageval_batch.analysis.comments import with_comments
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.texts import plain_text
 from rageval_batch.report.writers import write_file
-from rageval_batch.resources import sql_names
 from rageval_batch.view.paging import ROWS, View
 
-Views = list[tuple[str, list[tuple[str, str]]]]  # name of a view, its columns with their types
 
-VIEWS = (
-    "runs", "leaderboard", "run_summary", "run_groups", "scores", "metrics", "gate_results", "fail_reasons",
-    "question_difficulty", "confusions", "tallies", "repeat_scores", "rejects", "commits",
+@dataclass(frozen=True)
+class DescribedView:
+    """A view that a query may rely on: what it holds, and its columns with name, type and comment."""
+
+    name: str
+    comment: str | None
+    columns: tuple[tuple[str, str, str | None], ...]
+
+
+Views = list[DescribedView]
+
+EXAMPLES = (
+    ("Best runs", "select rank, run_id, profile, score, low, high, n\nfrom leaderboard\norder by profile, rank"),
+    ("Hardest questions",
+     "select q.question_id, d.mean, d.runs, d.usual_failure, q.question\nfrom question_difficulty d\n"
+     "join questions q using (profile, eval_set, question_id)\norder by d.mean, q.question_id\nlimit 50"),
+    ("Why answers fail", "select fail_reason, sum(n) as n\nfrom fail_reasons\ngroup by fail_reason\norder by n desc"),
+    ("Runs by topic",
+     "select q.topic, s.run_id, avg(s.score) as mean, count(*) as n\nfrom scores s\n"
+     "join questions q using (profile, eval_set, question_id)\nwhere q.topic is not null\n"
+     "group by all\norder by mean\nlimit 200"),
+    ("What was rejected", "select reason, count(*) as n\nfrom rejects\ngroup by reason\norder by n desc"),
+    ("All views", "show tables"),
 )  # fmt: skip
+_FIRST_VIEWS = ("runs", "leaderboard", "run_summary", "scores", "metrics", "questions", "answers")
 MOST_BARS = 60
 MOST_POINTS = 500
 _NUMBERS = (int, float)
@@ -81,7 +100,7 @@ def _chart(rows: pa.Table, x: str, y: str) -> Markup | None:
         return None
     if all(_finite(a) for a, _ in pairs):
         return figures.line([(float(a), b) for a, b in pairs], plain_text(x, 40), plain_text(y, 40), told)
-    return figures.columns([(plain_text(str(a), 60), b) for a, b in pairs[:MOST_BARS]], plain_text(y, 40), told)
+    return figures.bars([(plain_text(str(a), 60), b) for a, b in pairs[:MOST_BARS]], told)
 
 
 def _finite(value: Any) -> bool:
@@ -102,14 +121,14 @@ def written_result(session: Session, query: str, format: str) -> str:
 
 
 def described_views(session: Session) -> Views:
-    """The views that a query may rely on, with their columns and types: those of all stores, then those of profiles."""
-    stored = sorted({commit.manifest["profile"] for commit in session.commits})
-    own = [name for name, folder in sql_names().items() if folder in stored]
-    found = []
-    for name in (*VIEWS, *stored, *own):
-        try:
-            schema = session.table(f"from {name} limit 0").schema
-        except duckdb.Error:  # a macro, or a profile whose columns no view can have
-            continue
-        found.append((name, [(field.name, str(field.type)) for field in schema]))
-    return found
+    """The views that a query may rely on, those that are most often needed first."""
+    columns: dict[str, list[tuple[str, str, str | None]]] = {}
+    for row in session.rows(
+        "select table_name, column_name, data_type, comment from duckdb_columns()\n"
+        "where schema_name = 'main' and database_name = current_database() order by table_name, column_index"
+    ):
+        columns.setdefault(row["table_name"], []).append((row["column_name"], row["data_type"], row["comment"]))
+    comments = {row["name"]: row["comment"] for row in session.rows(with_comments("show tables"))}
+    names = [name for name in _FIRST_VIEWS if name in comments]
+    names += [name for name in comments if name not in names]
+    return [DescribedView(name, comments[name], tuple(columns.get(name, ()))) for name in names]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from oracles import compare as oracle
 from oracles import judge_protocol as judges
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.analysis.compared_runs import find_compared_runs, pins
+from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import Comparison, Rules, compare
 from rageval_batch.api import score
 from rageval_batch.cli import main
@@ -62,7 +62,7 @@ def good(**meta: Any) -> Row:
 
 
 def compared(folder: Path, base: str, *cands: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
-    with open_store(folder, functions=False, named=pins([base, *cands])) as session:
+    with open_compared(folder, [base, *cands]) as session:
         return compare(session, find_compared_runs(session, base, cands, **how), rules or Rules(), answers=False)
 
 
@@ -483,8 +483,12 @@ def test_an_error_of_ours_is_no_failed_gate(
 
     monkeypatch.setattr("rageval_batch.analysis.comparison.compare", broken)
     code, out, err = called(capsys, "compare", "a", "a", "--store", str(tmp_path))
-    assert (code, out) == (70, "") and "Traceback" in err
-    assert err.splitlines()[-1].startswith("rageval: an error of rageval itself (OverflowError)")
+    said = "rageval: an error of rageval itself (OverflowError: intermediate overflow), not of the data."
+    assert (code, out, err.count("\n")) == (70, "", 1) and err.startswith(said) and "--debug" in err
+    traced = called(capsys, "compare", "a", "a", "--debug", "--store", str(tmp_path))
+    monkeypatch.setenv("RAGEVAL_DEBUG", "1")
+    for code, out, err in (traced, called(capsys, "compare", "a", "a", "--store", str(tmp_path))):
+        assert (code, out) == (70, "") and "Traceback" in err and err.splitlines()[-1].startswith(said)
 
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt

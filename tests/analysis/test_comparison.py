@@ -14,7 +14,7 @@ import pytest
 import rageval_batch
 from oracles import compare as oracle
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.analysis.compared_runs import find_compared_runs, pins
+from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import MOVERS, SIGNIFICANT, Comparison, Rules, compare
 from rageval_batch.analysis.repeats import pass_rates, repeat_summary
 from rageval_batch.analysis.runs import find_run
@@ -26,7 +26,7 @@ from support.stores import HOSTILE, catalog_row, publish, score_row, simple_run
 
 
 def compared(folder: Path, base: str, *candidates: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
-    with open_store(folder, functions=False, named=pins([base, *candidates])) as session:
+    with open_compared(folder, [base, *candidates]) as session:
         return compare(session, find_compared_runs(session, base, candidates, **how), rules or Rules())
 
 

@@ -25,7 +25,7 @@ from rageval_batch.cli import score as score_command
 from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import store_index, sweep
+from rageval_batch.runs import store_index, summary, sweep
 from rageval_batch.runs.manifest import checksums
 from rageval_batch.runs.store import Store
 from support.effort import examples
@@ -210,20 +210,27 @@ def runs(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
 @settings(max_examples=examples(30), deadline=None)
 @given(st.lists(runs(), min_size=1, max_size=2))
 def test_summaries_of_any_rows_are_the_same_bits(commits: list[dict[str, list[dict[str, Any]]]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    """With metrics as rows, as few answers have them, and side by side."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for rows in commits:
             add_commit(Path(folder), rows)
-        with open_store(folder, functions=False) as session:
-            assert bits(session, "from run_summary") == bits(session, FROM_ROWS)
-            assert bits(session, "from fail_reasons") == bits(session, REASONS_FROM_ROWS)
+        for most_stacked in (summary._MOST_STACKED, 0):
+            patch.setattr(summary, "_MOST_STACKED", most_stacked)
+            with open_store(folder, functions=False) as session:
+                assert bits(session, "from run_summary") == bits(session, FROM_ROWS)
+                assert bits(session, "from fail_reasons") == bits(session, REASONS_FROM_ROWS)
 
 
-def test_metrics_in_turn_are_the_same_bits(samples: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where there are many rows, the metrics are summarized a few at a time."""
+@pytest.mark.parametrize("most_values", [100, 16_000_000])
+def test_metrics_side_by_side_are_the_same_bits(
+    samples: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, most_values: int
+) -> None:
+    """Where there are many rows, the metrics stand side by side and are summarized a few at a time."""
     shutil.copytree(samples, tmp_path / "runs")
     for commit in Store(tmp_path / "runs").commits():
         rewritten(commit, summary="of another kind")
-    monkeypatch.setattr("rageval_batch.runs.summary._MOST_VALUES", 100)
+    monkeypatch.setattr(summary, "_MOST_STACKED", 0)
+    monkeypatch.setattr(summary, "_MOST_VALUES", most_values)
     with open_store(samples) as one, open_store(tmp_path / "runs") as other:
         assert bits(one, "from run_summary") == bits(other, "from run_summary")
         assert bits(one, "from gate_results") == bits(other, "from gate_results")

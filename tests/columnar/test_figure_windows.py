@@ -13,40 +13,8 @@ from rageval_batch.columnar.strings import from_arrow, from_list
 from rageval_batch.columnar.values import numbers_in
 from rageval_batch.columnar.values.windows import Windows, find_windows, window_numbers
 from support.effort import examples
+from support.figures import FIGURES, GAPS, INERT, SIGNS, WORDS, made_up
 
-INERT = (
-    "contract", "Выручка", "договор", "the", "за", "門禁", "流程", "メートル", "です", "の", "柜台", "компании",
-    "x", "Café", "東京", "人员", "服务", "ワー", "ü", "😀", "a_b", "xя", "İ", "公司", "额", "最", "合", "自",
-)  # fmt: skip
-FIGURES = (
-    "5", "30", "2", "12", "42", "1200", "2020", "2024", "1,250", "1,250.50", "78,3", "0,5", ".5", "1.250",
-    "1.250,5", "42,000", "007", "1.2.3", "1 250", "100 200 300", "1e5", "1e99999", "三", "三百", "三三", "十",
-    "百", "千", "万", "二〇二〇", "七八", "四万二", "4万2千", "亿", "廿", "零", "十五", "肆", "3", "1，000",
-    "42，500", "１２", "１，２３４", "²", "½", "①", "㍘", "Ⅷ", "08", "19", "31",
-)  # fmt: skip
-SIGNS = (
-    "-", "−", "–", "—", "——", "~", "+", "±", "/", ":", "：", ".", ",", "，", "、", "。", "；", ";", "!", "？",
-    "(", ")", "（", "）", "[", "]", "【", "】", "$", "€", "¥", "￥", "₽", "%", "％", "‰", "№", "#", "*", "=",
-    "<", ">", "≥", "≈", "&", "|", '"', "'", "“", "”", "「", "』", "«", "»", "\n", "\r", "\t", " ", "  ",
-    "\u00a0", "\u3000", "\x00", "\u2009", "_", "…", "・", "々",
-)  # fmt: skip
-WORDS = (
-    "March", "march", "Mar.", "may", "May", "Sept", "марта", "май", "мар.", "янв", "of", "to", "until", "до",
-    "по", "с", "с.", "сс.", "стр.", "страница", "p.", "pp.", "p", "page", "pages", "line", "lines", "No.", "no",
-    "less than", "more than", "about", "approx.", "over", "up to", "at least", "около", "не менее чем", "более",
-    
-    "2M dollars", "兆", "Mrd.", "dozen", " B", "рублей", "[3,5]", "12,5", "1.250.000", "千二百",
-    "минус", "minus", "RMB", "USD", "RMB ", "million", "billion", "bn", "m", "k", "тыс.", "тысячами", "млн",
-    "миллиарда", "тысячелетие", "st", "th", "nd", "or more", "or so", "and above", "и более", "года", "г.", "T",
-    "Z", "e", "E5", "第", "页", "行", "行政", "条", "款", "ページ", "年", "月", "日", "号", "元", "元年",
-    "元月", "万元", "亿元", "角", "分", "毛", "分钱", "半", "点", "分之", "百分之", "多", "余", "几", "数",
-    "人", "个", "个月", "小时", "岁", "美元", "人民币", "以上", "以下", "左右", "以内", "上下", "有余", "负",
-    "自负", "担负", "责任", "的责任", "债务", "约", "合约", "近", "附近", "超过", "不超过", "至", "到", "或",
-    "和", "及", "起", "同年", "から", "令和", "平成", "民国", "昭和", "分别", "分别为", "为", "是", "计",
-    "合计", "统", "周", "千克", "公斤", "块", "天", "名", "次", "百分点", "工作日", "未満", "开外", "前",
-    "lines ", "年半", "月份",
-)  # fmt: skip
-GAPS = ("", "", " ", " ", "")
 pieces = st.one_of(*map(st.sampled_from, (INERT, FIGURES, SIGNS, WORDS, GAPS)))
 texts = st.lists(pieces, max_size=25).map("".join)
 
@@ -58,13 +26,6 @@ def column_numbers(written: list[str]) -> list[list[Decimal]]:
     ]
     bounds = windows.bounds.tolist()
     return [[v for one in found[a:b] for v in one] for a, b in pairwise(bounds)]
-
-
-def made_up(drawn: random.Random) -> str:
-    """A text in which figures stand near what may change them, more or less densely."""
-    groups = (INERT, FIGURES, SIGNS, WORDS, GAPS)
-    weights = drawn.choice(((8, 3, 2, 3, 6), (3, 4, 4, 4, 4), (20, 3, 1, 1, 20), (1, 5, 5, 3, 3)))
-    return "".join(drawn.choice(drawn.choices(groups, weights)[0]) for _ in range(drawn.randrange(40)))
 
 
 @settings(max_examples=examples(400), deadline=None)

@@ -163,7 +163,7 @@ def test_a_module_and_an_entry_point(
         assert registry.get_profile("my_scorers.words:PROFILE").name == "has_words"
         forgotten()
         declared = EntryPoint("has_words", "my_scorers.words:PROFILE", registry.GROUP)
-        monkeypatch.setattr(registry, "entry_points", lambda group: EntryPoints([declared]))
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([declared]))
         assert "has_words" in call("profiles")[1]
         forgotten()
         words = ("score", place / "outputs.jsonl", "-q", place / "questions.jsonl", "--store", place / "runs")

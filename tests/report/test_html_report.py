@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +16,14 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import StoreError
 from rageval_batch.report.html import report as report_module
-from rageval_batch.report.html.blocks import Answers, Section, Table, Words
+from rageval_batch.report.html.blocks import Answers, Section, Table, Tiles, Words
 from rageval_batch.report.html.differences import marked_differences
 from rageval_batch.report.html.report import MOST_BYTES, Report, build_report, report_html
 from rageval_batch.report.html.texts import shown_text
-from support.pages import hostile_store, samples_store
+from support.pages import hostile_store, samples_store, score
 from support.stores import publish, score_row
 
-SECTIONS = ("compared", "gates", "rejects")
+SECTIONS = ("glance", "compared", "gates", "rejects")
 OF_PROFILE = (
     "leaderboard", "distributions", "comparison", "fail-reasons", "confusions", "groups", "hardest", "movers"
 )  # fmt: skip
@@ -54,6 +55,38 @@ def test_every_section_is_there(made: Report) -> None:
     assert found == wanted
     html = report_html(made)
     assert all(f'id="{name}"' in html for name in wanted)
+
+
+def test_the_first_section_has_the_best_run_of_every_profile(made: Report) -> None:
+    (block,) = next(part for part in sections(made) if part.id == "glance").blocks
+    assert isinstance(block, Tiles)
+    first, second = sorted(block.tiles, key=lambda tile: tile.title)
+    assert (first.title, first.best.run, first.verdict) == ("eval_json_v2", "adapter-good", "failed")
+    assert [one.run for one in first.standings] == ["adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"]
+    assert first.facts == ("n = 32, 95 % interval 94.75 to 97.64", "Gates: 0 of 4 runs pass.")
+    assert (second.best.run, second.verdict) == ("better", None), "a profile without gates has no verdict"
+
+
+def test_runs_are_grouped_by_fields_of_the_questions(tmp_path: Path) -> None:
+    """Where the profile names no groups: by texts and yes and no that questions share, not by what tells them apart."""
+    topics = ("refunds", 'the "desk"', "refunds", 'the "desk"')
+    questions = [
+        {"id": f"q{k}", "question": f"What is {k}?", "must_include": ["yes"], "topic": topic, "weight": 1 + k % 2}
+        for k, topic in enumerate(topics)
+    ]
+    outputs = [{"run_id": "r", "question_id": f"q{k}", "output": "yes" if k != 1 else "no"} for k in range(4)]
+    for name, rows in (("questions", questions), ("outputs", outputs)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    score(
+        "score", tmp_path / "outputs.jsonl", "-p", "include_rate", "-q", tmp_path / "questions.jsonl",
+        "--store", tmp_path / "runs",
+    )  # fmt: skip
+    with open_store(tmp_path / "runs", functions=False) as session:
+        made = build_report(session, [], None)
+        (table,) = next(part for part in sections(made) if part.id == "include_rate-groups").blocks
+        assert isinstance(table, Table) and table.title == "Mean score by topic"
+        assert table.rows == [{"value": "refunds", "n": 2, "r": 1.0}, {"value": 'the "desk"', "n": 2, "r": 0.65}]
+        assert session.sql(table.sql).to_pylist() == table.rows
 
 
 def rounded(value: Any) -> Any:

@@ -102,6 +102,8 @@ def test_from_a_run_to_a_question_to_an_answer(client: Client) -> None:
     assert {"adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"} <= set(
         re.findall(r"adapter-\w+", question)
     )
+    assert all("入住時信用卡預授權要刷多少" in page for page in (answer, question)), "what was asked"
+    assert "Answers by score" in question and "n = 4 answers with a score" in question
     failed = client.get("/run", run="adapter-format", fail_reason="code_fence")
     assert len(re.findall(r'href="/answer\?', failed)) == 2
 
@@ -133,7 +135,10 @@ def test_sql_is_shown_drawn_and_downloaded(client: Client) -> None:
     query = "select run_id, score from leaderboard where profile = 'include_rate' order by score desc"
     page = client.get("/sql", q=query, x="run_id", y="score")
     assert re.findall(r"<bdi>(better|baseline|regressed)</bdi>", page) == ["better", "baseline", "regressed"]
-    assert '<svg class="plot columns"' in page and 'data-insert="usual_failure"' in page
+    assert '<svg class="plot bars"' in page and 'data-insert="usual_failure"' in page
+    assert 'data-insert="fields"' in page and "Every answer of every current run with its score" in page
+    examples = re.findall(r'<li><a href="(/sql[^"]+)"', client.get("/sql"))
+    assert len(examples) > 4 and all(client.ask(one.replace("&amp;", "&"))[0] == 200 for one in examples)
     text = client.ask(address("/sql/result.csv", q=query))[1]
     assert text.splitlines()[0] == "run_id,score" and text.splitlines()[1].startswith("better,0.98")
     status, content, headers = client.bytes(address("/sql/result.parquet", q=query))

@@ -1,8 +1,9 @@
 """Stretches of texts that hold their numbers: what a reader of numbers must see, and nothing else.
 
-A text is cut into tokens. A figure whose neighbours on both sides say nothing of it is a window by itself. Any other
-figure is a window with all around it, up to the next token that says nothing, on both sides; of such a token only its
-kind is told. A text with a character of no class, or whose figures depend on the rest of it, is one window.
+A text is cut into tokens. A figure is a window with all around it, up to the next token that says nothing, on both
+sides; of such a token only its kind is told. Where only values are asked for, a figure whose neighbours on both sides
+leave its value alone is a window by itself. A text with a character of no class, or whose figures depend on the rest of
+it, is one window.
 """
 
 import numpy as np
@@ -107,15 +108,24 @@ cdef uint8_t word_kind(
     return WEAK_WORD if found == WEAK else WORD
 
 
-cdef inline bint says_nothing(const Tokens* tokens, int64_t at) noexcept nogil:
-    """Whether no rule of the reader reaches beyond this token."""
+cdef inline bint says_nothing(const Tokens* tokens, int64_t at, bint values_only) noexcept nogil:
+    """Whether no rule of the reader reaches beyond this token.
+
+    A word may end like the first one of a phrase that makes a bound: then the phrase makes none.
+    """
     if tokens.kind[at] in (INERT, INERT_KANA, NAMED):
         return True
     if tokens.kind[at] != WORD:
         return False
     if at > 0 and tokens.kind[at - 1] == FIGURE:
         return False
-    return not (at + 1 < tokens.count and tokens.kind[at + 1] == FIGURE)
+    at += 1
+    if at < tokens.count and tokens.kind[at] == FIGURE:
+        return False
+    if values_only or at >= tokens.count or tokens.kind[at] != BLANK:
+        return True
+    at += 1
+    return not (at < tokens.count and tokens.kind[at] in (WEAK_WORD, STRONG))
 
 
 cdef inline uint16_t token_kind(const Tokens* tokens, int64_t at, const int64_t* points) noexcept nogil:
@@ -167,20 +177,21 @@ cdef bint is_plain(const Tokens* tokens, int64_t figure) noexcept nogil:
 
 def figure_windows(
     const uint8_t[::1] data, const int64_t[::1] offsets, const uint8_t[::1] classes, const uint64_t[::1] keys,
-    const uint8_t[::1] values,
+    const uint8_t[::1] values, bint values_only,
 ):
-    """(first byte, last byte, what it is, bounds of each text's) of windows; a text without figures has none.
+    """(first byte, last byte, first character in its text, what it is, bounds of each text's) of windows.
 
-    `classes` has the class of every character, `keys` and `values` the words that may say something of a figure: a
-    table of their hashes with empty places.
+    A text without figures has none. `classes` has the class of every character, `keys` and `values` the words that may
+    say something of a figure: a table of their hashes with empty places. `values_only`: a figure may be a window by
+    itself, as nobody asks for its unit, its bounds or the order of day and month.
     """
     cdef Py_ssize_t row, count = offsets.shape[0] - 1
     cdef int64_t longest = int(np.diff(offsets).max(initial=0))
     cdef int64_t room = (int(offsets[count]) - int(offsets[0])) // 2 + count + 1
-    first_bytes, last_bytes = np.empty(room, np.int64), np.empty(room, np.int64)
+    first_bytes, last_bytes, first_characters = (np.empty(room, np.int64) for _ in range(3))
     kinds = np.empty(room, np.uint16)
     bounds = np.zeros(count + 1, np.int64)
-    cdef int64_t[::1] starts = first_bytes, ends = last_bytes, out = bounds
+    cdef int64_t[::1] starts = first_bytes, ends = last_bytes, firsts = first_characters, out = bounds
     cdef uint16_t[::1] flags = kinds
     cdef int64_t[::1] points = np.empty(longest + 2, np.int64)
     cdef int64_t[::1] places = np.empty(longest + 2, np.int64)  # bytes of characters, of tokens their first character
@@ -280,7 +291,7 @@ def figure_windows(
                         k += 1
                         continue
                     flag = 0
-                    if is_plain(&tokens, k):
+                    if values_only and is_plain(&tokens, k):
                         left, right = tokens.start[k], tokens.start[k + 1]
                         run = k + 1
                         while run < tokens.count and (tokens.kind[run] == BLANK or tokens.kind[run] == UNIT):
@@ -290,7 +301,7 @@ def figure_windows(
                         k += 1
                     else:
                         run = k - 1
-                        while run >= 0 and not says_nothing(&tokens, run):
+                        while run >= 0 and not says_nothing(&tokens, run, values_only):
                             run -= 1
                         left = 0
                         if run < 0:
@@ -300,7 +311,7 @@ def figure_windows(
                             flag |= beside << LEFT
                             left = tokens.start[run + 1] if beside else tokens.start[run]
                         k += 1
-                        while k < tokens.count and not says_nothing(&tokens, k):
+                        while k < tokens.count and not says_nothing(&tokens, k, values_only):
                             k += 1
                         right = used
                         if k >= tokens.count:
@@ -319,10 +330,11 @@ def figure_windows(
                             wide = wide or kind[here] == WIDE_COMMA
                     for here in range(left + 1, right - 1):
                         separated = separated or (
-                            kind[here] in (SEPARATOR, BLANK, WIDE_COMMA) and kind[here - 1] == DIGIT
-                            and kind[here + 1] == DIGIT
+                            kind[here - 1] == DIGIT and kind[here + 1] == DIGIT and kind[here] != DIGIT
+                            and (not values_only or kind[here] in (SEPARATOR, BLANK, WIDE_COMMA))
                         )
                     starts[found], ends[found], flags[found] = places[left], places[right], flag
+                    firsts[found] = left
                     found += 1
                 whole = whole or (each and wide) or (separated and bracketed)
                 if not whole and separated:
@@ -332,11 +344,13 @@ def figure_windows(
                     if cyrillic - inside_cyrillic > other:
                         for here in range(first_of_row, found):
                             flags[here] |= CYRILLIC
-                    elif cyrillic > other - inside_other:
+                    elif cyrillic and cyrillic > other - inside_other:
                         whole = True
             if whole:
                 found = first_of_row
                 starts[found], ends[found], flags[found] = offsets[row], end, WHOLE
+                firsts[found] = 0
                 found += 1
             out[row + 1] = found
-    return first_bytes[:found].copy(), last_bytes[:found].copy(), kinds[:found].copy(), bounds
+    places_of = (column[:found].copy() for column in (first_bytes, last_bytes, first_characters))
+    return *places_of, kinds[:found].copy(), bounds

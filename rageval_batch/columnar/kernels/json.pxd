@@ -1,8 +1,16 @@
-"""Kinds and flags of the values of a JSON tape, and JSON strings without their escapes."""
+"""The parser of one JSON text into a flat list of nodes, look-up among them, and JSON strings without their escapes."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from rageval_batch.columnar.kernels.buffers cimport LOW_BITS, first_byte, load64, store64, zero_bytes
+from rageval_batch.columnar.kernels.buffers cimport (
+    HIGH_BITS,
+    LOW_BITS,
+    equal_bytes,
+    first_byte,
+    load64,
+    store64,
+    zero_bytes,
+)
 from rageval_batch.columnar.kernels.utf8 cimport put_point
 
 
@@ -19,6 +27,30 @@ cdef enum:
 cdef enum:
     ESCAPED_VALUE = 1
     ESCAPED_KEY = 2
+
+
+cdef enum:
+    IS_OK
+    IS_EMPTY
+    IS_UNEXPECTED
+    IS_ENDS_EARLY
+    IS_TRAILING
+    IS_BAD_ESCAPE
+    IS_CONTROL
+    IS_BAD_NUMBER
+    IS_OVERFLOW  # more values than there is room for; never the status of a row
+
+cdef struct Node:
+    int64_t start  # of the value; of a string behind its quote
+    int64_t stop
+    int64_t key_start  # of its name in an object, without quotes
+    int64_t key_stop
+    int32_t parent  # -1 for the whole text
+    int32_t position  # among the children of the parent
+    int32_t children
+    int32_t behind  # the node behind all that this one holds
+    uint8_t kind
+    uint8_t flags
 
 
 cdef inline int hex_digit(int byte) noexcept nogil:
@@ -88,3 +120,221 @@ cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, u
         out[to] = kind
         to += 1
     return to
+
+
+cdef inline (int64_t, int, int) string_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """From behind an opening quote: (position of the closing quote, escapes seen, status)."""
+    cdef uint64_t word, marks
+    cdef int64_t unit, low
+    cdef int escaped = 0
+    cdef uint8_t byte, kind
+    while at < end:
+        if at + 8 <= end:  # pass eight bytes at once while none is a quote, a backslash or a control character
+            word = load64(data, at)
+            marks = (word - LOW_BITS * 32) & ~word & HIGH_BITS
+            marks |= zero_bytes(word ^ (LOW_BITS * 34)) | zero_bytes(word ^ (LOW_BITS * 92))
+            if marks == 0:
+                at += 8
+                continue
+            at += first_byte(marks)
+        byte = data[at]
+        if byte == 34:
+            return at, escaped, IS_OK
+        if byte == 92:
+            escaped = 1
+            if at + 1 >= end:
+                return at, escaped, IS_ENDS_EARLY
+            kind = data[at + 1]
+            if kind == 117:
+                unit = utf16_unit(data, at + 2, end)
+                if unit < 0 or 0xDC00 <= unit <= 0xDFFF:
+                    return at, escaped, IS_BAD_ESCAPE
+                at += 6
+                if 0xD800 <= unit <= 0xDBFF:
+                    if at + 1 >= end or data[at] != 92 or data[at + 1] != 117:
+                        return at, escaped, IS_BAD_ESCAPE
+                    low = utf16_unit(data, at + 2, end)
+                    if low < 0xDC00 or low > 0xDFFF:
+                        return at, escaped, IS_BAD_ESCAPE
+                    at += 6
+                continue
+            if kind not in (34, 92, 47, 98, 102, 110, 114, 116):
+                return at, escaped, IS_BAD_ESCAPE
+            at += 2
+            continue
+        if byte < 32:
+            return at, escaped, IS_CONTROL
+        at += 1
+    return at, escaped, IS_ENDS_EARLY
+
+
+cdef inline int64_t digits_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    while at < end and 48 <= data[at] <= 57:
+        at += 1
+    return at
+
+
+cdef inline int64_t number_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """The position behind the number that begins at `at`, -1 where there is none."""
+    cdef int64_t first
+    if data[at] == 45:
+        at += 1
+    if at >= end or data[at] < 48 or data[at] > 57:
+        return -1
+    at = at + 1 if data[at] == 48 else digits_end(data, at, end)
+    if at < end and data[at] == 46:
+        first = at + 1
+        at = digits_end(data, first, end)
+        if at == first:
+            return -1
+    if at < end and (data[at] | 32) == 101:
+        at += 1
+        if at < end and (data[at] == 43 or data[at] == 45):
+            at += 1
+        first = at
+        at = digits_end(data, first, end)
+        if at == first:
+            return -1
+    return at
+
+
+cdef inline (int, int64_t) literal_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """(kind, position behind) of true, false or null at `at`; (-1, at) where it is none of them."""
+    if at + 4 <= end and data[at] == 116 and data[at + 1] == 114 and data[at + 2] == 117 and data[at + 3] == 101:
+        return IS_TRUE, at + 4
+    if at + 4 <= end and data[at] == 110 and data[at + 1] == 117 and data[at + 2] == 108 and data[at + 3] == 108:
+        return IS_NULL, at + 4
+    if (
+        at + 5 <= end
+        and data[at] == 102
+        and data[at + 1] == 97
+        and data[at + 2] == 108
+        and data[at + 3] == 115
+        and data[at + 4] == 101
+    ):
+        return IS_FALSE, at + 5
+    return -1, at
+
+
+cdef inline int64_t skip_space(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    while at < end and (data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9):
+        at += 1
+    return at
+
+
+cdef inline (int, int64_t, int32_t) parse_row(
+    const uint8_t[::1] data, int64_t start, int64_t end, Node[::1] nodes
+) noexcept nogil:
+    """(status, position of the error, number of nodes) of one JSON text. No recursion: the open containers are the
+    chain of parents."""
+    cdef int64_t at = skip_space(data, start, end), k0 = at, k1 = at
+    cdef int32_t inside = -1, node, count = 0
+    cdef int word, code = IS_OK, key_escaped = 0, escaped
+    cdef bint want_key = False
+    cdef uint8_t byte
+    if at >= end:
+        return IS_EMPTY, start, 0
+    while True:
+        if want_key:
+            at = skip_space(data, at, end)
+            if at >= end:
+                return IS_ENDS_EARLY, at, 0
+            if data[at] != 34:
+                return IS_UNEXPECTED, at, 0
+            k0 = at + 1
+            k1, key_escaped, code = string_end(data, k0, end)
+            if code != IS_OK:
+                return code, k1, 0
+            at = skip_space(data, k1 + 1, end)
+            if at >= end:
+                return IS_ENDS_EARLY, at, 0
+            if data[at] != 58:
+                return IS_UNEXPECTED, at, 0
+            at += 1
+            want_key = False
+        at = skip_space(data, at, end)
+        if at >= end:
+            return IS_ENDS_EARLY, at, 0
+        if count == nodes.shape[0]:
+            return IS_OVERFLOW, at, 0
+        node = count
+        count += 1
+        nodes[node].parent = inside
+        nodes[node].children = 0
+        nodes[node].flags = 0
+        nodes[node].position = 0
+        nodes[node].key_start = k0
+        nodes[node].key_stop = k0
+        nodes[node].behind = count
+        if inside >= 0:
+            nodes[node].position = nodes[inside].children
+            nodes[inside].children += 1
+            if nodes[inside].kind == IS_OBJECT:
+                nodes[node].key_stop = k1
+                if key_escaped:
+                    nodes[node].flags = ESCAPED_KEY
+        byte = data[at]
+        nodes[node].start = at
+        if byte == 34:
+            nodes[node].kind = IS_STRING
+            nodes[node].start = at + 1
+            at, escaped, code = string_end(data, at + 1, end)
+            if code != IS_OK:
+                return code, at, 0
+            nodes[node].stop = at
+            if escaped:
+                nodes[node].flags |= ESCAPED_VALUE
+            at += 1
+        elif byte == 123 or byte == 91:
+            nodes[node].kind = IS_OBJECT if byte == 123 else IS_ARRAY
+            inside = node
+            at = skip_space(data, at + 1, end)
+            if at >= end:
+                return IS_ENDS_EARLY, at, 0
+            if data[at] != byte + 2:
+                want_key = byte == 123
+                continue
+        elif byte == 45 or 48 <= byte <= 57:
+            nodes[node].kind = IS_NUMBER
+            k1 = number_end(data, at, end)
+            if k1 < 0:
+                return IS_BAD_NUMBER, at, 0
+            nodes[node].stop = at = k1
+        else:
+            word, at = literal_end(data, at, end)
+            if word < 0:
+                return IS_UNEXPECTED, at, 0
+            nodes[node].kind = <uint8_t>word
+            nodes[node].stop = at
+        # A value has ended: close what closes here, then look for the next one.
+        while inside >= 0:
+            at = skip_space(data, at, end)
+            if at >= end:
+                return IS_ENDS_EARLY, at, 0
+            byte = data[at]
+            if byte == 44 and nodes[inside].children > 0:
+                at += 1
+                want_key = nodes[inside].kind == IS_OBJECT
+                break
+            if byte != (125 if nodes[inside].kind == IS_OBJECT else 93):
+                return IS_UNEXPECTED, at, 0
+            at += 1
+            nodes[inside].stop = at
+            nodes[inside].behind = count
+            inside = nodes[inside].parent
+        if inside < 0:
+            at = skip_space(data, at, end)
+            if at < end:
+                return IS_TRAILING, at, 0
+            return IS_OK, at, count
+
+
+cdef inline int64_t name_index(
+    const uint8_t[::1] key, int64_t first, int64_t width, const uint8_t[::1] names, const int64_t[::1] bounds
+) noexcept nogil:
+    """Which of the names is key[first:first + width], -1 where none is."""
+    cdef int64_t name
+    for name in range(bounds.shape[0] - 1):
+        if bounds[name + 1] - bounds[name] == width and equal_bytes(key, first, names, bounds[name], width):
+            return name
+    return -1

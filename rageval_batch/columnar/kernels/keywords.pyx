@@ -10,13 +10,6 @@ from rageval_batch.columnar.kernels.utf8 cimport code_point
 from rageval_batch.columnar.strings import Strings
 
 
-cdef extern from *:
-    """
-    #define RAGEVAL_PAIR 0x8000000000000000ULL
-    """
-    const uint64_t PAIR "RAGEVAL_PAIR"  # the top bit of a key: a pair of characters, no token
-
-
 NO_CAP = 2**62
 
 
@@ -50,50 +43,6 @@ class KeywordHits(NamedTuple):
 
     counts: np.ndarray
     last_row: np.ndarray
-
-
-cdef inline bint is_letter(uint8_t byte) noexcept nogil:
-    return 48 <= byte <= 57 or 65 <= byte <= 90 or 97 <= byte <= 122
-
-
-cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
-    return byte | 32 if 65 <= byte <= 90 else byte
-
-
-cdef inline int64_t token_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
-    """The end of the run of token characters at `at`, which begins with a letter or digit."""
-    while at < end and (is_letter(data[at]) or data[at] == 46 or data[at] == 95 or data[at] == 45):
-        at += 1
-    return at
-
-
-cdef inline uint64_t token_key(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
-    """A hash of the lower-cased token with the top bit clear; equal hashes are compared byte by byte."""
-    cdef uint64_t key = <uint64_t>0xCBF29CE484222325
-    cdef int64_t k
-    for k in range(at, end):
-        key = (key ^ lower(data[k])) * <uint64_t>0x100000001B3
-    return key & ~PAIR
-
-
-cdef inline uint64_t pair_key(int64_t before, int64_t point) noexcept nogil:
-    return PAIR | (<uint64_t>before << 24) | <uint64_t>point
-
-
-cdef inline int script_of(int64_t point, bint kana) noexcept nogil:
-    """1 for Han, 2 for Kana where that is asked for, else 0."""
-    if 0x4E00 <= point <= 0x9FFF or 0x3400 <= point <= 0x4DBF:
-        return 1
-    if not kana:
-        return 0
-    if 0x3041 <= point <= 0x30FF:  # letters and combining marks; not the separate marks, the hyphen, the middle dot
-        return 0 if 0x3096 < point < 0x3099 or 0x309A < point < 0x309D or point == 0x30A0 or point == 0x30FB else 2
-    return 2 if 0x31F0 <= point <= 0x31FF or 0xFF66 <= point <= 0xFF9F else 0
-
-
-cdef inline bint may_pair(uint8_t byte, bint kana) noexcept nogil:
-    """Whether a character that begins with this byte may be of such a script; half-width Kana begin with EF."""
-    return 0xE3 <= byte <= 0xE9 or (kana and byte == 0xEF)
 
 
 cdef int64_t candidates(
@@ -138,43 +87,6 @@ cdef int64_t candidates(
             before, before_script, before_at = point, script, at
             at += width
     return count
-
-
-cdef bint same_token(
-    const uint8_t[::1] a, int64_t a0, int64_t a1, const uint8_t[::1] b, int64_t b0, int64_t b1
-) noexcept nogil:
-    cdef int64_t k
-    if a1 - a0 != b1 - b0:
-        return False
-    for k in range(a1 - a0):
-        if lower(a[a0 + k]) != lower(b[b0 + k]):
-            return False
-    return True
-
-
-cdef (int64_t, int64_t) find_keyword(
-    const int32_t[::1] table,
-    int64_t base,
-    uint64_t mask,
-    uint64_t key,
-    const uint8_t[::1] data,
-    int64_t start,
-    int64_t end,
-    const uint64_t[::1] keys,
-    const uint8_t[::1] source,
-    const int64_t[::1] froms,
-    const int64_t[::1] tos,
-) noexcept nogil:
-    """(slot, entry) of a keyword in an open table of entries; entry -1 and the free slot where it is not there."""
-    cdef int64_t slot = <int64_t>(((key * <uint64_t>0x9E3779B97F4A7C15) >> 32) & mask)
-    cdef int32_t entry
-    while True:
-        entry = table[base + slot]
-        if entry < 0:
-            return slot, -1
-        if keys[entry] == key and (key & PAIR or same_token(source, froms[entry], tos[entry], data, start, end)):
-            return slot, entry
-        slot = (slot + 1) & <int64_t>mask
 
 
 cdef inline int64_t table_size(int64_t count) noexcept nogil:
@@ -301,44 +213,13 @@ def keyword_hits(tables, const int32_t[:] which, got, bint kana=False):
     last_row = np.full(len(keys), -1, np.int32)
     cdef int32_t[::1] out = counts
     cdef int32_t[::1] seen = last_row
-    cdef int64_t base, at, end, stop, begin, point, width, before, slot, entry
-    cdef uint64_t mask, key
-    cdef int script, before_script
-    cdef bint pair
-    cdef uint8_t byte
+    cdef int64_t base
     cdef Py_ssize_t r
     with nogil:
         for r in range(which.shape[0]):
             base = starts[which[r]]
-            mask = <uint64_t>(starts[which[r] + 1] - base - 1)
-            at, end = offsets[r], offsets[r + 1]
-            before = 0
-            before_script = 0
-            while at < end:
-                byte = data[at]
-                if is_letter(byte):
-                    before_script = 0
-                    begin = at
-                    at = stop = token_end(data, at, end)
-                    if stop - begin < 3:
-                        continue
-                    key = token_key(data, begin, stop)
-                elif not may_pair(byte, kana):
-                    before_script = 0
-                    at += 1
-                    continue
-                else:
-                    begin = stop = at
-                    point, width = code_point(data, at)
-                    at += width
-                    script = script_of(point, kana)
-                    pair = script != 0 and script == before_script
-                    key = pair_key(before, point)
-                    before, before_script = point, script
-                    if not pair:
-                        continue
-                slot, entry = find_keyword(table, base, mask, key, data, begin, stop, keys, source, froms, tos)
-                if entry >= 0 and seen[entry] != r:
-                    seen[entry] = <int32_t>r
-                    out[r] += 1
+            out[r] = hits_of_text(
+                table, base, <uint64_t>(starts[which[r] + 1] - base - 1), keys, source, froms, tos,
+                data, offsets[r], offsets[r + 1], kana, <int32_t>r, seen,
+            )
     return KeywordHits(counts, last_row)

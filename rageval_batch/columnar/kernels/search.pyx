@@ -1,50 +1,9 @@
 """Substrings and membership, byte for byte: exact for UTF-8."""
 
 import numpy as np
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from rageval_batch.columnar.kernels.buffers cimport LOW_BITS, equal_bytes, first_byte, load64, zero_bytes
-
-
-cdef int64_t rare_place(const uint8_t[::1] needle, int64_t start, int64_t end) noexcept nogil:
-    """Where in the needle its likely rarest byte stands: no space and no first byte of a long character if it can."""
-    cdef int rank, best = 4
-    cdef int64_t i, at = start
-    cdef uint8_t byte
-    for i in range(start, end):
-        byte = needle[i]
-        rank = 3 if byte == 32 or byte >= 0xC0 else 1 if byte >= 0x80 else 2 if byte >= 97 else 0
-        if rank < best:
-            best, at = rank, i
-    return at - start
-
-
-cdef bint inside(
-    const uint8_t[::1] hay, int64_t h_start, int64_t h_end, const uint8_t[::1] needle, int64_t start, int64_t end
-) noexcept nogil:
-    """Whether the needle is a substring of the hay; an empty needle is not. Eight places are looked at together."""
-    cdef int64_t width = end - start
-    cdef int64_t ahead, at, stop, place
-    cdef uint8_t rare
-    cdef uint64_t pattern, marks
-    if width == 0 or width > h_end - h_start:
-        return False
-    ahead = rare_place(needle, start, end)
-    rare = needle[start + ahead]
-    pattern = rare * LOW_BITS
-    at = h_start + ahead
-    stop = h_end - width + ahead + 1
-    while at + 8 <= stop:
-        marks = zero_bytes(load64(hay, at) ^ pattern)
-        while marks:
-            if equal_bytes(hay, at + first_byte(marks) - ahead, needle, start, width):
-                return True
-            marks &= marks - 1
-        at += 8
-    for place in range(at, stop):
-        if hay[place] == rare and equal_bytes(hay, place - ahead, needle, start, width):
-            return True
-    return False
+from rageval_batch.columnar.kernels.buffers cimport equal_bytes
 
 
 def contains(

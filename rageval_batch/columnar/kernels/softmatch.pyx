@@ -5,17 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from rageval_batch.columnar.kernels.buffers cimport popcount
 from rageval_batch.columnar.kernels.json cimport unescape
-from rageval_batch.columnar.kernels.sorting cimport sort_words
-from rageval_batch.columnar.kernels.utf8 cimport code_point, space_width
-
-
-cdef enum:  # how two texts match
-    IS_UNMATCHED
-    IS_EQUAL
-    IS_CONTAINED
-    IS_SIMILAR
 
 
 UNMATCHED, EQUAL, CONTAINED, SIMILAR = IS_UNMATCHED, IS_EQUAL, IS_CONTAINED, IS_SIMILAR
@@ -62,42 +52,6 @@ class Assignment(NamedTuple):
     g_matched: np.ndarray
     e_partner: np.ndarray
     g_partner: np.ndarray
-
-
-cdef inline int64_t points_of(
-    const uint8_t[::1] text, int64_t at, int64_t end, bint squashed, uint32_t[::1] out, int64_t first, uint64_t *signs
-) noexcept nogil:
-    """The code points of one text from `out[first]` on, and the signatures of its bigrams; where they end."""
-    cdef uint64_t low = 0, high = 0, before = 0
-    cdef uint64_t mixed, bit, upper
-    cdef int64_t byte, point, width, to = first
-    while at < end:
-        byte = text[at]
-        if 0xE4 <= byte < 0xF0:  # most of Han: three bytes, never white space
-            point = ((byte & 15) << 12) | ((text[at + 1] & 63) << 6) | (text[at + 2] & 63)
-            at += 3
-        elif 32 < byte < 0x80:
-            point = byte
-            at += 1
-        else:
-            width = space_width(text, at, end) if squashed else 0
-            if width:
-                at += width
-                continue
-            point, width = code_point(text, at)
-            at += width
-        out[to] = <uint32_t>point
-        if to > first:
-            mixed = (((before << 32) | <uint64_t>point) * <uint64_t>0x9E3779B97F4A7C15) >> 57
-            bit = <uint64_t>1 << (mixed & 63)
-            upper = <uint64_t>0 - (mixed >> 6)  # all ones for the upper half of the signature
-            high |= bit & upper
-            low |= bit & ~upper
-        before = <uint64_t>point
-        to += 1
-    signs[0] = low
-    signs[1] = high
-    return to
 
 
 cdef object points(data_, starts_, ends_, escaped_, bint squashed):
@@ -150,23 +104,6 @@ def plain_points(column):
     return points(column.data, column.starts, column.ends, np.zeros(len(column), np.uint8), False)
 
 
-cdef int64_t sorted_bigrams(
-    const uint32_t[::1] points, int64_t start, int64_t end, uint64_t[::1] out, int64_t first
-) noexcept nogil:
-    """The distinct bigrams of one string, sorted, from `out[first]` on; how many."""
-    cdef int64_t k, count = end - start - 1, kept = 1
-    if count <= 0:
-        return 0
-    for k in range(count):
-        out[first + k] = (<uint64_t>points[start + k] << 32) | points[start + k + 1]
-    sort_words(out, first, first + count)
-    for k in range(1, count):
-        if out[first + k] != out[first + kept - 1]:
-            out[first + kept] = out[first + k]
-            kept += 1
-    return kept
-
-
 def grams_of(column):
     """The sorted bigrams of a column; a string of one character has none."""
     cdef const uint32_t[::1] points = column.points
@@ -181,40 +118,6 @@ def grams_of(column):
         for k in range(rows):
             bounds[k + 1] = bounds[k] + sorted_bigrams(points, offsets[k], offsets[k + 1], out, bounds[k])
     return Grams(grams[: bounds[rows]].copy(), gram_bounds)
-
-
-cdef int64_t shared_words(
-    const uint64_t[::1] one, int64_t i, int64_t one_end, const uint64_t[::1] two, int64_t two_end
-) noexcept nogil:
-    """How many values of one[i:one_end] are in two[:two_end]; both sorted, each value once."""
-    cdef int64_t j = 0, count = 0
-    while i < one_end and j < two_end:
-        if one[i] == two[j]:
-            count += 1
-            i += 1
-            j += 1
-        elif one[i] < two[j]:
-            i += 1
-        else:
-            j += 1
-    return count
-
-
-cdef bint within(
-    const uint32_t[::1] hay, int64_t h0, int64_t h1, const uint32_t[::1] needle, int64_t n0, int64_t n1
-) noexcept nogil:
-    """Whether needle[n0:n1], which must not be empty, is a part of hay[h0:h1]."""
-    cdef int64_t at, k, width = n1 - n0
-    cdef uint32_t first = needle[n0]
-    for at in range(h0, h1 - width + 1):
-        if hay[at] != first:
-            continue
-        k = 1
-        while k < width and hay[at + k] == needle[n0 + k]:
-            k += 1
-        if k == width:
-            return True
-    return False
 
 
 cdef int64_t longest_of(const int64_t[::1] offsets) noexcept nogil:
@@ -265,53 +168,21 @@ def match_pairs(
     matches = np.zeros(bounds[rows], np.uint8)
     cdef uint8_t[::1] how = matches
     cdef uint64_t[::1] g_grams = np.empty(longest, np.uint64)
-    cdef int64_t e0, e1, g0, g1, e_width, g_width, g_count, e_count, to, wide, shared, e_alone, g_alone, most
-    cdef uint64_t e_low, e_high, g_low, g_high
+    cdef int64_t to, wide, g_count
     cdef int32_t e, g
-    cdef bint contained
     with nogil:
         for r in range(rows):
             wide = g_last[r] - g_first[r]
             for g in range(g_first[r], g_last[r]):
-                g0, g1 = go[g], go[g + 1]
-                g_width = g1 - g0
                 g_count = -1
                 for e in range(e_first[r], e_last[r]):
-                    e0, e1 = eo[e], eo[e + 1]
-                    e_width = e1 - e0
-                    if e_width == 0 or g_width == 0:
-                        continue
                     to = bounds[r] + (e - e_first[r]) * wide + (g - g_first[r])
-                    # One string inside the other has all its bigrams there: the signatures rule most pairs out.
-                    e_low, e_high = el[e] & ~gl[g], eh[e] & ~gh[g]
-                    g_low, g_high = gl[g] & ~el[e], gh[g] & ~eh[e]
-                    if e_width <= g_width:
-                        contained = (e_low | e_high) == 0 and within(gp, g0, g1, ep, e0, e1)
-                    else:
-                        contained = (g_low | g_high) == 0 and within(ep, e0, e1, gp, g0, g1)
-                    if contained and e_width == g_width:
-                        how[to] = IS_EQUAL
-                        continue
-                    if contained and min(e_width, g_width) >= containment_min:
-                        how[to] = IS_CONTAINED
-                        continue
-                    if contained_only or e_width < 2 or g_width < 2:
-                        continue
-                    # No more are shared than the answer has, and the union has all of the expected ones.
-                    e_count = gram_bounds[e + 1] - gram_bounds[e]
-                    if <double>(g_width - 1) / <double>e_count < threshold:
-                        continue
-                    # At least `alone` bigrams stand on one side only, and no more are shared than either side has left.
-                    e_alone = popcount(e_low) + popcount(e_high)
-                    g_alone = popcount(g_low) + popcount(g_high)
-                    most = max(<int64_t>0, min(e_count - e_alone, g_width - 1 - g_alone))
-                    if <double>most / <double>max(<int64_t>1, most + e_alone + g_alone) < threshold:
-                        continue
-                    if g_count < 0:
-                        g_count = sorted_bigrams(gp, g0, g1, g_grams, 0)
-                    shared = shared_words(grams, gram_bounds[e], gram_bounds[e + 1], g_grams, g_count)
-                    if <double>shared / <double>(e_count + g_count - shared) >= threshold:
-                        how[to] = IS_SIMILAR
+                    how[to] = <uint8_t>match_pair(
+                        ep, eo[e], eo[e + 1], el[e], eh[e],
+                        grams, gram_bounds[e], gram_bounds[e + 1] - gram_bounds[e],
+                        gp, go[g], go[g + 1], gl[g], gh[g],
+                        g_grams, 0, &g_count, threshold, containment_min, contained_only,
+                    )
     return Pairs(matches, pair_bounds)
 
 

@@ -9,24 +9,6 @@ from rageval_batch.columnar.kernels.utf8 cimport space_width
 from rageval_batch.columnar.strings import Strings
 
 
-cdef (int64_t, int64_t) strip_one(const uint8_t[::1] data, int64_t start, int64_t end) noexcept nogil:
-    cdef int64_t at, width
-    while start < end:
-        width = space_width(data, start, end)
-        if width == 0:
-            break
-        start += width
-    while end > start:
-        at = end - 1
-        while at > start and (data[at] & 0xC0) == 0x80:
-            at -= 1
-        width = space_width(data, at, end)
-        if width == 0 or at + width != end:
-            break
-        end = at
-    return start, end
-
-
 def strip(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] ends):
     """The spans without White_Space at either end; an empty or blank string gives an empty span."""
     stripped_starts = np.empty(len(starts), np.int64)
@@ -89,25 +71,8 @@ def collapsed_length(const uint8_t[::1] data, const int64_t[:] starts, const int
     """Code points of each string, white space stripped and its runs counted as one, counted up to `enough`."""
     lengths = np.empty(len(starts), np.int64)
     cdef int64_t[::1] out = lengths
-    cdef int64_t at, end, width, count
-    cdef bint spaced
     cdef Py_ssize_t k
     with nogil:
         for k in range(starts.shape[0]):
-            at, end = strip_one(data, starts[k], ends[k])
-            count = 0
-            spaced = False
-            while at < end and count < enough:
-                width = space_width(data, at, end)
-                if width:
-                    count += not spaced
-                    spaced = True
-                    at += width
-                    continue
-                spaced = False
-                count += 1
-                at += 1
-                while at < end and (data[at] & 0xC0) == 0x80:
-                    at += 1
-            out[k] = count
+            out[k] = collapsed_one(data, starts[k], ends[k], enough)
     return lengths

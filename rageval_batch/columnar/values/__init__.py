@@ -75,6 +75,7 @@ class Reader:
         lists = lists or lexicon()
         self.decimal_mark = decimal_mark
         self.date_order = date_order
+        self.units = lists.units
         self.numbers = NumberReader(lists.units)
         self.names = NameReader(lists.titles, lists.surnames)
         self.abstention = Phrases(lists.abstention)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import columns, csv, json_rows, sheets, trec, whole_files
+from rageval_batch.inputs.readers import columns, csv, json_rows, sheets, whole_files
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -52,6 +52,19 @@ __all__ = [
     "read_own_chunks",
 ]
 
+
+def _read_trec_run(source: Source) -> Iterator[Block]:
+    from rageval_batch.inputs.readers import trec  # which needs Polars, as no other reader does
+
+    return trec.read_trec_run(source)
+
+
+def _read_qrels(source: Source) -> Iterator[Block]:
+    from rageval_batch.inputs.readers import trec
+
+    return trec.read_qrels(source)
+
+
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "json": json_rows.read_json,
     "samples": json_rows.read_zipped_samples,
@@ -60,8 +73,8 @@ _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "arrow": columns.read_arrow,
     "csv": csv.read_csv,
     "frame": columns.read_frame,
-    "trec_run": trec.read_trec_run,
-    "qrels": trec.read_qrels,
+    "trec_run": _read_trec_run,
+    "qrels": _read_qrels,
     "texts": whole_files.read_whole_files,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, OK
 from rageval_batch.columnar.kernels.lines import valid_utf8
 from rageval_batch.columnar.nested import BLANK, held_kinds, json_of
+from rageval_batch.columnar.plain_types import plain_column
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
@@ -35,7 +36,7 @@ from rageval_batch.inputs.readers.blocks import (
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
 from rageval_batch.inputs.reading import steps_of
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.schemas import OutputField
+from rageval_batch.model.schemas import FIELDS, OutputField
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,11 @@ class ColumnBlock:
     def raw(self, row: int) -> str:
         if not isinstance(self.raw_rows, pa.RecordBatch):
             return self.raw_rows[row]
-        return json.dumps(self.raw_rows.slice(row, 1).to_pylist()[0], ensure_ascii=False, default=_printable)
+        try:
+            cells = self.raw_rows.slice(row, 1).to_pylist()[0]
+        except (ValueError, OverflowError, TypeError):  # times that Python does not have
+            cells = {name: _as_text(column)[row].as_py() for name, column in self.columns.items()}
+        return json.dumps(cells, ensure_ascii=False, default=_printable)
 
     def whole_rows(self) -> pa.Array | None:
         return None
@@ -139,7 +144,7 @@ def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source.path) as file:
-        yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS))
+        yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS), texts=_fields(source))
 
 
 def read_row_groups(part: RowGroups) -> Iterator[ColumnBlock]:
@@ -160,41 +165,63 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             file = pa.ipc.open_file(mapped)
         except pa.ArrowInvalid:
             mapped.seek(0)
-            yield from column_blocks(pa.ipc.open_stream(mapped))
+            yield from column_blocks(pa.ipc.open_stream(mapped), texts=_fields(source))
         else:
-            yield from column_blocks(file.get_batch(k) for k in range(file.num_record_batches))
+            batches = (file.get_batch(k) for k in range(file.num_record_batches))
+            yield from column_blocks(batches, texts=_fields(source))
 
 
 def read_frame(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a frame in memory."""
     assert source.table is not None
-    yield from column_blocks(source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS))
+    yield from column_blocks(source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS), texts=_fields(source))
 
 
-def column_blocks(batches: Iterable[pa.RecordBatch], lines: Offsets | None = None) -> Iterator[ColumnBlock]:
-    """Batches in blocks of bounded size. `lines` are those of the one batch; without them rows count from 1."""
+def _fields(source: Source) -> frozenset[str]:
+    """The columns that are fields of a row, under their own names or by a map."""
+    mapped = (str(steps_of(path)[0]) for paths in source.reading.fields.values() for path in paths if path)
+    return frozenset(name for names in FIELDS for name in names) | frozenset(mapped)
+
+
+def column_blocks(
+    batches: Iterable[pa.RecordBatch], lines: Offsets | None = None, texts: Container[str] | None = None
+) -> Iterator[ColumnBlock]:
+    """Batches in blocks of bounded size. `lines` are those of the one batch; without them rows count from 1.
+
+    `texts`: the binary columns in which bytes that are not UTF-8 are an error of their row; without it, all.
+    """
     line = 1
     for batch in batches:
         for first in range(0, batch.num_rows, blocks.BLOCK_ROWS):
             part = batch.slice(first, blocks.BLOCK_ROWS)
             rows = part.num_rows
-            yield column_block(part, np.arange(line, line + rows) if lines is None else lines[first : first + rows])
+            numbers = np.arange(line, line + rows) if lines is None else lines[first : first + rows]
+            yield column_block(part, numbers, texts)
             line += rows
 
 
-def column_block(batch: pa.RecordBatch, lines: Offsets) -> ColumnBlock:
-    """The rows of one batch. A binary column is text; a row with a cell that is not UTF-8 is a row error."""
-    columns = {name: batch.column(k) for k, name in enumerate(batch.schema.names)}
+def column_block(batch: pa.RecordBatch, lines: Offsets, texts: Container[str] | None = None) -> ColumnBlock:
+    """The rows of one batch. A binary column is text; bytes that are not UTF-8 are a row error in one of `texts` (all
+    columns without it), and shown as \\xNN in another."""
+    columns = {name: plain_column(batch.column(k)) for k, name in enumerate(batch.schema.names)}
     bad = np.zeros(batch.num_rows, np.bool_)
     for name, column in columns.items():
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
             columns[name], bad_cells = _decode_utf8(column)
-            bad |= bad_cells
+            if texts is None or name in texts:
+                bad |= bad_cells
+            elif bad_cells.any():
+                columns[name] = pc.replace_with_mask(columns[name], pa.array(bad_cells), _escaped(column, bad_cells))
     row_errors = [
         RowError(row, "not_utf8", "a cell with bytes that are not UTF-8; --encoding names another")
         for row in np.flatnonzero(bad).tolist()
     ]
     return ColumnBlock(lines=lines, columns=columns, row_errors=row_errors, raw_rows=batch)
+
+
+def _escaped(column: pa.Array, cells: Flags) -> pa.Array:
+    """Some binary cells as text, what is not UTF-8 as \\xNN."""
+    return pa.array(map(_printable, column.filter(pa.array(cells)).to_pylist()), LARGE_STRING)
 
 
 def _printable(value: Any) -> str:

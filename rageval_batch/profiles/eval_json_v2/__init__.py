@@ -11,8 +11,9 @@ from rageval_batch.profiles.eval_json_v2.declaration import (
     PARAMS,
     QUESTION_SCHEMA,
 )
+from rageval_batch.profiles.eval_json_v2.expected import prepare
 from rageval_batch.profiles.eval_json_v2.explain import explain_answer
-from rageval_batch.profiles.eval_json_v2.score import missing_columns, prepare, score
+from rageval_batch.profiles.eval_json_v2.score import missing_columns, score
 
 PROFILE = Profile(
     name="eval_json_v2",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rageval_batch.columnar import json_objects
+from rageval_batch.columnar import json_objects, json_tape
 from rageval_batch.columnar.kernels import CONTAINED, EQUAL, SIMILAR, UNMATCHED
 from rageval_batch.model import Explanation, Section
+from rageval_batch.profiles.eval_json_v2.compare import UNGROUNDED, Measured, measure
 from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, LISTS
-from rageval_batch.profiles.eval_json_v2.grounding import UNGROUNDED
-from rageval_batch.profiles.eval_json_v2.score import Measured, Prepared, as_text, item_texts, measure
+from rageval_batch.profiles.eval_json_v2.expected import Prepared, as_text, item_texts
 
 SHORT = 2  # characters up to which a match by containment is doubtful
 
@@ -21,10 +21,10 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
     reason = int(measured.reason[0])
     sections = []
     if reason >= 0:
-        tape = measured.parsed.tape
-        why = measured.detail[0].as_py() or (tape.problem(0) if tape.status[0] else "mended")
+        status, error_at = int(measured.compared.status[0]), int(measured.compared.error_at[0])
+        why = measured.detail[0].as_py() or (json_tape.problem(status, error_at) if status else "mended")
         sections.append(Section("format", ({"reason": json_objects.REASONS[reason], "why": why},)))
-    if measured.ok[0]:
+    if measured.compared.ok[0]:
         sections.append(_explain_classes(prepared, measured))
         sections += [_explain_list(prepared, name, measured) for name in LISTS]
         keywords = prepared.evidence.hit_keywords(int(measured.question[0]), measured.evidence_hits, 0)
@@ -36,11 +36,11 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
 
 def _explain_classes(prepared: Prepared, measured: Measured) -> Section:
     question = int(measured.question[0])
-    nodes = np.array([measured.field[name][0] for name in CLASSES], np.int32)
-    texts = measured.parsed.tape.texts(nodes).to_arrow().to_pylist()
-    first = question * len(CLASSES)
-    expected_widths = np.diff(prepared.classes.offsets[first : first + len(CLASSES) + 1])
-    shorter = np.minimum(expected_widths, np.diff(measured.got_classes.offsets)).tolist()
+    first = np.zeros(1, np.int32)
+    texts = [measured.class_texts(name, first).at(0) for name in CLASSES]
+    expected_widths = np.diff(prepared.items.points.offsets)[prepared.items.first[: len(CLASSES), question]]
+    shorter = np.minimum(expected_widths, measured.compared.class_width[0]).tolist()
+    matches = measured.compared.class_how[0].tolist()
     lines = [
         {
             "field": name,
@@ -49,7 +49,7 @@ def _explain_classes(prepared: Prepared, measured: Measured) -> Section:
             "matched": how != UNMATCHED,
             "by": _matched_by(how, width, "bigram_jaccard"),
         }
-        for name, text_, how, width in zip(CLASSES, texts, measured.class_matches[:, 0].tolist(), shorter, strict=True)
+        for name, text_, how, width in zip(CLASSES, texts, matches, shorter, strict=True)
     ]
     return Section("classes", tuple(lines))
 
@@ -62,17 +62,18 @@ def _matched_by(how: int, shorter: int, matcher: str) -> str | None:
 
 def _explain_list(prepared: Prepared, name: str, measured: Measured) -> Section:
     """Every item of both sides with its partner; where items match independently, one may be the partner of several."""
-    expected, got, match = prepared.lists[name], measured.got_lists[name], measured.list_matches[name]
-    e_count, g_count = int(match.e_count[0]), int(match.g_count[0])
-    how = match.pairs.how.reshape(e_count, g_count)
-    expected_texts = item_texts(expected.points, int(expected.first[measured.question[0]]) + np.arange(e_count))
-    got_texts = item_texts(got.points, np.arange(g_count))
-    partners = list(enumerate(match.assignment.e_partner.tolist()))
-    listed = {g for _, g in partners}
-    partners += [(e, g) for g, e in enumerate(match.assignment.g_partner.tolist()) if g not in listed]
+    match, expected = measured.last_list(name), prepared.items
+    field = len(CLASSES) + LISTS.index(name)
+    first = int(expected.first[field, measured.question[0]])
+    expected_texts = item_texts(expected.points, first + np.arange(len(match.e_partner)))
+    got_texts = item_texts(match.items, np.arange(len(match.g_partner)))
+    pairs = [(e, g, how) for e, (g, how) in enumerate(zip(match.e_partner.tolist(), match.e_how.tolist(), strict=True))]
+    listed = {g for _, g, _ in pairs}
+    others = enumerate(zip(match.g_partner.tolist(), match.g_how.tolist(), strict=True))
+    pairs += [(e, g, how) for g, (e, how) in others if g not in listed]
     matcher = prepared.params["list_matcher"]
     lines = []
-    for e, g in partners:
+    for e, g, how in pairs:
         both = e >= 0 and g >= 0
         line = {
             "expected_item": e + 1 if e >= 0 else None,
@@ -80,17 +81,15 @@ def _explain_list(prepared: Prepared, name: str, measured: Measured) -> Section:
             "got_item": g + 1 if g >= 0 else None,
             "got": got_texts[g] if g >= 0 else None,
             "matched": both,
-            "by": _matched_by(int(how[e, g]), min(len(expected_texts[e]), len(got_texts[g])), matcher)
-            if both
-            else None,
+            "by": _matched_by(how, min(len(expected_texts[e]), len(got_texts[g])), matcher) if both else None,
         }
         lines.append(line)
     return Section(name, tuple(lines))
 
 
 def _explain_refs(measured: Measured) -> Section:
-    tape, refs = measured.parsed.tape, measured.refs
-    files = tape.texts(tape.members(refs.node, ["file"])[:, 0].copy()).to_arrow().to_pylist()
+    refs = measured.compared.refs()
+    files = measured.texts(refs.start, refs.stop, refs.flags).to_arrow().to_pylist()
     lines = [
         {"file": file, "held": bool(why < 0), "why": UNGROUNDED[why] if why >= 0 else "file and an anchor found"}
         for file, why in zip(files, refs.why.tolist(), strict=True)

@@ -16,7 +16,8 @@ from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
-from rageval_batch.columnar.values import Reader, Reading
+from rageval_batch.columnar.values import Reading
+from rageval_batch.columnar.values.columns import ColumnReader
 from rageval_batch.profiles.legal_rag.fields import as_label, as_page, as_text, decode
 from rageval_batch.profiles.legal_rag.questions import NAMES
 
@@ -109,9 +110,10 @@ class Coded:
 class Outputs:
     """What a batch of outputs says; each part is worked out when it is first asked for."""
 
-    def __init__(self, column: pa.Array, reader: Reader, labels: Labels) -> None:
+    def __init__(self, column: pa.Array, columns: ColumnReader, labels: Labels) -> None:
         self._column = column.fill_null("") if column.null_count else column
-        self._reader = reader
+        self._columns = columns
+        self._reader = columns.reader
         self._labels = labels.copy()
         texts = from_arrow(self._column)
         starts, ends = kernels.strip(texts.data, texts.starts, texts.ends)
@@ -138,8 +140,8 @@ class Outputs:
         own = _texts(self._tape, self._node(ANSWER))
         column = pc.if_else(pa.array(self.structured), own, self._column.cast(LARGE_STRING))
         coded = column.dictionary_encode()
-        readings = [self._reader.read(text) for text in coded.dictionary.to_pylist()]
-        return Coded(readings, coded.indices.to_numpy().astype(np.int64))
+        readings = self._columns.read(from_arrow(coded.dictionary))
+        return Coded(list(readings), coded.indices.to_numpy().astype(np.int64))
 
     @cached_property
     def evidence(self) -> Items:

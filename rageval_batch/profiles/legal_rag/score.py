@@ -15,6 +15,7 @@ from rageval_batch.columnar import json_objects, text
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.columnar.values import Reader, lexicon
+from rageval_batch.columnar.values.columns import ColumnReader
 from rageval_batch.model import EvalSet, Params, Scored
 from rageval_batch.profiles.legal_rag import evidence, gaps
 from rageval_batch.profiles.legal_rag.declaration import COLUMNS, LIST_PARAMS
@@ -40,6 +41,7 @@ class Prepared:
 
     params: Params
     reader: Reader
+    columns: ColumnReader
     questions: tuple[Question, ...]
     facts: Facts
     entries: evidence.Entries
@@ -65,7 +67,9 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         "tags": pa.array([list(question.tags) for question in questions], pa.list_(LARGE_STRING)),
     }
     facts = Facts(reader, tolerances, _soft_match)
-    return Prepared(params, reader, questions, facts, evidence.entries_of(questions), types, question_columns)
+    return Prepared(
+        params, reader, ColumnReader(reader), questions, facts, evidence.entries_of(questions), types, question_columns
+    )
 
 
 def _split_phrases(given: str) -> list[str]:
@@ -155,7 +159,7 @@ class Measured:
 def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
     """Every judgement of a batch of outputs by the type of their questions; an empty output is not judged."""
     question = batch.column("question").to_numpy()
-    outputs = Outputs(batch.column("output"), prepared.reader, prepared.entries.labels)
+    outputs = Outputs(batch.column("output"), prepared.columns, prepared.entries.labels)
     measured = Measured(question, outputs, np.zeros(len(question)), Cells(len(question)), [])
     rows = {kind: np.flatnonzero((prepared.type[question] == kind) & ~outputs.empty) for kind in (FACT, EVIDENCE, GAP)}
     return replace(

@@ -46,6 +46,35 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """A run in a short list of the best: its score, and that with its interval on a scale."""
+
+    run: str
+    score: float | None
+    drawing: Markup
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One profile and eval set at a glance; `id` is that of its chapter."""
+
+    id: str
+    title: str
+    subtitle: str
+    best: Standing
+    facts: tuple[str, ...]
+    standings: tuple[Standing, ...]
+    verdict: str | None = None  # passed, failed: of the best run
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """What a page says, in a few numbers."""
+
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True)
 class Strip:
     """The distribution of a metric in one run."""
 
@@ -105,7 +134,7 @@ class Answers:
     moved: tuple[Moved, ...]
 
 
-Block = Table | Figure | Cards | Words | Answers
+Block = Table | Figure | Tiles | Cards | Words | Answers
 
 
 @dataclass(frozen=True)

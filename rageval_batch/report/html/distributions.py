@@ -67,7 +67,8 @@ def _cards(session: Session, scope: Scope, summary: dict[str, dict[str, dict[str
 def _scale(best: float | None, rows: dict[str, dict[str, Any]]) -> tuple[float, float]:
     """From the worst value to the best that a metric can have, or that it has where it has no such ends."""
     ends = [row[name] for row in rows.values() for name in ("min", "max") if row[name] is not None]
-    return min([0.0, *ends]), max([best if best is not None else 0.0, *ends])
+    low, high = min([0.0, *ends]), max([best if best is not None else 0.0, *ends])
+    return low, high if high > low else low + 1.0
 
 
 def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float]]) -> dict[tuple[str, str], list[int]]:

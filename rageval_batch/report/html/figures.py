@@ -79,7 +79,7 @@ def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float],
 # --- figures with axes ------------------------------------------------------------------------------------------------
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
-_MOST_NAMES = 20  # that fit under an axis
+_BAR_HEIGHT, _BARS_WIDTH, _NAME_LENGTH = 17, 420, 48
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -100,9 +100,8 @@ def _tick(value: float) -> str:
 class _Axes:
     """A square field with axes: data in, coordinates out."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], bottom: int = _BOTTOM) -> None:
-        """`bottom` is the room for what stands under the axis."""
-        self.x, self.y, self.bottom, self.height = x, y, bottom, _SIZE + bottom - _BOTTOM
+    def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        self.x, self.y = x, y
 
     def across(self, value: float) -> float:
         low, high = self.x
@@ -110,11 +109,11 @@ class _Axes:
 
     def up(self, value: float) -> float:
         low, high = self.y
-        return self.height - self.bottom - (value - low) / ((high - low) or 1.0) * (self.height - self.bottom - _TOP)
+        return _SIZE - _BOTTOM - (value - low) / ((high - low) or 1.0) * (_SIZE - _BOTTOM - _TOP)
 
     def frame(self, x_name: str, y_name: str) -> str:
         """Grid, numbers and names of the axes."""
-        bottom, right = self.height - self.bottom, _SIZE - 8
+        bottom, right = _SIZE - _BOTTOM, _SIZE - 8
         parts = []
         for value in _ticks(*self.x):
             at = _n(self.across(value))
@@ -125,7 +124,7 @@ class _Axes:
             parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
             parts.append(f'<text x="{_LEFT - 5}" y="{at}" dy="3.5" text-anchor="end">{_tick(value)}</text>')
         middle = (_LEFT + right) // 2
-        parts.append(f'<text class="axis" x="{middle}" y="{self.height - 4}" text-anchor="middle">{x_name}</text>')
+        parts.append(f'<text class="axis" x="{middle}" y="{_SIZE - 4}" text-anchor="middle">{x_name}</text>')
         half = (bottom + _TOP) // 2
         parts.append(
             f'<text class="axis" transform="translate(10 {half}) rotate(-90)" text-anchor="middle">{y_name}</text>'
@@ -134,7 +133,7 @@ class _Axes:
 
     def drawing(self, kind: str, told: str, body: str) -> Markup:
         return Markup(
-            f'<svg class="plot {kind}" viewBox="0 0 {_SIZE} {self.height}" role="img" aria-label="{escape(told)}">'
+            f'<svg class="plot {kind}" viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{escape(told)}">'
             f"{body}</svg>"
         )
 
@@ -173,17 +172,20 @@ def scatter(points: Sequence[Mapping[str, Any]], told: str) -> Markup:
     return axes.drawing("scatter", told, "".join(parts))
 
 
-def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str) -> Markup:
-    """Bins with low, high and n; those below zero, above it and around it have their own colours."""
+def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, y_name: str = "questions") -> Markup:
+    """Bins with low, high and n, of questions or what else `y_name` says.
+
+    Those below zero, above it and around it have their own colours.
+    """
     if not bins:
         return Markup("")
     low, high = min(one["low"] for one in bins), max(one["high"] for one in bins)
     axes = _Axes(_padded(low, high), (0.0, max(one["n"] for one in bins) * 1.05))
-    parts = [axes.frame(escape(x_name), "questions")]
+    parts = [axes.frame(escape(x_name), escape(y_name))]
     for one in bins:
         kind = "improvement" if one["low"] >= 0 else "regression" if one["high"] <= 0 else "tie"
         a, b, top = axes.across(one["low"]), axes.across(one["high"]), axes.up(one["n"])
-        tip = f"{format_value(one['low'])} to {format_value(one['high'])}: {one['n']:,} questions"
+        tip = f"{format_value(one['low'])} to {format_value(one['high'])}: {one['n']:,} {y_name}"
         parts.append(
             f'<rect class="{kind}" x="{_n(a + 0.5)}" y="{_n(top)}" width="{_n(max(1.0, b - a - 1))}" '
             f'height="{_n(max(0.0, axes.up(0) - top))}" data-t="{escape(tip)}"/>'
@@ -191,27 +193,34 @@ def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str) -> Mark
     return axes.drawing("histogram", told, "".join(parts))
 
 
-def columns(values: Sequence[tuple[str, float]], y_name: str, told: str) -> Markup:
-    """A bar for each named value."""
+def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
+    """A bar for each named value, from zero; names at the left, values at the right."""
     if not values:
         return Markup("")
     numbers = [value for _, value in values]
-    named = len(values) <= _MOST_NAMES
-    scale = _padded(min(0.0, *numbers), max(0.0, *numbers))
-    axes = _Axes((-0.5, len(values) - 0.5), scale, 86 if named else _BOTTOM)
-    zero = axes.up(0.0)
-    parts = [_y_frame(axes, y_name)]
-    for k, (name, value) in enumerate(values):
-        a, b, top = axes.across(k - 0.4), axes.across(k + 0.4), axes.up(value)
-        tip = f"{name}: {format_value(value)}"
+    low, high = min(0.0, *numbers), max(0.0, *numbers)
+    names = [cut(name, _NAME_LENGTH) for name, _ in values]
+    left = 12 + 6 * max(map(len, names))
+    width = left + _BARS_WIDTH
+
+    def across(value: float) -> float:
+        return left + (value - low) / ((high - low) or 1.0) * (_BARS_WIDTH - 60)
+
+    parts = []
+    for k, (name, (whole, value)) in enumerate(zip(names, values, strict=True)):
+        a, b = sorted((across(0.0), across(value)))
+        middle = _BAR_HEIGHT * (k + 0.5)
+        tip = f"{whole}: {format_value(value)}"
         parts.append(
-            f'<rect class="plain" x="{_n(a)}" y="{_n(min(top, zero))}" width="{_n(max(0.6, b - a))}" '
-            f'height="{_n(abs(zero - top))}" data-t="{escape(tip)}"/>'
+            f'<text x="{left - 6}" y="{_n(middle)}" dy="3.5" text-anchor="end">{escape(name)}</text>'
+            f'<rect class="plain" x="{_n(a)}" y="{_n(middle - 5.5)}" width="{_n(max(0.6, b - a))}" height="11" '
+            f'data-t="{escape(tip)}"/>'
+            f'<text x="{_n(b + 5)}" y="{_n(middle)}" dy="3.5">{escape(format_value(value))}</text>'
         )
-        if named:
-            at = f"translate({_n((a + b) / 2 + 3)} {axes.height - axes.bottom + 10}) rotate(-55)"
-            parts.append(f'<text transform="{at}" text-anchor="end">{escape(cut(name, 15))}</text>')
-    return axes.drawing("columns", told, "".join(parts))
+    return Markup(
+        f'<svg class="plot bars" viewBox="0 0 {width} {_BAR_HEIGHT * len(values)}" role="img" '
+        f'aria-label="{escape(told)}">{"".join(parts)}</svg>'
+    )
 
 
 def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, told: str) -> Markup:
@@ -229,17 +238,3 @@ def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, told: 
     )
     body = f'{axes.frame(escape(x_name), escape(y_name))}<path class="line" d="M{path}"/>{dots}'
     return axes.drawing("lines", told, body)
-
-
-def _y_frame(axes: _Axes, y_name: str) -> str:
-    """The axis of values alone."""
-    right = _SIZE - 8
-    parts = []
-    for value in _ticks(*axes.y):
-        at = _n(axes.up(value))
-        parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
-        parts.append(f'<text x="{_LEFT - 5}" y="{at}" dy="3.5" text-anchor="end">{_tick(value)}</text>')
-    half = (axes.height - axes.bottom + _TOP) // 2
-    return "".join(parts) + (
-        f'<text class="axis" transform="translate(10 {half}) rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'
-    )

@@ -13,7 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from rageval_batch.report.cells import json_line
-from rageval_batch.report.html.blocks import Answers, Block, Cards, Figure, Table, Words
+from rageval_batch.report.html.blocks import Answers, Block, Cards, Figure, Table, Tiles, Words
 from rageval_batch.report.html.texts import cut, number_text, plain_text, shown_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -49,7 +49,9 @@ def asset(name: str) -> str:
 
 def kind_of(block: Block) -> str:
     """The name of the macro that draws a block."""
-    kinds: dict[type, str] = {Table: "table", Figure: "figure", Cards: "cards", Words: "words", Answers: "answers"}
+    kinds: dict[type, str] = {
+        Table: "table", Figure: "figure", Tiles: "tiles", Cards: "cards", Words: "words", Answers: "answers",
+    }  # fmt: skip
     return kinds[type(block)]
 
 

@@ -14,9 +14,11 @@ from rageval_batch.analysis.gates import wanted_runs
 from rageval_batch.analysis.runs import Run, find_run
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.html import sections
-from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Section, Words
+from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Section, Tiles, Words
 from rageval_batch.report.html.comparisons import compared_runs, comparison_section, movers_section
 from rageval_batch.report.html.distributions import distributions_section
+from rageval_batch.report.html.glance import glance_section
+from rageval_batch.report.html.groups import groups_section
 from rageval_batch.report.html.pages import asset, no_link, page
 from rageval_batch.report.html.scope import Scope, keep_summaries, scopes
 from rageval_batch.version import __version__
@@ -68,13 +70,14 @@ def build_report(
     if len(runs) <= sections.MOST_ROWS:  # intervals of more runs are made for those that are shown alone
         keep_summaries(session, ("leaderboard",))
     found = scopes(session, runs)
-    first = Chapter(
-        "all", None, None,
-        (sections.compared_section(session, found), sections.gates_section(session, found, runs)),
-    )  # fmt: skip
     last = Chapter("input", None, None, (sections.rejects_section(session, found, runs), *_left_out(found)))
     ids = scope_ids(found)
     chapters = [_chapter(session, scope, ids[k], chosen, runs) for k, scope in enumerate(found[:_MOST_CHAPTERS])]
+    gates = sections.gates_section(session, found, runs)
+    first = Chapter(
+        "all", None, None,
+        (glance_section(session, chapters, found, runs), sections.compared_section(session, found), gates),
+    )  # fmt: skip
     one = len(runs) == 1
     title = f"{len(runs):,} run{'' if one else 's'} of {len({scope.profile for scope in found})} profiles"
     if len(found) == 1:
@@ -112,7 +115,7 @@ def _chapter(session: Session, scope: Scope, id: str, base: str | None, runs: Se
             comparison_section(session, outcome, id),
             sections.fail_reasons_section(session, scope, id),
             sections.confusions_section(session, scope, id),
-            sections.groups_section(session, scope, id),
+            groups_section(session, scope, id),
             sections.hardest_section(session, scope, id),
             movers_section(session, outcome, id),
         ),
@@ -150,10 +153,17 @@ def _laid_out(report: Report, limits: Limits) -> str:
 
 def _chapters(report: Report, limits: Limits) -> list[Chapter]:
     first, *middle, last = report.chapters
-    chosen = [first, *middle[: limits.chapters], last]
+    chosen = [_with_fewer_tiles(first, limits.chapters), *middle[: limits.chapters], last]
     if limits.figures:
         return chosen
     return [Chapter(c.id, c.title, c.subtitle, tuple(_without_figures(s) for s in c.sections)) for c in chosen]
+
+
+def _with_fewer_tiles(chapter: Chapter, most: int) -> Chapter:
+    """The chapter with tiles of those chapters alone that the page has."""
+    glance, *others = chapter.sections
+    blocks = tuple(Tiles(block.tiles[:most]) if isinstance(block, Tiles) else block for block in glance.blocks)
+    return Chapter(chapter.id, None, None, (Section(glance.id, glance.title, blocks), *others))
 
 
 def _without_figures(section: Section) -> Section:

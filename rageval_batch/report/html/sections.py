@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -14,13 +15,11 @@ from rageval_batch.report.cells import format_value
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
-from rageval_batch.sql_text import identifier, quoted
+from rageval_batch.sql_text import quoted
 
 MOST_ROWS = 200  # of a table on a page
-_HEAT_RUNS = 12
-_HEAT_VALUES = 60
 _PROVENANCE = (
-    "signature", "questions_sha256", "params_sha256", "source_sha256", "contexts_sha256", "prompt_sha256",
+    "commit", "signature", "questions_sha256", "params_sha256", "source_sha256", "contexts_sha256", "prompt_sha256",
     "prompt_version", "index_version", "model_id", "adapter_id", "version",
 )  # fmt: skip
 
@@ -57,8 +56,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     where = picked_runs(scopes)
     runs = queried(
         session, "runs", "Runs",
-        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at,\n"
-        "    commit\n"
+        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at\n"
         f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
         note="n: questions of the eval set; every one of them counts, answered or not.",
     )  # fmt: skip
@@ -77,7 +75,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
 def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]) -> Section:
     """The verdicts of the gates, each run at its level, and every gate that stands behind them."""
     keep_summaries(session, ("gate_results",))
-    where = f"{picked_runs(scopes)}\n  and {_level_condition(session, runs)}"
+    where = f"{picked_runs(scopes)}\n  and {level_condition(session, runs)}"
     verdicts = queried(
         session, "gates-verdicts", "Verdict of each run",
         "select run_id,\n"
@@ -116,7 +114,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
     return _section("", "gates", "Gates", *blocks, verdicts, every)
 
 
-def _level_condition(session: Session, runs: Sequence[Run]) -> str:
+def level_condition(session: Session, runs: Sequence[Run]) -> str:
     """Gates that have no level, and those of the level that each run was scored for."""
     levels: dict[str, list[str]] = {}
     for run, level in zip(runs, wanted_levels(session, runs, None), strict=True):
@@ -175,7 +173,7 @@ def _units(session: Session, profile: str) -> str:
 
 def _plotted(table: Table, title: str, plot: Sequence[Markup]) -> Table:
     """The table with a column of small figures."""
-    return Table(**{**vars(table), "plots": {title: plot}})
+    return replace(table, plots={title: plot})
 
 
 def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
@@ -207,33 +205,6 @@ def confusions_section(session: Session, scope: Scope, id: str) -> Section:
     most = max(row["n"] for row in table.rows)
     plot = [figures.bar(row["n"], most, f"{row['n']:,} answers") for row in table.rows]
     return _section(id, "confusions", "Confusions", _plotted(table, "how often", plot))
-
-
-def groups_section(session: Session, scope: Scope, id: str) -> Section:
-    """Means by topic, type, … of every run, coloured by value: a heat map for each grouping."""
-    keep_summaries(session, ("run_groups",))
-    groupings = session.rows(f"select distinct grouping from run_groups where {scope.where} order by grouping")
-    if not groupings:
-        return _section(id, "groups", "Groups", Words("The profile names no groups to break runs down by."))
-    runs = scope.runs[:_HEAT_RUNS]
-    left = len(scope.runs) - len(runs)
-    note = "n: questions of the group; the other columns are mean scores of runs"
-    note += f", the best {len(runs)} of {len(scope.runs)}." if left else ", best run first."
-    blocks: list[Block] = []
-    for k, row in enumerate(groupings):
-        picked = f"{scope.where} and grouping = {quoted(row['grouping'])}"
-        means = ",\n    ".join(f"max(mean) filter (run_id = {quoted(run)}) as {identifier(run)}" for run in runs)
-        sql = (
-            f"select value, max(total_tests) as n,\n    {means}\nfrom run_groups\nwhere {picked}\n"
-            "group by value\norder by n desc, value"
-        )
-        table = queried(session, f"{id}-groups-{k}", f"Mean score by {row['grouping']}", sql, most=_HEAT_VALUES)
-        found = [line[run] for line in table.rows for run in runs if line[run] is not None]
-        ends = (min(found), max(found)) if found else (0.0, 1.0)
-        blocks.append(
-            Table(**{**vars(table), "note": note, "heat": dict.fromkeys(runs, ends), "labels": {r: r for r in runs}})
-        )
-    return _section(id, "groups", "Groups", *blocks)
 
 
 def hardest_section(session: Session, scope: Scope, id: str) -> Section:

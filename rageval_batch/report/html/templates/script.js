@@ -23,8 +23,26 @@
   }
 
   // On a narrow screen the contents start folded.
-  const contents = document.querySelector('nav[aria-label="Sections"] details');
+  const contents = document.querySelector("nav details.contents");
   if (contents && matchMedia("(max-width: 60rem)").matches) contents.open = false;
+
+  // The contents show where the reader is: that section is marked, and of many chapters only its own is open.
+  const chapters = contents ? all("details.chapter", contents) : [];
+  const many = chapters.length > 2;
+  if (many) for (const chapter of chapters) chapter.open = false;
+  const marked = new Map(contents ? all("a", contents).map((link) => [link.hash.slice(1), link]) : []);
+  const seen = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      for (const [id, link] of marked) {
+        if (id === target.id) link.setAttribute("aria-current", "location");
+        else link.removeAttribute("aria-current");
+      }
+      const own = marked.get(target.id).closest("details.chapter");
+      if (many) for (const chapter of chapters) chapter.open = chapter === own;
+    }
+  }, { rootMargin: "-12% 0px -80% 0px" });
+  for (const section of all("main section")) if (marked.has(section.id)) seen.observe(section);
 
   // Tables: a click on a heading sorts, nulls last; a text in the filter hides the rows that do not have it.
   const exact = (cell) => cell.dataset.v ?? cell.textContent.trim();

@@ -1,0 +1,96 @@
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_batch.columnar.kernels.keywords import KeywordTables
+from rageval_batch.columnar.kernels.softmatch import Codes, Grams, Points32
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets
+
+class Fields(NamedTuple):
+    names: tuple[str, ...]
+    kinds: tuple[int, ...]
+    classes: tuple[int, ...]
+    lists: tuple[int, ...]
+    evidence: int
+    sources: int
+    source_names: tuple[str, ...]
+
+class Limits(NamedTuple):
+    threshold: float
+    containment_min: int
+    one_to_one: bool
+    list_caps: tuple[int, ...]
+    enough: int
+    entry_cap: int
+    ref_cap: int
+    anchor_cap: int
+    defer: bool
+
+class ExpectedItems(NamedTuple):
+    points: Points32
+    grams: Grams
+    first: Ints
+    last: Ints
+
+class FoundRefs(NamedTuple):
+    row: Ints
+    why: npt.NDArray[np.int8]
+    start: Offsets
+    stop: Offsets
+    flags: Bytes
+
+class DeferredItems(NamedTuple):
+    row: Ints
+    field: Bytes
+    kind: Bytes
+    start: Offsets
+    stop: Offsets
+    flags: Bytes
+
+class LastList(NamedTuple):
+    items: Points32
+    e_partner: Ints
+    g_partner: Ints
+    e_how: Codes
+    g_how: Codes
+
+class Comparison:
+    status: Bytes
+    error_at: Offsets
+    usable: Flags
+    ok: Flags
+    absent: Bytes
+    other: Bytes
+    deferred: Flags
+    class_how: Codes
+    class_width: Offsets
+    class_start: Offsets
+    class_stop: Offsets
+    class_flags: Bytes
+    e_count: Ints
+    g_count: Ints
+    e_matched: Ints
+    g_matched: Ints
+    hits: Ints
+    last_row: Ints
+    length: Offsets
+    evidence_start: Offsets
+    evidence_stop: Offsets
+    evidence_flags: Bytes
+    refs_total: Ints
+    refs_held: Ints
+    strange: npt.NDArray[np.int16]
+    def __init__(
+        self,
+        rows: int,
+        fields: Fields,
+        expected: ExpectedItems,
+        limits: Limits,
+        tables: KeywordTables | None,
+        contexts: object,
+    ) -> None: ...
+    def run(self, data: Bytes, starts: Offsets, ends: Offsets, rows: Ints, question: Ints, context: Ints) -> None: ...
+    def refs(self) -> FoundRefs: ...
+    def deferred_items(self) -> DeferredItems: ...
+    def last_list(self, k: int) -> LastList: ...

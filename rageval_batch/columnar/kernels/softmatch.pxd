@@ -1,0 +1,161 @@
+"""Code points and bigrams of one text, and the soft match of two."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from rageval_batch.columnar.kernels.buffers cimport popcount
+from rageval_batch.columnar.kernels.sorting cimport sort_words
+from rageval_batch.columnar.kernels.utf8 cimport code_point, space_width
+
+
+cdef enum:  # how two texts match
+    IS_UNMATCHED
+    IS_EQUAL
+    IS_CONTAINED
+    IS_SIMILAR
+
+
+cdef inline int64_t points_of(
+    const uint8_t[::1] text, int64_t at, int64_t end, bint squashed, uint32_t[::1] out, int64_t first, uint64_t *signs
+) noexcept nogil:
+    """The code points of one text from `out[first]` on, and the signatures of its bigrams; where they end."""
+    cdef uint64_t low = 0, high = 0, before = 0
+    cdef uint64_t mixed, bit, upper
+    cdef int64_t byte, point, width, to = first
+    while at < end:
+        byte = text[at]
+        if 0xE4 <= byte < 0xF0:  # most of Han: three bytes, never white space
+            point = ((byte & 15) << 12) | ((text[at + 1] & 63) << 6) | (text[at + 2] & 63)
+            at += 3
+        elif 32 < byte < 0x80:
+            point = byte
+            at += 1
+        else:
+            width = space_width(text, at, end) if squashed else 0
+            if width:
+                at += width
+                continue
+            point, width = code_point(text, at)
+            at += width
+        out[to] = <uint32_t>point
+        if to > first:
+            mixed = (((before << 32) | <uint64_t>point) * <uint64_t>0x9E3779B97F4A7C15) >> 57
+            bit = <uint64_t>1 << (mixed & 63)
+            upper = <uint64_t>0 - (mixed >> 6)  # all ones for the upper half of the signature
+            high |= bit & upper
+            low |= bit & ~upper
+        before = <uint64_t>point
+        to += 1
+    signs[0] = low
+    signs[1] = high
+    return to
+
+
+cdef inline int64_t sorted_bigrams(
+    const uint32_t[::1] points, int64_t start, int64_t end, uint64_t[::1] out, int64_t first
+) noexcept nogil:
+    """The distinct bigrams of one string, sorted, from `out[first]` on; how many."""
+    cdef int64_t k, count = end - start - 1, kept = 1
+    if count <= 0:
+        return 0
+    for k in range(count):
+        out[first + k] = (<uint64_t>points[start + k] << 32) | points[start + k + 1]
+    sort_words(out, first, first + count)
+    for k in range(1, count):
+        if out[first + k] != out[first + kept - 1]:
+            out[first + kept] = out[first + k]
+            kept += 1
+    return kept
+
+
+cdef inline int64_t shared_words(
+    const uint64_t[::1] one, int64_t i, int64_t one_end, const uint64_t[::1] two, int64_t j, int64_t two_end
+) noexcept nogil:
+    """How many values of one[i:one_end] are in two[j:two_end]; both sorted, each value once."""
+    cdef int64_t count = 0
+    while i < one_end and j < two_end:
+        if one[i] == two[j]:
+            count += 1
+            i += 1
+            j += 1
+        elif one[i] < two[j]:
+            i += 1
+        else:
+            j += 1
+    return count
+
+
+cdef inline bint within(
+    const uint32_t[::1] hay, int64_t h0, int64_t h1, const uint32_t[::1] needle, int64_t n0, int64_t n1
+) noexcept nogil:
+    """Whether needle[n0:n1], which must not be empty, is a part of hay[h0:h1]."""
+    cdef int64_t at, k, width = n1 - n0
+    cdef uint32_t first = needle[n0]
+    for at in range(h0, h1 - width + 1):
+        if hay[at] != first:
+            continue
+        k = 1
+        while k < width and hay[at + k] == needle[n0 + k]:
+            k += 1
+        if k == width:
+            return True
+    return False
+
+
+cdef inline int match_pair(
+    const uint32_t[::1] ep,
+    int64_t e0,
+    int64_t e1,
+    uint64_t e_low,
+    uint64_t e_high,
+    const uint64_t[::1] e_grams,
+    int64_t e_gram,
+    int64_t e_count,
+    const uint32_t[::1] gp,
+    int64_t g0,
+    int64_t g1,
+    uint64_t g_low,
+    uint64_t g_high,
+    uint64_t[::1] g_grams,
+    int64_t g_gram,
+    int64_t *g_count,
+    double threshold,
+    int64_t containment_min,
+    bint contained_only,
+) noexcept nogil:
+    """How the expected item ep[e0:e1] and the got item gp[g0:g1] match; an empty item matches nothing.
+
+    The expected one has `e_count` bigrams from e_grams[e_gram] on. Those of the got one are sorted into `g_grams` from
+    `g_gram` on the first time that they are needed: until then `g_count` is -1.
+    """
+    cdef int64_t e_width = e1 - e0, g_width = g1 - g0, e_alone, g_alone, most, shared
+    # One string inside the other has all its bigrams there: the signatures rule most pairs out.
+    cdef uint64_t e_low_alone = e_low & ~g_low, e_high_alone = e_high & ~g_high
+    cdef uint64_t g_low_alone = g_low & ~e_low, g_high_alone = g_high & ~e_high
+    cdef bint contained
+    if e_width == 0 or g_width == 0:
+        return IS_UNMATCHED
+    if e_width <= g_width:
+        contained = (e_low_alone | e_high_alone) == 0 and within(gp, g0, g1, ep, e0, e1)
+    else:
+        contained = (g_low_alone | g_high_alone) == 0 and within(ep, e0, e1, gp, g0, g1)
+    if contained and e_width == g_width:
+        return IS_EQUAL
+    if contained and min(e_width, g_width) >= containment_min:
+        return IS_CONTAINED
+    if contained_only or e_width < 2 or g_width < 2:
+        return IS_UNMATCHED
+    # No more are shared than the answer has, and the union has all of the expected ones.
+    if <double>(g_width - 1) / <double>e_count < threshold:
+        return IS_UNMATCHED
+    # At least `alone` bigrams stand on one side only, and no more are shared than either side has left.
+    e_alone = popcount(e_low_alone) + popcount(e_high_alone)
+    g_alone = popcount(g_low_alone) + popcount(g_high_alone)
+    most = max(<int64_t>0, min(e_count - e_alone, g_width - 1 - g_alone))
+    if <double>most / <double>max(<int64_t>1, most + e_alone + g_alone) < threshold:
+        return IS_UNMATCHED
+    if g_count[0] < 0:
+        g_count[0] = sorted_bigrams(gp, g0, g1, g_grams, g_gram)
+    shared = shared_words(e_grams, e_gram, e_gram + e_count, g_grams, g_gram, g_gram + g_count[0])
+    if <double>shared / <double>(e_count + g_count[0] - shared) >= threshold:
+        return IS_SIMILAR
+    return IS_UNMATCHED

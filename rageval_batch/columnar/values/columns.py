@@ -1,0 +1,129 @@
+"""Whole columns of texts read: compiled code finds the stretches that hold numbers, dates and cited pages, and each
+distinct stretch is read once, however many texts have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from rageval_batch.columnar.strings import Strings
+from rageval_batch.columnar.values import Citation, Date, Number, Reader, Reading
+from rageval_batch.columnar.values.window_classes import classes_for_reading
+from rageval_batch.columnar.values.windows import WHOLE, find_windows, padded
+
+_KEPT = 32_768  # readings of stretches
+
+
+class ColumnReader:
+    """Reads columns of texts with one reader, exactly as that reads each text."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._classes = classes_for_reading(reader.units)
+        self._stretch: Callable[[str, int], _Stretch] = lru_cache(_KEPT)(self._read_stretch)
+
+    def __reduce__(self) -> tuple[type[ColumnReader], tuple[Reader]]:
+        return ColumnReader, (self.reader,)
+
+    def _read_stretch(self, text: str, flags: int) -> _Stretch:
+        before, behind = padded(text, flags)
+        return _Stretch(self.reader.read(f"{before}{text}{behind}"), len(before))
+
+    def read(self, column: Strings) -> list[Reading]:
+        """The readings of texts, in their order."""
+        windows = find_windows(column, self._classes)
+        texts: list[str] = column.to_arrow().to_pylist()
+        stretches: list[str] = windows.texts.to_arrow().to_pylist()
+        flags, first, bounds = windows.flags.tolist(), windows.first.tolist(), windows.bounds.tolist()
+        return [
+            Reading(self.reader, text)
+            if start < end and flags[start] & WHOLE
+            else _ReadByStretches(
+                self.reader,
+                text,
+                tuple(_Place(self._stretch, stretches[k], flags[k], first[k]) for k in range(start, end)),
+            )
+            for text, start, end in zip(texts, bounds, bounds[1:], strict=False)
+        ]
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """What a stretch says; spans count from its first character."""
+
+    reading: Reading
+    before: int  # characters of the reading that are not of the stretch
+
+    @cached_property
+    def numbers(self) -> list[Number]:
+        return [_moved_number(number, -self.before) for number in self.reading.numbers]
+
+    @cached_property
+    def dates(self) -> list[Date]:
+        return [_moved_date(date, -self.before) for date in self.reading.dates]
+
+    @cached_property
+    def date_ranges(self) -> list[tuple[Date, Date]]:
+        by = -self.before
+        return [(_moved_date(first, by), _moved_date(last, by)) for first, last in self.reading.date_ranges]
+
+    @cached_property
+    def citations(self) -> list[Citation]:
+        by = -self.before
+        return [Citation(page, start + by, end + by) for page, start, end in self.reading.citations]
+
+
+class _Place(NamedTuple):
+    """A stretch in a text: how it is read, and its first character."""
+
+    read: Callable[[str, int], _Stretch]
+    text: str
+    flags: int
+    first: int
+
+
+def _moved_number(number: Number, by: int) -> Number:
+    value, unit, start, end, article, kind, high = number
+    return Number(value, unit, start + by, end + by, article, kind, high)
+
+
+def _moved_date(date: Date, by: int) -> Date:
+    year, month, day, start, end = date
+    return Date(year, month, day, start + by, end + by)
+
+
+@dataclass(frozen=True)
+class _ReadByStretches(Reading):
+    """What a text says, by the stretches that hold its figures."""
+
+    places: tuple[_Place, ...]
+
+    @cached_property
+    def numbers(self) -> list[Number]:
+        return [
+            _moved_number(number, first)
+            for read, text, flags, first in self.places
+            for number in read(text, flags).numbers
+        ]
+
+    @cached_property
+    def dates(self) -> list[Date]:
+        return [_moved_date(date, at) for read, text, flags, at in self.places for date in read(text, flags).dates]
+
+    @cached_property
+    def date_ranges(self) -> list[tuple[Date, Date]]:
+        return [
+            (_moved_date(low, first), _moved_date(high, first))
+            for read, text, flags, first in self.places
+            for low, high in read(text, flags).date_ranges
+        ]
+
+    @cached_property
+    def citations(self) -> list[Citation]:
+        return [
+            Citation(page, start + first, end + first)
+            for read, text, flags, first in self.places
+            for page, start, end in read(text, flags).citations
+        ]

@@ -1,0 +1,119 @@
+"""Ctrl-C, wherever it meets the command line: exit 130 within a moment, without a traceback.
+
+Python raises KeyboardInterrupt in its main thread, between two of its own instructions. A library in C may make another
+error of it, drop it, or not come back for minutes. So an interrupt is also noted here, a second thread stops the
+queries that run, and a process that has not ended after a few seconds is ended: like a kill, that loses nothing.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, Protocol
+from weakref import WeakSet
+
+from rageval_batch.errors import EXIT_INTERRUPTED
+
+MESSAGE = "rageval: interrupted. Give the same command again to go on.\n"
+_SECONDS = 3.0  # that a command has to end by itself
+_STEP = 0.1
+
+
+class Query(Protocol):
+    """A database connection, whose query can be stopped from another thread."""
+
+    def interrupt(self) -> None:
+        """Stop what runs now."""
+
+
+class _State:
+    watched = False
+    seen = False
+    raised = False
+    left_to_command = False
+
+
+_running: WeakSet[Query] = WeakSet()
+
+
+def seen() -> bool:
+    """Whether there was an interrupt."""
+    return _State.seen
+
+
+def stop_when_interrupted(query: Query) -> None:
+    """Have an interrupt stop the queries of a connection, as long as that is open."""
+    _running.add(query)
+
+
+def watch() -> None:
+    """From here on an interrupt ends this process; only for a process that is all our own."""
+    reading, writing = os.pipe()
+    if os.name != "nt":  # where a pipe need not, and cannot, be told
+        os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, _interrupted)
+    sys.unraisablehook = _unraisable
+    _State.watched = True
+    _thread.start_new_thread(_end_the_slow, (reading,))
+
+
+@contextmanager
+def left_to_command() -> Iterator[None]:
+    """While a command has its own use for Ctrl-C: it is a KeyboardInterrupt and nothing else."""
+    if not _State.watched:
+        yield
+        return
+    _State.left_to_command = True
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _interrupted)
+        _State.left_to_command = False
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now. Interpreters that take themselves apart print what an interrupt then breaks."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
+
+
+def _interrupted(number: int, frame: object) -> None:
+    """The first interrupt lets a command clean up; a second one does not wait for that."""
+    if _State.raised:
+        os._exit(EXIT_INTERRUPTED)
+    _State.seen = _State.raised = True
+    raise KeyboardInterrupt
+
+
+def _unraisable(found: Any) -> None:
+    if not (_State.seen and found.exc_type is KeyboardInterrupt):
+        sys.__unraisablehook__(found)
+
+
+def _end_the_slow(signals: int) -> None:
+    """Wait for an interrupt; stop queries until the process has ended, or end it."""
+    while True:
+        number = os.read(signals, 1)
+        if not number:
+            return
+        if number[0] == signal.SIGINT and not _State.left_to_command:
+            break
+    _State.seen = True
+    end = time.monotonic() + _SECONDS
+    while time.monotonic() < end:
+        for query in list(_running):
+            with suppress(Exception):  # closed meanwhile
+                query.interrupt()
+        time.sleep(_STEP)
+    with suppress(OSError):
+        os.write(2, MESSAGE.encode())
+    os._exit(EXIT_INTERRUPTED)

@@ -1,0 +1,76 @@
+"""Runs by topic, type or whatever else questions are told apart by: a heat map for each grouping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rageval_batch.analysis.session import Session
+from rageval_batch.report.html.blocks import Block, Section, Table, Words
+from rageval_batch.report.html.scope import Scope, keep_summaries
+from rageval_batch.report.html.sections import queried
+from rageval_batch.sql_text import identifier, quoted
+
+_HEAT_RUNS = 12
+_MOST_VALUES = 60  # of a grouping
+_MOST_FIELDS = 4  # of questions that runs are grouped by
+MOST_QUESTIONS = 50_000  # that are read again for their fields
+
+
+def groups_section(session: Session, scope: Scope, id: str) -> Section:
+    """Means of every run, coloured by value: by the groups that the profile names, else by fields of the questions."""
+    keep_summaries(session, ("run_groups",))
+    found = session.rows(f"select distinct grouping from run_groups where {scope.where} order by grouping")
+    sources = [
+        (row["grouping"], "run_groups", f"{scope.where} and grouping = {quoted(row['grouping'])}", "total_tests")
+        for row in found
+    ] or [
+        (name, f"run_groups_by({quoted(_path(name))})", scope.where, "n") for name in _grouping_fields(session, scope)
+    ]
+    if not sources:
+        words = Words("The profile names no groups, and the questions have no field with a few values to group by.")
+        return Section(f"{id}-groups", "Groups", (words,))
+    blocks: list[Block] = [
+        _heat_map(session, scope, f"{id}-groups-{k}", f"Mean score by {name}", _query(scope, view, where, count))
+        for k, (name, view, where, count) in enumerate(sources)
+    ]
+    return Section(f"{id}-groups", "Groups", tuple(blocks))
+
+
+def _query(scope: Scope, view: str, where: str, count: str) -> str:
+    """A row a group, a column a run."""
+    runs = scope.runs[:_HEAT_RUNS]
+    means = ",\n    ".join(f"max(mean) filter (run_id = {quoted(run)}) as {identifier(run)}" for run in runs)
+    few = "" if len(runs) == len(scope.runs) else f"\n  and run_id in ({', '.join(map(quoted, runs))})"
+    return (
+        f"select value, max({count}) as n,\n    {means}\nfrom {view}\nwhere {where}{few}\n"
+        "group by value\norder by n desc, value"
+    )
+
+
+def _heat_map(session: Session, scope: Scope, id: str, title: str, sql: str) -> Table:
+    runs = scope.runs[:_HEAT_RUNS]
+    note = "n: questions of the group; the other columns are mean scores of runs"
+    note += f", the best {len(runs)} of {len(scope.runs):,}." if len(runs) < len(scope.runs) else ", best run first."
+    table = queried(session, id, title, sql, most=_MOST_VALUES, note=note, labels={run: run for run in runs})
+    found = [line[run] for line in table.rows for run in runs if line[run] is not None]
+    ends = (min(found), max(found)) if found else (0.0, 1.0)
+    return replace(table, heat=dict.fromkeys(runs, ends))
+
+
+def _path(name: str) -> str:
+    """The JSON path of a field of a question."""
+    return '$."' + name.replace('"', '\\"') + '"'
+
+
+def _grouping_fields(session: Session, scope: Scope) -> list[str]:
+    """Fields of the questions that have texts or yes and no, a few of them, each shared by questions."""
+    count = session.rows(f"select max(question_count) as n from runs where {scope.of_set}")[0]["n"]
+    if not count or count > MOST_QUESTIONS:
+        return []
+    rows = session.rows(
+        "select f.key as name, count(distinct f.value) as n\n"
+        f"from questions, json_each(fields) f\nwhere {scope.of_set} and json_type(f.value) in ('VARCHAR', 'BOOLEAN')\n"
+        f"group by f.key\nhaving n between 2 and {_MOST_VALUES} and n <= count(*) / 2\n"
+        f"order by n desc, name\nlimit {_MOST_FIELDS}"
+    )
+    return [row["name"] for row in rows]

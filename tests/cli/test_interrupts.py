@@ -1,0 +1,95 @@
+"""Ctrl-C: exit 130 and one sentence, wherever it meets a command."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rageval_batch.bench import synthetic
+from support.stores import publish, simple_run
+
+# Says that it is on its way as soon as interrupts are watched: before that, they are Python's own matter.
+STARTED = """
+from rageval_batch import interrupts, start
+watch = interrupts.watch
+def watch_and_say():
+    watch()
+    print("watched", flush=True)
+interrupts.watch = watch_and_say
+start.main()
+"""
+LONG_QUERY = "select count(*) from range(1000000) a, range(1000000) b where (a.range * b.range) % 7 = 3"
+LONG_SORT = "select md5(range::varchar) as m from range(200000000) order by m"
+FUNCTION = "select max(bigram_jaccard(md5(range::varchar), md5((range + 1)::varchar))) from range(100000000)"
+LEAST, MOST = 0.0, 2.5  # seconds after the start; a command that needs longer for its work meets all of them
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals as POSIX has them")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store and a sweep to score."""
+    made: Path = tmp_path_factory.mktemp("interrupted")
+    publish(made / "runs", {run: simple_run(x=0.25, y=k / 8) for k, run in enumerate("abcd")})
+    synthetic.write_sweep(made, 2_000)
+    return made
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Command lines by name."""
+    scored = [str(folder / "outputs.jsonl"), "-q", str(folder / "questions.json")]
+    store = ["--store", str(folder / "runs")]
+    return {
+        "score": ["score", *scored, "-p", "eval_json_v2", "--store", str(folder / "new")],
+        "leaderboard": ["leaderboard", *store],
+        "compare": ["compare", "a", "b", *store],
+        "one long query": ["sql", LONG_QUERY, *store],
+        "a sort that spills": ["sql", LONG_SORT, "--format", "csv", "-o", str(folder / "out.csv"), *store],
+        "a function of ours": ["sql", FUNCTION, *store],
+    }
+
+
+def interrupted(words: list[str], after: float) -> tuple[int, str]:
+    """(exit code, stderr) of a command that is interrupted so many seconds after its start."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", STARTED, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "watched\n"
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    return process.returncode, said
+
+
+def check(words: list[str], after: float) -> bool:
+    """Interrupt a command; whether it was interrupted, and not done already."""
+    code, said = interrupted(words, after)
+    if code == 130:
+        assert said.splitlines()[-1:] in ([], ["rageval: interrupted. Give the same command again to go on."])
+    else:
+        assert code == (1 if words[0] == "compare" else 0)
+    assert "Traceback" not in said and "Exception ignored" not in said and "error" not in said.lower()
+    return code == 130
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("leaderboard", 0.0), ("one long query", MOST), ("a sort that spills", MOST), ("a function of ours", MOST)],
+)
+def test_interrupt(name: str, after: float, folder: Path) -> None:
+    assert check(commands(folder)[name], after)
+    assert not list((folder / "runs" / ".staging").glob("spill-*"))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", list(commands(Path())))
+@pytest.mark.parametrize("tries", [60])
+def test_interrupts_at_random_moments(name: str, tries: int, folder: Path) -> None:
+    chance = random.Random(name)
+    assert sum(check(commands(folder)[name], chance.uniform(LEAST, MOST)) for _ in range(tries)) > tries // 4
