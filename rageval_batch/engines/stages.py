@@ -22,6 +22,7 @@ from pyspark.sql.window import Window
 
 from rageval_batch.engines import tasks
 from rageval_batch.engines.parts import SplitResult
+from rageval_batch.engines.session import quiet_pandas
 from rageval_batch.engines.tasks import Routes, Work, Written
 from rageval_batch.errors import RagevalError
 from rageval_batch.inputs.sources import Source
@@ -65,7 +66,8 @@ class Stages:
         for name, value in _SETTINGS.items():
             self._spark.conf.set(name, value)
         try:
-            yield
+            with quiet_pandas():
+                yield
         finally:
             for name, earlier in before.items():
                 if earlier is None:
