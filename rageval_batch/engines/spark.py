@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,20 +20,23 @@ import pyarrow.parquet as pq
 
 from rageval_batch.engines.parts import SplitResult
 from rageval_batch.engines.ranges import Ranges, plan_ranges
+from rageval_batch.engines.session import require_spark
 from rageval_batch.engines.tasks import Routes, Work, Written
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
-from rageval_batch.inputs.protocols import RunCounts
+from rageval_batch.inputs.protocols import MAX_ROWS, RunCounts
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import Measured, Split
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
+from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import commit_files, commit_record
 from rageval_batch.runs.batch import scorer
 from rageval_batch.runs.commit_record import Counts, Files, Finished
 from rageval_batch.runs.findings import Observed, findings_of
 from rageval_batch.runs.job import Identity, Job, identify
+from rageval_batch.runs.job_inputs import given_job, given_sources
 from rageval_batch.runs.store import Staging, Store
 from rageval_batch.runs.sweep import (
     Outcome,
@@ -78,6 +82,51 @@ def run(
             outcome = _Sweep(job, identity, staging, stages, files).run(store, progress, partitions)
             staging.clear()
         return outcome
+
+
+def score(
+    outputs: Any,
+    questions: Any = None,
+    profile: str = "",
+    *,
+    spark: SparkSession | None = None,
+    contexts: Any = None,
+    params: Mapping[str, Any] | None = None,
+    store: str | os.PathLike[str] = "runs",
+    partitions: int | None = None,
+    keep_inputs: bool = False,
+    max_rows: int = MAX_ROWS,
+    map: Mapping[str, Any] | None = None,
+    preset: str | None = None,
+) -> Outcome:
+    """Score a Spark data frame, or files and folders that all nodes see, as a commit of the store.
+
+    `spark`: the session, else the active one. Questions and contexts are files or frames that the driver has.
+    """
+    require_spark()
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rageval_batch.engines.frames import frame_files
+
+    chosen = get_profile(profile)
+    place = Store(store)
+    is_frame = isinstance(outputs, DataFrame)
+    active = spark or (outputs.sparkSession if is_frame else SparkSession.getActiveSession())
+    if active is None:
+        raise InputError("There is no Spark session. Give one: score(…, spark=SparkSession.builder.getOrCreate()).")
+    if is_frame and (map or questions is None):
+        raise InputError("A Spark data frame needs `questions`, and its columns under the names of the fields: no map.")
+    with ExitStack() as stack:
+        files = (
+            [stack.enter_context(frame_files(outputs, place))]
+            if is_frame
+            else given_sources(outputs, "outputs", chosen.inputs.whole_files)
+        )
+        job = stack.enter_context(
+            given_job(files, questions, chosen, contexts=contexts, params=params, map=map, preset=preset)
+        )
+        job = replace(job, keep_inputs=keep_inputs, max_rows=max_rows)
+        return run(job, place, active, partitions=partitions)
 
 
 def _shared(file: Source) -> Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,9 @@ def measured(source: Source) -> Measured:
     """Read a file once to find all that its splits must know. InputError where it cannot be read."""
     hashed = source.with_hash()
     try:
-        return Measured(hashed, tuple(_parts(hashed)), has_run_column(hashed, readers.read_blocks(hashed)))
+        parts = tuple(_parts(hashed))
+        blocks = (block for part in parts for block in readers.read_blocks(hashed, part=part))
+        return Measured(hashed, parts, has_run_column(hashed, blocks))
     except (OSError, pa.ArrowException) as error:
         raise unreadable(source.name, error) from error
 
@@ -46,7 +48,9 @@ def measured(source: Source) -> Measured:
 def _parts(source: Source) -> Iterator[Part | None]:
     """A compressed file, one in another encoding, and one that is no lines or row groups has one part."""
     if source.format == "parquet":
-        yield from row_group_parts(source.path)
+        yield from _row_groups([source.path])
+    elif source.format == "frame" and source.table is None:
+        yield from _row_groups(sorted(source.path.glob("*.parquet")))
     elif source.format == "jsonl" and source.compression is None and not source.reading.encoding:
         yield from _joined(line_spans(source))
     else:
@@ -65,17 +69,19 @@ def _joined(spans: Iterator[LineSpan]) -> Iterator[tuple[LineSpan, ...]]:
         yield tuple(group)
 
 
-def row_group_parts(path: Path, line: int = 1) -> Iterator[RowGroups]:
-    """The row groups of a Parquet file, small ones together; `line` is the number of its first row."""
+def _row_groups(paths: Iterable[Path]) -> Iterator[RowGroups]:
+    """The row groups of Parquet files, small ones of a file together."""
     import pyarrow.parquet as pq
 
-    metadata = pq.read_metadata(path)
-    groups: list[int] = []
-    size = rows = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        groups.append(number)
-        size, rows = size + group.total_byte_size, rows + group.num_rows
-        if size >= SPLIT_BYTES or number == metadata.num_row_groups - 1:
-            yield RowGroups(path, tuple(groups), line)
-            line, size, rows, groups = line + rows, 0, 0, []
+    line = 1
+    for path in paths:
+        metadata = pq.read_metadata(path)
+        groups: list[int] = []
+        size = rows = 0
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            groups.append(number)
+            size, rows = size + group.total_byte_size, rows + group.num_rows
+            if size >= SPLIT_BYTES or number == metadata.num_row_groups - 1:
+                yield RowGroups(path, tuple(groups), line)
+                line, size, rows, groups = line + rows, 0, 0, []

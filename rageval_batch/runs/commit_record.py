@@ -165,7 +165,7 @@ def _declaration(profile: Profile) -> dict[str, Any] | None:
 
 def _reference(file: Source) -> dict[str, Any]:
     """A file as the store remembers it."""
-    path = str(file.path.resolve()) if file.table is None else None
+    path = None if file.format == "frame" else str(file.path.resolve())
     given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
     reading = file.reading.as_dict()
     return {**given, **({"folder": True} if file.members else {}), **({"reading": reading} if reading else {})}
