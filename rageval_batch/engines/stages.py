@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.window import Window
@@ -24,7 +25,7 @@ from rageval_batch.engines import tasks
 from rageval_batch.engines.parts import SplitResult
 from rageval_batch.engines.session import quiet_pandas
 from rageval_batch.engines.tasks import Routes, Work, Written
-from rageval_batch.errors import RagevalError
+from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import Measured, Split, measured
 from rageval_batch.runs.findings import Observed
@@ -143,7 +144,16 @@ class Stages:
     @staticmethod
     def _results(frame: DataFrame) -> list[Any]:
         """The pickled results of tasks, ordered by their numbers."""
-        return [pickle.loads(row["content"]) for row in sorted(frame.collect(), key=lambda row: row["number"])]
+        try:
+            rows = frame.collect()
+        except PythonException as error:
+            if "No module named 'rageval_batch" in str(error):
+                raise InputError(
+                    "The Python of the Spark workers has no rageval-batch: install it there, or ship an environment "
+                    "with --conf spark.archives and name its Python in PYSPARK_PYTHON."
+                ) from error
+            raise
+        return [pickle.loads(row["content"]) for row in sorted(rows, key=lambda row: row["number"])]
 
 
 def _pickled(value: Any) -> bytes:

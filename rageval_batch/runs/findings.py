@@ -65,7 +65,7 @@ def findings_of(seen: Observed, profile: Profile, runs: Mapping[str, RunCounts])
         said.append(sentence)
         for run, own in by_run.items():
             of_run.setdefault(run, []).append(own)
-    lost = {run: counts.rejected for run, counts in runs.items() if counts.lost_rows}
+    lost = {run: counts.rejected for run, counts in sorted(runs.items()) if counts.lost_rows}
     if lost:
         named = [f"'{run}' {n:,} of {rows:,}" for run, (n, rows) in lost.items()]
         said.append(f"WARNING: {_runs(len(lost))} lost more than 1 % of the rows to rejects: {_listed(named)}.")
