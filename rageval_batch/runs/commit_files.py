@@ -58,11 +58,11 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
-def copy_runs(stored: Path, runs: list[str], target: Path) -> None:
-    """Write the rows that some runs have in a Parquet file."""
+def copy_runs(stored: Sequence[Path], runs: list[str], target: Path) -> None:
+    """Write the rows that some runs have in Parquet files."""
     names = ", ".join(map(quoted, runs))
     with connected(target.parent.parent, MEMORY) as connection:
-        _copy(connection, f"from {parquet_reader([stored])} where run_id in ({names})", target)
+        _copy(connection, f"from {parquet_reader(stored)} where run_id in ({names})", target)
 
 
 def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:
