@@ -30,11 +30,11 @@ $(KERNELS): $(READY) $(SOURCES)
 demo: $(INSTALLED)
 	$(BIN)/rageval demo
 
+# mypy runs beside pytest: it keeps one core busy, and pytest starts and ends on one.
 test: $(KERNELS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto; tests=$$?; wait $$types && exit $$tests
 
 # The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
 soak: $(KERNELS) soak-kernels

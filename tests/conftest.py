@@ -2,8 +2,7 @@
 ten times as many as a test says, new ones each time. Neither has deadlines."""
 
 import warnings
-from collections.abc import Iterator, MutableMapping
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,14 +32,10 @@ settings.load_profile("repeatable")
 @pytest.fixture(autouse=True)
 def packaged_profiles() -> Iterator[None]:
     """Profiles that a test loads from elsewhere are forgotten after it."""
-    from rageval_batch.profiles import registry
+    from support.registered import profiles_forgotten
 
-    tables: list[MutableMapping[str, Any]] = [registry.PROFILES, registry._REFERENCES, registry._STORED]
-    before = [dict(table) for table in tables]
-    yield
-    for table, content in zip(tables, before, strict=True):
-        table.clear()
-        table.update(content)
+    with profiles_forgotten():
+        yield
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,6 +13,6 @@ def test_your_own_metric_in_five_minutes(tmp_path: Path) -> None:
     assert {block.kind for block in blocks} == {"json", "toml", "console", "python", "csv"}
     for block in blocks:
         if block.kind == "console":
-            run_console(block.text, tmp_path, ROOT)
+            run_console(block.text, tmp_path, in_process=True)
         else:
             apply_block(block, tmp_path)

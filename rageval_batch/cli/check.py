@@ -14,10 +14,17 @@ _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
 @click.argument("files", nargs=-1)
 @profile_option("Whose questions they are; else the files' shape shows it.")
 @click.option("--outputs", is_flag=True, help="The files are outputs, held against what -p says of an answer.")
+@click.option("--encoding", help="Encoding of CSV and JSON files, where it is not recognised: cp1251, gb18030, …")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the profile's question files.")
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def check(
-    files: tuple[str, ...], profile_name: str | None, outputs: bool, schema: bool, format: str, target: str | None
+    files: tuple[str, ...],
+    profile_name: str | None,
+    outputs: bool,
+    encoding: str | None,
+    schema: bool,
+    format: str,
+    target: str | None,
 ) -> int:
     """Hold question FILES, or outputs, against the JSON Schema of their profile and name every violation with its path.
 
@@ -46,6 +53,10 @@ def check(
         raise InputError("--outputs needs -p PROFILE: answers do not say whose they are.")
     profiles = [get_profile(profile_name)] if profile_name else list(known_profiles().values())
     found = sources.sources(files)
+    if encoding:
+        found = [sources.with_encoding(file, encoding) for file in found]
+    for note in sources.guesses(found):
+        say(note)
     checked = [check_outputs(file, profiles[0]) if outputs else check_file(file, profiles) for file in found]
     rows = [vars(violation) for one in checked for violation in one.violations]
     if rows or format != "table":

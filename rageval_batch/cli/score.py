@@ -83,6 +83,12 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
     show_default=True,
     help="Refuse to make more score rows than this: every run gets one for every question.",
 )
+@click.option(
+    "--max-row-bytes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Reject rows of more bytes than this; 64 MiB where it is not given.",
+)
 @click.option("--archive", metavar="DIR", help="Also write every judgement to DIR, valid ones apart (judge_protocol).")
 @click.option(
     "--engine",
@@ -115,6 +121,7 @@ def score(
     document: str | None,
     keep_inputs: bool,
     max_rows: int,
+    max_row_bytes: int | None,
     archive: str | None,
     engine: str,
     master: str | None,
@@ -163,6 +170,8 @@ def score(
         tempfile.TemporaryDirectory(prefix="rageval-") as folder,
     ):
         files = [sources.with_encoding(file, encoding) for file in opened] if encoding else opened
+        if max_row_bytes is not None:
+            files = [sources.with_row_limit(file, max_row_bytes) for file in files]
         files, notes = with_run_names(with_map(files, tool, fields), run_id, run_id_from)
         check_map(files, fields, profile, bool(questions))
         question_files = sources.sources(questions)

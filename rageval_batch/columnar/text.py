@@ -188,7 +188,9 @@ def _segmenter() -> Any:
 
         jieba.setLogLevel(logging.WARNING)
         tokenizer = jieba.Tokenizer()
-        tokenizer.initialize()
+        # Not by `initialize`: that believes a cache in the folder of temporary files, which anybody may have written.
+        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+        tokenizer.initialized = True
         _simplified("門")  # loads the table of characters
     return tokenizer
 

@@ -19,7 +19,8 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.extras import KEYS, extras_of
-from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, Field
+from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, ColumnLimit, Field
+from rageval_batch.inputs.readers.blocks import MOST_COLUMNS
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OUTPUT_NAMES, QUESTION_ID, REJECTS, REPEAT, RUN_ID
 
@@ -91,11 +92,23 @@ class InputCounts:
     rows: Counter[str] = field(default_factory=Counter)  # rows of a run that were read, rejected ones among them
     filled: Counter[tuple[str, str]] = field(default_factory=Counter)  # rows of a run with a short value of a column
     values: dict[str, dict[str, str | None]] = field(default_factory=dict)  # by run and column; None: they differ
+    left_out: set[str] = field(default_factory=set)  # columns beyond those that are kept
 
     def metadata_of(self, run: str) -> dict[str, str]:
         """The fields that had one and the same value in all rows of a run."""
         fields = self.values.get(run, {})
         return {name: value for name, value in fields.items() if value is not None and self._in_all_rows(run, name)}
+
+    def notes(self) -> list[str]:
+        """What a user should know about the columns of the rows."""
+        left_out = sorted(self.left_out)
+        if not left_out:
+            return []
+        shown = ", ".join(f"'{name[:_SHOWN_NAME]}'" for name in left_out[:3])
+        return [
+            f"WARNING: rows have more than {MOST_COLUMNS:,} columns that are no fields. The first {MOST_COLUMNS:,} are "
+            f"kept with the answers, others are not ({shown}, …). Scores do not depend on them."
+        ]
 
     def constant(self) -> frozenset[str]:
         """Columns that have one value in all rows of each of the runs that have them: their metadata."""
@@ -120,6 +133,7 @@ class InputCounts:
         ):
             mine.update(more)
         self.filled.update(other.filled)
+        self.left_out |= other.left_out
         for run, fields in other.values.items():
             for name, value in fields.items():
                 self._note_value(run, name, value)
@@ -205,6 +219,7 @@ class Ingest:
         self.reader = reader
         self._only = runs
         self._second_answers = second_answers
+        self._columns = ColumnLimit()  # that are no fields of the rows
         self.counts = InputCounts()
 
     def blocks(self) -> Iterator[Ingested]:
@@ -241,7 +256,8 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self._first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        others = block.others(self.reader.known(block))
+        others = block.others(self.reader.known(block), self._columns)
+        self.counts.left_out |= self._columns.left_out
         self.counts.add_values(others, run_id, reason == -1)
         rejects = _rejects(source, block, reason, details, rows)
         named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))  # a row without a run counts for its file
@@ -255,6 +271,7 @@ class Ingest:
 
 
 _SHOWN_COLUMNS = 20
+_SHOWN_NAME = 60  # characters of the name of a column
 
 
 def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
@@ -306,6 +323,7 @@ def _rejects(source: Source, block: Block, reason: Any, details: dict[int, str],
 
 _REJECTED = (
     "malformed_json",
+    "too_long",
     "malformed_csv",
     "malformed_trec",
     "not_object",

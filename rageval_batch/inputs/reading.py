@@ -12,6 +12,7 @@ from rageval_batch.errors import InputError
 JOINED = " + "  # between the paths of a name that is made of several
 RUN_OF_FILE = "{run}"  # in such a name: what the run of the file is called
 
+MAX_ROW_BYTES = 64 << 20
 Steps = tuple[str | int, ...]  # from a row to a value: names of members and places in lists
 _STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d+)\]|\[(?:"([^"]*)"|'([^']*)')\]""")
 
@@ -20,6 +21,7 @@ _STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d+)\]|\[(?:"([^"]*)"|'([^']*)')\]"
 class Reading:
     """What a user says, or what was recognised, about a file. It is kept with a commit, which reads the same again."""
 
+    max_row_bytes: int = MAX_ROW_BYTES  # a longer row of JSON lines is rejected, a longer record of CSV is an error
     encoding: str = ""  # of a text file; empty: UTF-8
     encoding_guessed: bool = False
     delimiter: str = ""  # of a CSV file; empty: a comma

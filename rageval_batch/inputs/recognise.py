@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import islice
@@ -57,6 +58,7 @@ _SCRIPTS = {
     "cp1251": {"CYRILLIC": 1.0},
     "cp1252": {"LATIN": 1.0},
 }
+_SAID = re.compile(r"sep=([^\r\n])\r?\n?", re.IGNORECASE)  # a first line for Excel that names the delimiter
 _PUNCTUATION = frozenset("«»„“”‘’–—…№€£§°©®™·×")
 
 
@@ -117,6 +119,8 @@ def recognise_delimiter(head: bytes, encoding: str, cut: bool) -> str:
     lines = decoder.decode(head).splitlines(keepends=True)
     if cut:
         lines = lines[:-1]
+    if lines and (said := _SAID.fullmatch(lines[0])) is not None:
+        return said[1]
     return max(DELIMITERS, key=lambda one: (_cells(lines, one), -DELIMITERS.index(one)))
 
 

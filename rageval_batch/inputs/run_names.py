@@ -36,7 +36,32 @@ def with_run_names(
         return [_named(file, _path_name(file), ignores_run_column=True) for file in files], []
     if run_id_from == "column":
         return [replace(file, reading=replace(file.reading, needs_run_column=True)) for file in files], []
-    return _without_collisions(files)
+    files, notes = _with_own_tags(files)
+    files, more = _without_collisions(files)
+    return files, [*notes, *more]
+
+
+def _with_own_tags(files: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """TREC runs whose only tag is that of another file too are called by their files: tools write one tag to all."""
+    runs = [file for file in files if file.format == "trec_run"]
+    tags = {file.name: _tags(file) for file in runs} if len(runs) > 1 else {}
+    counted = Counter(tag for found in tags.values() for tag in found)
+    same = {name: tag for name, (tag, *others) in tags.items() if not others and counted[tag] > 1}
+    if not same:
+        return list(files), []
+    shown = ", ".join(f"'{tag}'" for tag in list(dict.fromkeys(same.values()))[:_SHOWN])
+    note = (
+        f"{len(same)} TREC files have a tag that another one has too ({shown}), so their runs are called by their "
+        "files. --run-id-from column makes those of one tag one run."
+    )
+    return [_named(file, file.stem, ignores_run_column=True) if file.name in same else file for file in files], [note]
+
+
+def _tags(file: Source) -> list[str]:
+    """The tags of a TREC run; a line that is none has no tag, and an unreadable file is named by its reader."""
+    with file.open() as stream:
+        words = (line.split() for line in stream.read().splitlines())
+        return sorted({found[5].decode("utf-8", "replace") for found in words if len(found) == 6}) or [""]
 
 
 def _named(file: Source, name: str, ignores_run_column: bool = False) -> Source:
@@ -61,7 +86,10 @@ def _without_collisions(files: Sequence[Source]) -> tuple[list[Source], list[str
         f"{len(names)} files have the same name, so rows without run_id are of runs called by their folders: "
         f"{shown}{more}. --run-id-from stem makes them one run."
     )
-    return [_named(file, names[file.name]) if file.name in names else file for file in files], [note]
+    return [
+        _named(file, names[file.name], file.reading.ignores_run_column) if file.name in names else file
+        for file in files
+    ], [note]
 
 
 def _distinct_names(files: Sequence[Source], stems: set[str]) -> list[str]:

@@ -41,6 +41,8 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STREAMED = ("jsonl", "json", "csv", "trec_run", "qrels")  # the formats whose reader can take a compressed stream
 STDIN = "-"
 _PIECE = 1 << 22
+_MOST_EXPANDED = 250  # times its size that a compressed file may grow to
+_SMALL = 256 << 20  # bytes that any may
 _LONGEST_MARK = 4  # bytes of a byte order mark
 
 
@@ -72,6 +74,8 @@ class Source:
             raise unreadable(self.name, error) from error
         if self.reading.encoding:
             stream = pa.transcoding_input_stream(stream, self.reading.encoding, "utf-8")
+        if self.compression:
+            return cast(BinaryIO, _Expanded(self.name, stream, self.path.stat().st_size))
         return cast(BinaryIO, stream)
 
     def open_bytes(self) -> BinaryIO:
@@ -105,6 +109,44 @@ class Source:
             size += len(content)
             digest.update(os.fsencode(member) + b"\0" + hashlib.sha256(content).digest())
         return replace(self, size=size, sha256=digest.hexdigest())
+
+
+class _Expanded:
+    """A decompressed stream that ends with an InputError where it grows beyond all measure."""
+
+    def __init__(self, name: str, stream: Any, packed: int) -> None:
+        self._name, self._stream, self._read = name, stream, 0
+        self._most = max(_SMALL, _MOST_EXPANDED * packed)
+
+    def __enter__(self) -> _Expanded:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int | None = None) -> bytes:
+        """So many bytes, or all, but for those of a file that is refused."""
+        if size is not None:
+            return self._counted(self._stream.read(size))
+        return b"".join(iter(lambda: self.read(_PIECE), b""))
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; how many bytes that were."""
+        count = int(self._stream.readinto(buffer))
+        self._check(count)
+        return count
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._check(len(piece))
+        return piece
+
+    def _check(self, count: int) -> None:
+        self._read += count
+        if self._read > self._most:
+            raise InputError(
+                f"{self._name} grows to more than {_MOST_EXPANDED} times its size when it is decompressed. "
+                "Decompress it yourself if that is right, and give the result."
+            )
 
 
 def frame_source(frame: Any, name: str) -> Source:
@@ -216,6 +258,11 @@ def with_encoding(file: Source, encoding: str) -> Source:
     if name in ("utf-8", "ascii"):
         return replace(said, reading=replace(said.reading, encoding="", encoding_guessed=False))
     return said
+
+
+def with_row_limit(file: Source, most: int) -> Source:
+    """The file with a limit on the bytes of a row."""
+    return replace(file, reading=replace(file.reading, max_row_bytes=most))
 
 
 def any_file(name: str) -> Source:

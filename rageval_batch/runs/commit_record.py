@@ -108,7 +108,7 @@ def manifest(job: Job, identity: Identity, finished: Finished, files: Files) -> 
         "files": files,
         "summary": summary_plan(job.profile).definition if "summary" in files else None,
         "reject_reasons": dict(finished.inputs.reasons.most_common()),
-        "warnings": list(finished.findings.of_commit),
+        "warnings": [*finished.findings.of_commit, *finished.inputs.notes()],
         "lost_rows": {run: counts.rejected[0] for run, counts in finished.runs.items() if counts.lost_rows},
     }
 

@@ -158,7 +158,7 @@ class _MetricColumns:
 
     name: str  # SQL
     value: str  # null where there is none
-    worth: str  # what a null counts as
+    worth: str  # what a null counts as: a number, null, or the column of that name
     numerator: str | None = None
     denominator: str | None = None
 
@@ -167,7 +167,7 @@ class _MetricColumns:
         value = f"coalesce({self.value}::double, {self.worth}::double)"
         columns = {
             f"value_{k}": value,
-            f"scored_{k}": f"case when {self.value} is not null then true end",
+            f"scored_{k}": self.value,
             f"nonzero_{k}": f"({value} <> 0)::int::double",
         }
         if self.denominator:
@@ -185,8 +185,10 @@ class _MetricColumns:
         return columns
 
     def totals(self, k: int) -> list[str]:
-        """The aggregates of a run that need no others."""
-        weight = f"case when {self.worth} is not null or value_{k} is not null then weight end"
+        """The aggregates of a run that need no others. Those of the same weights are computed once for all metrics."""
+        weight = "weight"
+        if self.worth in ("null", "worth"):
+            weight = f"case when {self.worth} is not null or value_{k} is not null then weight end"
         found = [f"metric_totals(value_{k}, scored_{k}, nonzero_{k}, {weight}) as totals_{k}"]
         if self.denominator:
             found.append(f"metric_parts(numerator_{k}, denominator_{k}, parts_{k}, repeats) as parts_{k}")
@@ -201,6 +203,7 @@ class _MetricColumns:
         """The columns of an answer as an entry of a list that holds the same of every metric."""
         empty = {f"{name}_0": "null" for name in ("numerator", "denominator", "parts")}
         columns = {"metric": self.name, "worth": f"{self.worth}::double", **empty, **self.of_answer(0)}
+        columns["scored_0"] = f"case when {self.value} is not null then true end"  # one type for all metrics
         return f"{{{', '.join(f'{name}: {value}' for name, value in columns.items())}}}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -18,7 +19,8 @@ from rageval_batch import functions
 from rageval_batch.columnar import characters
 from rageval_batch.columnar.functions import FUNCTIONS, Function, register_functions, sql_result
 from rageval_batch.columnar.functions.phrases import folded
-from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.columnar.kernels import grams
+from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
 from rageval_batch.report.functions import describe_function, function_list
 from support.effort import examples
 from support.places import CASES_FOLDER, ROOT
@@ -159,6 +161,31 @@ def test_case(case: dict[str, Any]) -> None:
     (got,) = function.call(*columns).to_pylist()
     assert same(got, case["want"]), got
     assert same(ORACLES[case["function"]](*case["arguments"]), case["want"])
+
+
+@pytest.mark.parametrize("name", [one.name for one in FUNCTIONS.values() if one.arguments[-1].type in ("refs", "list")])
+@settings(max_examples=examples(40))
+@given(data=st.data())
+def test_rows_that_share_lists_are_as_rows_with_their_own(name: str, data: st.DataObject) -> None:
+    """A dictionary of lists is read once; rows come in any order, and a list may be of no row."""
+    function = FUNCTIONS[name]
+    rows, _ = data.draw(calls(function))
+    which = data.draw(st.lists(st.sampled_from(range(len(rows))), max_size=9)) if rows else []
+    firsts = [column([rows[k][n] for k in which], one.type, "plain") for n, one in enumerate(function.arguments[:-1])]
+    lists = column([row[-1] for row in rows], function.arguments[-1].type, "plain")
+    coded = pa.DictionaryArray.from_arrays(pa.array(which, pa.int32()), lists)
+    assert function.call(*firsts, coded).equals(function.call(*firsts, coded.dictionary_decode()))
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(st.tuples(TEXTS, st.integers(0, 4)), max_size=6), st.lists(TEXTS, min_size=5, max_size=5))
+def test_ngrams_in_a_tree_are_as_those_of_one_length_after_the_other(pairs: list[Any], references: list[str]) -> None:
+    column = from_arrow(pa.array([*(s for s, _ in pairs), *references], LARGE_STRING))
+    points, bounds = grams.code_points(column.data, column.offsets, characters.kind_table(), characters.SPACE)
+    left = np.arange(len(pairs), dtype=np.int64)
+    right = np.array([len(pairs) + k for _, k in pairs], np.int64)
+    in_turn = grams.shared_grams_in_turn(points, bounds, left, right, 6)
+    assert (grams.shared_grams(points, bounds, left, right, np.argsort(right), 6) == in_turn).all()
 
 
 def test_tables_of_characters_say_what_python_says() -> None:

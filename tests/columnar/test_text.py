@@ -1,8 +1,11 @@
 """The scorer's functions over Arrow columns: null stays null, everything else is as the oracle says."""
 
+import marshal
+import os
 import subprocess
 import sys
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -107,3 +110,23 @@ def test_keywords_shown_are_those_that_count(mode: str) -> None:
     assert hits.counts.tolist() == [0, 2]
     assert index.hit_keywords(0, hits, 1) == [("v-pass", True), ("門禁", False), ("管理", True)]
     assert index.hit_keywords(1, hits, 0) == [("訪客", False)]
+
+
+def test_word_boundaries_come_from_the_dictionary_of_the_package(tmp_path: Path) -> None:
+    """jieba would believe a file in the folder of temporary files, whoever wrote it, and write one there."""
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from rageval_batch.columnar.text import _segmenter\n"
+        "print('/'.join(_segmenter().cut('訪客登記流程', HMM=False)), len(_segmenter().FREQ))"
+    )
+    said = []
+    for content in (None, marshal.dumps(({"客登": 10**9}, 10**9))):
+        if content is not None:
+            (tmp_path / "jieba.cache").write_bytes(content)
+        environment = {**os.environ, "TMPDIR": str(tmp_path), "TEMP": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", program, *sys.path], env=environment, capture_output=True, text=True, check=True
+        )
+        said.append(done.stdout)
+        assert [path.read_bytes() for path in tmp_path.iterdir()] == ([] if content is None else [content])
+    assert said[0] == said[1]

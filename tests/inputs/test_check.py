@@ -218,3 +218,13 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         code, _, err = run(capsys, "check", *words)
         assert code == 2
         assert err.startswith("rageval: ")
+
+
+def test_check_takes_an_encoding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What score reads with --encoding, check does too."""
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes('{"id": "q", "question": "Wo?", "must_include": ["Köln"]}\n'.encode("cp1252"))
+    for words, code in ((["--encoding", "cp1252"], 0), ([], 2)):
+        with pytest.raises(SystemExit) as stop:
+            main(["check", str(path), "-p", "include_rate", *words])
+        assert stop.value.code == code, capsys.readouterr()

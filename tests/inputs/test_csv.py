@@ -94,3 +94,29 @@ def test_columns_without_a_name_are_called_by_their_place(tmp_path: Path) -> Non
     path = put(tmp_path / "o.csv", ",question_id,output,\n0,1,a,\n")
     (block,) = read_blocks(source(path))
     assert block.names == {"column 1", "question_id", "output", "column 4"}
+
+
+# --- what old systems and Excel write -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("said", ["", "sep=;", "SEP=|", "sep=,"])
+@pytest.mark.parametrize("quoted", ["be;ta", 'be"ta', "bêta"])
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_ends_of_lines_and_a_line_that_names_the_delimiter(
+    end: str, said: str, quoted: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    delimiter = said[4:] or ","
+    cell = '"' + quoted.replace('"', '""') + '"'
+    records = [["question_id", "output"], ["q0", "alpha"], ["q1", cell], ["q2", "a", "b"], ["q3", "x"]]
+    lines = [*([said] if said else []), *(delimiter.join(record) for record in records)]
+    path = tmp_path / "outputs.csv"
+    path.write_bytes("".join(line + end for line in lines).encode())
+    found: dict[int, object] = {}
+    for block_ in read_blocks(source(path)):
+        bad = {error.row for error in block_.row_errors}
+        texts = block_.field(("output",)).text.to_pylist()
+        found |= {line: "bad" if k in bad else texts[k] for k, line in enumerate(block_.lines.tolist())}
+    first = 3 if said else 2
+    assert found == dict(enumerate(["alpha", quoted, "bad", "x"], first))

@@ -12,7 +12,9 @@ import pytrec_eval
 import rageval_batch
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import read_blocks
+from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.inputs.sources import source
+from rageval_batch.profiles.registry import get_profile
 from support.inputs import put
 
 QRELS = "q1 0 a 1\nq1 0 b 0\n\nq2\t0\tc\t2\n"
@@ -34,6 +36,42 @@ def test_a_compressed_run(tmp_path: Path) -> None:
     put(tmp_path / "x.qrels", QRELS)
     found = rageval_batch.score(tmp_path / "x.run.gz", tmp_path / "x.qrels", profile="retrieval").scores
     assert found["score"].to_list() == [1.0, 1.0]
+
+
+def test_files_with_one_tag_are_runs_of_their_own_and_that_is_said(tmp_path: Path) -> None:
+    """A file with a tag of its own keeps it; without the names the second file would be rejected as duplicates."""
+    for name, tag in (("dense", "tool"), ("sparse", "tool"), ("mixed", "other")):
+        put(tmp_path / "runs" / f"{name}.run", f"q1 Q0 a 1 1.0 {tag}\nq2 Q0 c 1 1.0 {tag}\n")
+    put(tmp_path / "again" / "dense.run", "q1 Q0 a 1 1.0 tool\nq2 Q0 c 1 1.0 tool\n")
+    put(tmp_path / "x.qrels", QRELS)
+    paths = sorted((tmp_path / "runs").iterdir())
+    files, notes = with_run_names([source(path) for path in paths])
+    assert len(notes) == 1 and "'tool'" in notes[0] and "--run-id-from column" in notes[0]
+    assert [file.run for file in files if file.reading.ignores_run_column] == ["dense", "sparse"]
+    found = rageval_batch.score(tmp_path / "runs", tmp_path / "x.qrels", profile="retrieval").scores
+    assert sorted(set(found["run_id"].to_list())) == ["dense", "other", "sparse"]
+    files, notes = with_run_names([source(tmp_path / folder / "dense.run") for folder in ("again", "runs")])
+    assert [file.run for file in files] == ["again", "runs"] and len(notes) == 2
+    assert with_run_names([source(path) for path in paths], run_id_from="column")[1] == []
+
+
+def test_a_query_without_relevant_ids_is_null_with_and_without_an_answer(tmp_path: Path) -> None:
+    """q1 has one id of grade 0 alone: nothing can be found, so no measure applies to any run."""
+    put(tmp_path / "x.qrels", "q1 0 a 0\nq2 0 c 1\n")
+    put(tmp_path / "full.run", "q1 Q0 a 1 1.0 full\nq2 Q0 c 1 1.0 full\n")
+    put(tmp_path / "none.run", "q3 Q0 a 1 1.0 none\nq1 Q0 b 1 1.0 other\n")
+    outputs = [tmp_path / "full.run", tmp_path / "none.run"]
+    scored = rageval_batch.score(outputs, tmp_path / "x.qrels", profile="retrieval")
+    rows = {(row["run_id"], row["question_id"]): row for row in scored.scores.to_dicts()}
+    metrics = [one.name for one in get_profile("retrieval").metrics]
+    assert "score" in metrics and "precision_3" in metrics
+    for run in ("full", "other"):
+        assert {rows[run, "q1"][name] for name in metrics} == {None}
+    assert rows["full", "q2"]["ndcg_10"] == 1.0
+    assert rows["other", "q2"]["fail_reason"] == "missing_output"
+    assert {rows["other", "q2"][name] for name in metrics} == {0.0}
+    means = {(row["run_id"], row["metric"]): row["n_scored"] for row in scored.summary.to_dicts()}
+    assert means["full", "recall_5"] == means["other", "recall_5"] == 1
 
 
 @pytest.mark.parametrize(

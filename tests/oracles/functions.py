@@ -216,15 +216,19 @@ def numbers_supported(s: str | None, texts: Refs) -> float | None:
     return sum(value in theirs for value in mine) / len(mine)
 
 
+_TOKEN_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
 def grounded_share(s: str | None, texts: Refs) -> float | None:
-    """Share of the keywords that some text has."""
+    """Share of the keywords that some text has: pairs of Han, and tokens but for the marks at their ends."""
     if s is None or texts is None:
         return None
     mine = text.keywords(s)
     theirs = {keyword for one in references(texts) for keyword in text.keywords(one)}
+    theirs |= {run.lower().rstrip("._-") for one in references(texts) for run in _TOKEN_RUN.findall(one)}
     if not mine or not references(texts):
         return None
-    return sum(keyword in theirs for keyword in mine) / len(mine)
+    return sum(keyword.rstrip("._-") in theirs for keyword in mine) / len(mine)
 
 
 # The beginnings of the names of letters, of the scripts that the tests write.

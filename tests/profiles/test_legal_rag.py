@@ -382,7 +382,7 @@ def test_scores_do_not_depend_on_the_batch() -> None:
 HOSTILE = [
     None, "", " \u3000\x85", "\x00" * 50, "{" * 3000, '{"answer":' + "[" * 3000 + "]" * 3000 + "}",
     '{"answer":' + "[" * 150 + "]" * 150 + "}", '{"amount":' + "9" * 5000 + "}", '{"amount":1e999999999999}',
-    '{"amount":-1e-99999}', '{"amount":1e15000,"count":"' + "9" * 5000 + '"}', "<script>alert(1)</script>",
+    '{"amount":-1e-99999}', '{"amount":1e5000,"count":"' + "9" * 5000 + '"}', "<script>alert(1)</script>",
     "=cmd|'/c calc'!A1", "'; drop table runs; --", "\u202eRTL\u2066", "😀" * 1000,
     '{"answer":"\\ud800"}', '{"a":1,"a":2}',
     "NaN", "null", "[]", '{"amount":NaN}', '{"amount":1,}', "字" * 20_000, '{"citations":{"page":1e400},"evidence":5}',

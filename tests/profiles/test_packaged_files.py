@@ -50,8 +50,10 @@ def explained(profile: Profile, answer: Case, row: dict[str, Any]) -> None:
     """An explanation has the values that the score row has."""
     explanation = profile.scoring.explain(prepared(profile, [answer], {}), batch_of(profile, [answer]))
     lines = {line["name"]: line["value"] for line in explanation.sections[-2].lines}
-    assert {name: None if value is None else float(value) for name, value in lines.items()} == {
-        name: row[name] for name in lines
+    named = {metric.name for metric in profile.metrics}
+    assert named <= set(lines)
+    assert {name: None if lines[name] is None else float(lines[name]) for name in named} == {
+        name: row[name] for name in named
     }
 
 

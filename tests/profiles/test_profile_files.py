@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -485,6 +486,63 @@ def test_the_order_of_details_is_that_of_the_metrics() -> None:
 def test_rows_keep_their_order() -> None:
     answers: list[str | None] = [str(k) for k in range(10_000)]
     assert [row["m"] for row in scored(text_with("output::double"), answers)] == list(range(10_000))
+
+
+def test_answers_to_the_same_questions_in_any_order() -> None:
+    """A call alone, which goes past DuckDB, gives what it gives inside an expression; so does a value of the question
+    alone, which is worked out once for each question and may fail there."""
+    text = """
+name = "mine"
+score = "direct"
+[fields]
+reference = "text|list"
+n = "text"
+[let]
+gold = "list_transform(reference, lambda one: lower(one))"
+[metrics]
+direct = "token_f1(output, gold)"
+within = "coalesce(token_f1(output, gold), null)"
+number = "numbers_supported(output, chunks)"
+number_within = "coalesce(numbers_supported(output, chunks), null)"
+hits = "recall_at(gold, reference, 2)"
+hits_within = "0 + recall_at(gold, reference, 2)"
+of_question = "n::double"
+again = "direct"
+"""
+    profile = profile_of_text(text, "mine.toml")
+    objects = (
+        {"reference": ["red car", "a bus"], "n": "1"},
+        {"reference": "BUS 5", "n": "x"},
+        {"reference": [], "n": "3"},
+    )
+    chunks = {"a": json.dumps(["it has 5"]), "b": json.dumps([{"text": "12"}])}
+    eval_set = EvalSet(("a", "b", "c"), objects, (None,) * 3, (1.0,) * 3, chunks)
+    prepared = profile.scoring.prepare(eval_set, profile.read_params({}))
+    answers = ["bus", "red 5", None, "the bus 12", "car 5 12"]
+    rows = [
+        {
+            "run_id": f"r{k}",
+            "question": (k * 2) % 3,
+            "repeat": 0,
+            "input": 0,
+            "line": k,
+            "chunks": own,
+            "output": answer,
+        }
+        for k, (answer, own) in enumerate(itertools.product(answers, (None, json.dumps(["5"]), None)))
+    ]
+    score = profile.scoring.score
+    together = score(prepared, pa.RecordBatch.from_pylist(rows, schema=BATCH)).columns
+    for k, row in enumerate(rows):
+        alone = score(prepared, pa.RecordBatch.from_pylist([row], schema=BATCH)).columns
+        assert {name: column[k].as_py() for name, column in together.items()} == {
+            name: column[0].as_py() for name, column in alone.items()
+        }
+    for one, other in (("direct", "within"), ("number", "number_within"), ("hits", "hits_within"), ("direct", "again")):
+        assert together[one].equals(together[other]), one
+    assert set(together["of_question"].to_pylist()) == {1.0, None, 3.0}
+    failed = [row["question"] == 1 for row in rows]
+    assert [detail is not None and "of_question" in detail for detail in together["fail_detail"].to_pylist()] == failed
 
 
 def test_fields_params_values_and_chunks() -> None:

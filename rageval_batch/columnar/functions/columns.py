@@ -41,6 +41,40 @@ class Lists:
         """The row of each value."""
         return np.repeat(np.arange(len(self.bounds) - 1), self.counts())
 
+    def places(self, which: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(place in `values` of every value of the lists `which`, one list after the other; how many each has)."""
+        counts = self.counts()[which]
+        ends = np.cumsum(counts)
+        return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.bounds[which] - ends + counts, counts), counts
+
+
+@dataclass(frozen=True)
+class SharedLists:
+    """Lists that rows may share: row r has list `codes[r]` of `distinct`."""
+
+    distinct: Lists
+    codes: Offsets
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many values each row has."""
+        return self.distinct.counts()[self.codes]
+
+    def by_row(self) -> Lists:
+        """A list of its own for each row."""
+        if len(self.codes) == len(self.distinct.bounds) - 1 and (self.codes == np.arange(len(self.codes))).all():
+            return self.distinct
+        places, counts = self.distinct.places(self.codes)
+        return Lists(self.distinct.values.take(pa.array(places)), _bounds(counts))
+
+    def of_rows(self, rows: npt.NDArray[np.int64] | slice) -> SharedLists:
+        """The lists of some rows, and no others."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        if len(used) and used[-1] - used[0] + 1 == len(used):
+            bounds = self.distinct.bounds[used[0] : used[-1] + 2]
+            return SharedLists(Lists(self.distinct.values[bounds[0] : bounds[-1]], bounds - bounds[0]), codes)
+        places, counts = self.distinct.places(used)
+        return SharedLists(Lists(self.distinct.values.take(pa.array(places)), _bounds(counts)), codes)
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -59,21 +93,44 @@ class ReadColumn:
     valid: Flags
 
 
-def flat_array(column: Any) -> pa.Array:
-    """One Arrow array; chunks are joined, dictionaries and other sequences written out."""
+def has_type(column: pa.DataType, type: Type) -> bool:
+    """Whether a column of an Arrow type is of a function's type as it is, without a cast."""
+    if pa.types.is_dictionary(column):
+        column = column.value_type
+    if type in ("refs", "list") and _is_list_type(column):
+        return _is_text_type(column.value_type)
+    if type in ("text", "refs", "list"):
+        return _is_text_type(column)
+    if type == "integer":
+        return bool(pa.types.is_integer(column))
+    return type == "numbers" and _is_list_type(column) and bool(pa.types.is_float64(column.value_type))
+
+
+def one_array(column: Any) -> pa.Array:
+    """One Arrow array; chunks are joined, other sequences written out."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     elif not isinstance(column, pa.Array):
         column = pa.array(column)
     if isinstance(column, pa.ChunkedArray):  # of an array type that Arrow reads in chunks
-        return flat_array(column)
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        return one_array(column)
+    return column
+
+
+def flat_array(column: Any) -> pa.Array:
+    """One Arrow array without a dictionary."""
+    array = one_array(column)
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def read_column(array: pa.Array, type: Type) -> ReadColumn:
-    """A column of a type. A text where texts are taken is a list of one; a null inside a list is left out."""
-    if type in ("refs", "list") and not _is_list(array):
-        array = _lists_of_one(array)
+    """A column of a type. A text where texts are taken is a list of one; a null inside a list is left out.
+
+    Lists in a dictionary are read once, and rows share them.
+    """
+    if type in ("refs", "list"):
+        return _read_lists(array, type)
+    array = flat_array(array)
     if type == "groups":
         return _read_groups(array)
     column = array if array.type == _ARROW[type] else array.cast(_ARROW[type])
@@ -82,14 +139,35 @@ def read_column(array: pa.Array, type: Type) -> ReadColumn:
         return ReadColumn(column, valid)
     if type in ("integer", "number"):
         return ReadColumn(column.fill_null(0).to_numpy(zero_copy_only=False), valid)
-    if type == "numbers":
-        return ReadColumn(_lists(column, drop_nulls=False), valid)
+    return ReadColumn(_lists(column, drop_nulls=False), valid)
+
+
+def _read_lists(array: pa.Array, type: Type) -> ReadColumn:
+    if pa.types.is_dictionary(array.type) and array.indices.null_count == 0 and len(array.dictionary) <= len(array):
+        codes: Offsets = array.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        array = array.dictionary
+    else:
+        array = flat_array(array)
+        codes = np.arange(len(array))
+    if not _is_list(array):
+        array = _lists_of_one(array)
+    column = array if array.type == TEXTS else array.cast(TEXTS)
     lists = _lists(column)
-    return ReadColumn(lists, valid & (lists.counts() > 0) if type == "refs" else valid)
+    valid: Flags = column.is_valid().to_numpy(zero_copy_only=False)
+    if type == "refs":
+        valid = valid & (lists.counts() > 0)
+    return ReadColumn(SharedLists(lists, codes), valid[codes])
+
+
+def _is_text_type(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_list(array: pa.Array) -> bool:
-    kind = array.type
+    return _is_list_type(array.type)
+
+
+def _is_list_type(kind: pa.DataType) -> bool:
     return any(
         test(kind)
         for test in (
@@ -113,7 +191,11 @@ def _lists(column: pa.Array, drop_nulls: bool = True) -> Lists:
         there = values.is_valid()
         owners = np.repeat(np.arange(len(counts)), counts)[there.to_numpy(zero_copy_only=False)]
         counts, values = np.bincount(owners, minlength=len(counts)), values.drop_null()
-    return Lists(values, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+    return Lists(values, _bounds(counts))
+
+
+def _bounds(counts: npt.NDArray[np.int64]) -> Offsets:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def _read_groups(array: pa.Array) -> ReadColumn:

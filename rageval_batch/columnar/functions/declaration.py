@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.functions.columns import ReadColumn, Type, flat_array, read_column
+from rageval_batch.columnar.functions.columns import ReadColumn, Type, one_array, read_column
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Function:
         """The result for Arrow columns of equal length, one for each argument."""
         if len(columns) != len(self.arguments):
             raise TypeError(f"{self.signature} takes {len(self.arguments)} columns; {len(columns)} were given.")
-        arrays = [flat_array(column) for column in columns]
+        arrays = [one_array(column) for column in columns]
         if len({len(array) for array in arrays}) > 1:
             lengths = ", ".join(str(len(array)) for array in arrays)
             raise ValueError(f"{self.signature} takes columns of one length; these have {lengths} rows.")

@@ -155,9 +155,11 @@ _READING = (
     ),
     Function(
         "grounded_share", (_S, Argument("texts", "list")), _SHARE,
-        "Share of the keywords of the text that are keywords of one of the texts.",
+        "Share of the keywords of the text that one of the texts has: a pair of Han as it is, a token as a whole one, "
+        "where case and the marks . _ - at its end do not count (months is in a text with Months.).",
         Example("grounded_share('門禁管 V-Pass', ['門禁', 'v-pass'])", 2 / 3), "reading",
-        "A text without keywords gives null, and so does a list without texts.",
+        "A text without keywords gives null, and so does a list without texts. Keywords are those of the function "
+        "keywords: words of other scripts, such as Cyrillic, are none.",
     ),
     Function(
         "script", (_S,), LARGE_STRING,

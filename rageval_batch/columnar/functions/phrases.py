@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from threading import local
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels, text
-from rageval_batch.columnar.functions.columns import Groups, Lists
+from rageval_batch.columnar.functions.columns import Groups, SharedLists
 from rageval_batch.columnar.kernels import boundaries
 from rageval_batch.columnar.strings import Bytes, Flags, Strings, from_arrow
 from rageval_batch.columnar.values.normal import WHITE_SPACE, plain
@@ -43,28 +44,51 @@ def folded(texts: pa.Array) -> Strings:
     return from_arrow(pc.replace_with_mask(out.to_arrow(), rest, changed.to_arrow()))
 
 
-def _found(s: pa.Array, parts: pa.Array, which: npt.NDArray[np.int64]) -> Flags:
-    """Whether each part stands in text `which[p]`."""
-    hay, needles = folded(s), folded(parts)
-    return boundaries.whole_parts(hay.data, hay.offsets, which, needles.data, needles.offsets, _spaced())
+class _Newest(local):
+    """The texts that were folded last in this thread: several functions of one batch ask for the same."""
+
+    texts: pa.Array | None = None
+    folded: Strings | None = None
+
+
+_newest = _Newest()
+
+
+def newest_folded(texts: pa.Array) -> Strings:
+    """The same as `folded`, of the texts of the newest call without folding them again."""
+    if _newest.folded is None or not texts.equals(_newest.texts):
+        _newest.texts, _newest.folded = texts, folded(texts)
+    return _newest.folded
+
+
+def _found(s: Strings, parts: Strings, which: npt.NDArray[np.int64], part: npt.NDArray[np.int64]) -> Flags:
+    """Whether part `part[p]` stands in text `which[p]`, both folded."""
+    return boundaries.whole_parts(s.data, s.offsets, which, parts.data, parts.offsets, part, _spaced())
 
 
 def contains(s: pa.Array, part: pa.Array) -> Flags:
     """Whether the part stands in the text."""
-    return _found(s, part, np.arange(len(s), dtype=np.int64))
+    rows = np.arange(len(s), dtype=np.int64)
+    return _found(folded(s), folded(part), rows, rows)
 
 
-def contains_all(s: pa.Array, parts: Lists) -> Flags:
+def _parts_found(s: pa.Array, parts: SharedLists) -> npt.NDArray[np.int64]:
+    """How many of the parts of each text stand in it."""
+    places, counts = parts.distinct.places(parts.codes)
+    rows = np.repeat(np.arange(len(s)), counts)
+    found = _found(newest_folded(s), folded(parts.distinct.values), rows, places)
+    return np.bincount(rows[found], minlength=len(s))
+
+
+def contains_all(s: pa.Array, parts: SharedLists) -> Flags:
     """Whether every part does."""
-    found = _found(s, parts.values, parts.owners())
-    every: Flags = np.bincount(parts.owners()[found], minlength=len(s)) == parts.counts()
+    every: Flags = _parts_found(s, parts) == parts.counts()
     return every
 
 
-def contains_any(s: pa.Array, parts: Lists) -> Flags:
+def contains_any(s: pa.Array, parts: SharedLists) -> Flags:
     """Whether some part does."""
-    found = _found(s, parts.values, parts.owners())
-    return np.bincount(parts.owners()[found], minlength=len(s)) > 0
+    return _parts_found(s, parts) > 0
 
 
 def include_rate(s: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
@@ -89,4 +113,4 @@ def _refusals() -> str:
 
 def refused(s: pa.Array) -> pa.Array:
     """Whether a packaged phrase of refusal or abstention stands in the text."""
-    return pc.match_substring_regex(folded(s).to_arrow(), _refusals())
+    return pc.match_substring_regex(newest_folded(s).to_arrow(), _refusals())

@@ -11,16 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar import characters, json_tape
-from rageval_batch.columnar.functions.columns import Lists
+from rageval_batch.columnar import characters, json_tape, kernels
+from rageval_batch.columnar.functions.columns import SharedLists
 from rageval_batch.columnar.kernels.boundaries import main_script
 from rageval_batch.columnar.kernels.json import OK
+from rageval_batch.columnar.kernels.keywords import keyword_codes
+from rageval_batch.columnar.kernels.overlap import codes_among
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, from_arrow
-from rageval_batch.columnar.text import KeywordIndex
 from rageval_batch.columnar.values.windows import find_windows, window_numbers
-
-_ALL_KEYWORDS = 2**31 - 1
-
 
 # --- numbers ----------------------------------------------------------------------------------------------------
 
@@ -56,6 +54,9 @@ class _Distinct:
     def _coded(self, values: Iterable[Decimal]) -> list[int]:
         return [self._places.setdefault(value, len(self._places)) for value in values]
 
+    def __len__(self) -> int:
+        return len(self._places)
+
     def as_doubles(self) -> npt.NDArray[np.float64]:
         """The numbers by their places."""
         return np.array([float(value) for value in self._places], np.float64)
@@ -72,26 +73,23 @@ def numbers(s: pa.Array) -> pa.Array:
     return pa.LargeListArray.from_arrays(pa.array(found.bounds), pa.array(distinct.as_doubles()[found.codes]))
 
 
-def numbers_supported(s: pa.Array, texts: Lists) -> pa.Array:
+def numbers_supported(s: pa.Array, texts: SharedLists) -> pa.Array:
     """Numbers that some text has over all numbers of the text; only what has numbers is looked up."""
     distinct = _Distinct()
     mine = distinct.read(s)
     counts = np.diff(mine.bounds)
-    owners = texts.owners()
-    asked = counts[owners] > 0
-    found = distinct.read(texts.values.filter(pa.array(asked)))
-    theirs = _keys(np.repeat(owners[asked], np.diff(found.bounds)), found.codes)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    supported = np.isin(_keys(rows, mine.codes), theirs)
-    return _share(np.bincount(rows[supported], minlength=len(counts)), counts, texts)
+    rows = np.flatnonzero(counts)
+    lists = texts.of_rows(rows)
+    theirs = distinct.read(lists.distinct.values)
+    supported = np.zeros(len(counts), np.int64)
+    supported[rows] = codes_among(
+        mine.codes, mine.bounds[np.append(rows, len(counts))], theirs.codes, theirs.bounds[lists.distinct.bounds],
+        lists.codes, len(distinct),
+    )  # fmt: skip
+    return _share(supported, counts, texts)
 
 
-def _keys(rows: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """A number for each row and number."""
-    return rows << 32 | codes
-
-
-def _share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64], texts: Lists) -> pa.Array:
+def _share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64], texts: SharedLists) -> pa.Array:
     """part / whole; null where the whole is 0 or there are no texts."""
     defined: Flags = (whole > 0) & (texts.counts() > 0)
     return pa.array(np.divide(part, whole, out=np.zeros(len(whole)), where=defined), mask=~defined)
@@ -100,13 +98,15 @@ def _share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64], texts: Lis
 # --- keywords ---------------------------------------------------------------------------------------------------
 
 
-def grounded_share(s: pa.Array, texts: Lists) -> pa.Array:
+def grounded_share(s: pa.Array, texts: SharedLists) -> pa.Array:
     """Keywords that some text has over all keywords of the text."""
-    index = KeywordIndex(from_arrow(s), "bigram", _ALL_KEYWORDS)
-    hits = index.hits(texts.owners().astype(np.int32), from_arrow(texts.values))
-    counts = index.counts.astype(np.int64)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    return _share(np.bincount(rows[hits.last_row >= 0], minlength=len(counts)), counts, texts)
+    found = kernels.keywords(from_arrow(s))
+    coded = texts.distinct.values.dictionary_encode()
+    mine, codes, bounds, known = keyword_codes(found, from_arrow(coded.dictionary))
+    of_texts = pa.LargeListArray.from_arrays(pa.array(bounds), pa.array(codes)).take(coded.indices)
+    ends = _bounds(pc.list_value_length(of_texts))[texts.distinct.bounds]
+    hits = codes_among(mine, found.bounds, of_texts.flatten().to_numpy(), ends, texts.codes, known)
+    return _share(hits, found.counts(), texts)
 
 
 # --- script and JSON --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.functions.columns import Lists
+from rageval_batch.columnar.functions.columns import Lists, SharedLists
 from rageval_batch.columnar.kernels.cutoffs import best_gains, gold_ranks
 from rageval_batch.columnar.strings import Floats, Ints, Offsets
 
@@ -51,24 +51,25 @@ def _numbered(ids: Lists, gold: Lists) -> tuple[Ints, Ints, int]:
     return codes[: len(ids.values)], codes[len(ids.values) :], len(coded.dictionary)
 
 
-def _found(ids: Lists, gold: Lists) -> Found:
+def _found(shared_ids: SharedLists, shared_gold: SharedLists) -> Found:
+    ids, gold = shared_ids.by_row(), shared_gold.by_row()
     mine, wanted, known = _numbered(ids, gold)
     return Found(*gold_ranks(mine, ids.bounds, wanted, gold.bounds, np.ones(len(wanted)), known))
 
 
-def recall_at(ids: Lists, gold: Lists, k: Counts) -> pa.Array:
+def recall_at(ids: SharedLists, gold: SharedLists, k: Counts) -> pa.Array:
     """Gold ids at the first k ranks over all gold ids."""
     found = _found(ids, gold)
     return _from_one(found.over(found.hits(k), found.wanted), k)
 
 
-def precision_at(ids: Lists, gold: Lists, k: Counts) -> pa.Array:
+def precision_at(ids: SharedLists, gold: SharedLists, k: Counts) -> pa.Array:
     """Gold ids at the first k ranks over k."""
     found = _found(ids, gold)
     return found.over(found.hits(k), k)
 
 
-def hit_at(ids: Lists, gold: Lists, k: Counts) -> pa.Array:
+def hit_at(ids: SharedLists, gold: SharedLists, k: Counts) -> pa.Array:
     """1 where a gold id is at the first k ranks."""
     found = _found(ids, gold)
     return _from_one(found.over((found.hits(k) > 0).astype(np.float64), np.ones(len(k))), k)
@@ -79,7 +80,7 @@ def _from_one(values: pa.Array, k: Counts) -> pa.Array:
     return pc.if_else(pa.array(k >= 1), values, pa.scalar(None, values.type))
 
 
-def reciprocal_rank(ids: Lists, gold: Lists) -> pa.Array:
+def reciprocal_rank(ids: SharedLists, gold: SharedLists) -> pa.Array:
     """1 over the rank of the first gold id."""
     found = _found(ids, gold)
     some = np.diff(found.bounds) > 0
@@ -88,15 +89,16 @@ def reciprocal_rank(ids: Lists, gold: Lists) -> pa.Array:
     return found.over(first, np.ones(len(first)))
 
 
-def average_precision(ids: Lists, gold: Lists) -> pa.Array:
+def average_precision(ids: SharedLists, gold: SharedLists) -> pa.Array:
     """Mean precision at the ranks of the gold ids."""
     found = _found(ids, gold)
     place = np.arange(len(found.ranks)) - found.bounds[found.rows()] + 1
     return found.over(found.total(place / found.ranks), found.wanted)
 
 
-def ndcg_at(ids: Lists, gold: Lists, grades: Lists, k: Counts) -> pa.Array:
+def ndcg_at(shared_ids: SharedLists, shared_gold: SharedLists, grades: Lists, k: Counts) -> pa.Array:
     """Discounted gain of the first k ranks over the best possible."""
+    ids, gold = shared_ids.by_row(), shared_gold.by_row()
     mine, wanted, known = _numbered(ids, gold)
     values = _grades(gold, grades)
     found = Found(*gold_ranks(mine, ids.bounds, wanted, gold.bounds, values, known))

@@ -8,15 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from rageval_batch.columnar import text
-from rageval_batch.columnar.functions.columns import Lists
+from rageval_batch.columnar.functions.columns import SharedLists
 from rageval_batch.columnar.functions.overlap import best
 from rageval_batch.columnar.strings import Floats
 
 
-def soft_match(s: pa.Array, refs: Lists) -> pa.Array:
+def soft_match(s: pa.Array, refs: SharedLists) -> pa.Array:
     """Whether a reference matches softly."""
-    pairs = text.soft_match(s.take(pa.array(refs.owners())), refs.values)
-    return pa.array(best(pairs.to_numpy(zero_copy_only=False).astype(np.float64), refs) > 0)
+    lists = refs.by_row()
+    pairs = text.soft_match(s.take(pa.array(lists.owners())), lists.values)
+    return pa.array(best(pairs.to_numpy(zero_copy_only=False).astype(np.float64), lists.bounds) > 0)
 
 
 def squash(s: pa.Array) -> pa.Array:

@@ -27,7 +27,7 @@ from rageval_batch.columnar.kernels.json cimport (
 )
 from rageval_batch.columnar.kernels.keywords cimport hits_of_text
 from rageval_batch.columnar.kernels.search cimport inside
-from rageval_batch.columnar.kernels.softmatch cimport IS_UNMATCHED, match_pair, points_of
+from rageval_batch.columnar.kernels.softmatch cimport GRAM_ROOM, IS_UNMATCHED, match_pair, points_of
 from rageval_batch.columnar.kernels.spaces cimport collapsed_one, strip_one
 
 from rageval_batch.columnar.kernels.json import room_for_nodes
@@ -176,7 +176,7 @@ cdef class Comparison:
     # keywords of the expected evidence
     cdef const uint8_t[::1] key_data
     cdef const uint64_t[::1] keys
-    cdef const int64_t[::1] key_froms, key_tos, table_bounds
+    cdef const int64_t[::1] key_froms, key_tos, key_bounds, table_bounds
     cdef const int32_t[::1] table
     # the chunks that answers may cite
     cdef const uint8_t[::1] path_data, text_data
@@ -246,6 +246,7 @@ cdef class Comparison:
             self.key_data, self.keys = tables.found.data, tables.found.keys
             self.key_froms, self.key_tos = tables.found.froms, tables.found.tos
             self.table, self.table_bounds = tables.table, tables.table_bounds
+            self.key_bounds = tables.found.bounds
         most = int((expected.last - expected.first).sum(axis=0).max()) if expected.first.size else 0
         self.e_partner, self.e_how = np.empty(most, np.int32), np.empty(most, np.uint8)
 
@@ -319,7 +320,7 @@ cdef class Comparison:
         with nogil:
             for k in range(starts.shape[0]):
                 longest = max(longest, ends[k] - starts[k])
-        self.points, self.grams = np.empty(longest, np.uint32), np.empty(longest, np.uint64)
+        self.points, self.grams = np.empty(longest, np.uint32), np.empty(GRAM_ROOM * longest, np.uint64)
         self.plain = np.empty(longest, np.uint8)
         with nogil:
             for k in range(starts.shape[0]):
@@ -454,7 +455,7 @@ cdef class Comparison:
             self.ep, self.eo[e], self.eo[e + 1], self.el[e], self.eh[e],
             self.e_grams, self.e_gram_bounds[e], self.e_gram_bounds[e + 1] - self.e_gram_bounds[e],
             self.points, self.bounds[g], self.bounds[g + 1], self.lows[g], self.highs[g],
-            self.grams, self.bounds[g], &self.gram_counts[g],
+            self.grams, GRAM_ROOM * self.bounds[g], &self.gram_counts[g],
             self.threshold, self.containment_min, False,
         )
 
@@ -531,7 +532,7 @@ cdef class Comparison:
             self._hits[r] = hits_of_text(
                 self.table, base, <uint64_t>(self.table_bounds[q + 1] - base - 1),
                 self.keys, self.key_data, self.key_froms, self.key_tos,
-                text, start, end, False, r, self._last_row,
+                text, start, end, False, r, self._last_row, self.key_bounds[q + 1] - self.key_bounds[q],
             )
 
     cdef int32_t member(self, const uint8_t[::1] data, int32_t owner, int64_t wanted) noexcept nogil:

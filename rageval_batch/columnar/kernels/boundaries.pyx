@@ -52,9 +52,9 @@ cdef inline int64_t character_before(const uint8_t[::1] data, int64_t at) noexce
 
 def whole_parts(
     const uint8_t[::1] hay, const int64_t[::1] hay_offsets, const int64_t[::1] which,
-    const uint8_t[::1] parts, const int64_t[::1] part_offsets, const uint8_t[::1] spaced,
+    const uint8_t[::1] parts, const int64_t[::1] part_offsets, const int64_t[::1] part, const uint8_t[::1] spaced,
 ):
-    """Whether part p stands in hay `which[p]`, with no character of `spaced` beside one of its own at either end.
+    """Whether part `part[p]` stands in hay `which[p]`, with no character of `spaced` beside one of its own at either end.
 
     An empty part is in no text.
     """
@@ -66,7 +66,7 @@ def whole_parts(
     cdef bint bound_left, bound_right
     with nogil:
         for p in range(which.shape[0]):
-            start, size = part_offsets[p], part_offsets[p + 1] - part_offsets[p]
+            start, size = part_offsets[part[p]], part_offsets[part[p] + 1] - part_offsets[part[p]]
             first, last = hay_offsets[which[p]], hay_offsets[which[p] + 1]
             if size == 0 or size > last - first:
                 continue

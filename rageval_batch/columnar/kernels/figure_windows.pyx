@@ -51,6 +51,7 @@ cdef enum:
     LEFT = 4  # bits before those of the token before the window
     RIGHT = 7
     LISTS = 1024  # the text has Han or Kana, where a comma lists
+    SEPARATED = 2048  # there are separators between figures, which the language of the text decides on
     # what such a token is
     HAN_TOKEN = 1
     KANA_TOKEN = 2
@@ -338,9 +339,8 @@ def figure_windows(
                     found += 1
                 whole = whole or (each and wide) or (separated and bracketed)
                 if not whole and separated:
-                    if lists:
-                        for here in range(first_of_row, found):
-                            flags[here] |= LISTS
+                    for here in range(first_of_row, found):
+                        flags[here] |= SEPARATED | LISTS if lists else SEPARATED
                     if cyrillic - inside_cyrillic > other:
                         for here in range(first_of_row, found):
                             flags[here] |= CYRILLIC

@@ -107,15 +107,19 @@ cdef inline int32_t hits_of_text(
     bint kana,
     int32_t row,
     int32_t[::1] last_row,
+    int64_t most,
 ) noexcept nogil:
-    """How many keywords of a table are among those of one text; `last_row` of each of them becomes this row."""
+    """How many keywords of a table are among those of one text; `last_row` of each of them becomes this row.
+
+    `most`: the keywords of the table; when all of them are found, the rest of the text is not looked at.
+    """
     cdef int64_t stop, begin, point, width, slot, entry, before = 0
     cdef uint64_t key
     cdef int script, before_script = 0
     cdef int32_t count = 0
     cdef bint pair
     cdef uint8_t byte
-    while at < end:
+    while at < end and count < most:
         byte = data[at]
         if is_letter(byte):
             before_script = 0

@@ -206,6 +206,7 @@ def keyword_hits(tables, const int32_t[:] which, got, bint kana=False):
     cdef const int64_t[::1] froms = tables.found.froms
     cdef const int64_t[::1] tos = tables.found.tos
     cdef const int32_t[::1] table = tables.table
+    cdef const int64_t[::1] bounds = tables.found.bounds
     cdef const int64_t[::1] starts = tables.table_bounds
     cdef const uint8_t[::1] data = got.data
     cdef const int64_t[::1] offsets = got.offsets
@@ -220,6 +221,101 @@ def keyword_hits(tables, const int32_t[:] which, got, bint kana=False):
             base = starts[which[r]]
             out[r] = hits_of_text(
                 table, base, <uint64_t>(starts[which[r] + 1] - base - 1), keys, source, froms, tos,
-                data, offsets[r], offsets[r + 1], kana, <int32_t>r, seen,
+                data, offsets[r], offsets[r + 1], kana, <int32_t>r, seen, bounds[which[r] + 1] - bounds[which[r]],
             )
     return KeywordHits(counts, last_row)
+
+
+cdef inline int64_t without_marks(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """The end of a token without the marks . _ - behind its last letter or digit."""
+    while end > at and not is_letter(data[end - 1]):
+        end -= 1
+    return end
+
+
+def keyword_codes(found, texts):
+    """(code of every keyword found, codes of what stands in texts, bounds of each text's, how many codes there are).
+
+    Equal pairs of Han have equal codes, and so have tokens, of any length, that are equal but for case and the marks
+    . _ - at their ends. A keyword that stands in no text has the code -1.
+    """
+    cdef const uint8_t[::1] source = found.data
+    cdef const uint64_t[::1] source_keys = found.keys
+    cdef const int64_t[::1] source_froms = found.froms
+    cdef const int64_t[::1] source_tos = found.tos
+    cdef const uint8_t[::1] data = texts.data
+    cdef const int64_t[::1] offsets = texts.offsets
+    cdef Py_ssize_t r, rows = offsets.shape[0] - 1
+    cdef int64_t room = int(offsets[rows] - offsets[0])
+    codes = np.full(len(source_keys), -1, np.int64)
+    text_codes = np.empty(room, np.int64)
+    text_bounds = np.zeros(rows + 1, np.int64)
+    cdef int64_t[::1] out = codes
+    cdef int64_t[::1] theirs = text_codes
+    cdef int64_t[::1] bounds = text_bounds
+    # Of each code its key and where it stands.
+    cdef uint64_t[::1] keys = np.empty(room, np.uint64)
+    cdef int64_t[::1] froms = np.empty(room, np.int64)
+    cdef int64_t[::1] tos = np.empty(room, np.int64)
+    cdef int32_t[::1] table = np.full(1024, -1, np.int32)
+    cdef uint64_t key
+    cdef int64_t at, end, stop, begin, point, width, before, slot, entry, k, used = 0, known = 0
+    cdef bint han, before_han
+    for r in range(rows):
+        # The table is at most half full after a text, each of whose bytes may be a keyword.
+        if 2 * (known + offsets[r + 1] - offsets[r]) > len(table):
+            table = np.full(table_size(2 * (known + offsets[r + 1] - offsets[r])), -1, np.int32)
+            with nogil:
+                for k in range(known):
+                    slot, entry = find_keyword(
+                        table, 0, <uint64_t>(table.shape[0] - 1), keys[k], data, froms[k], tos[k], keys, data, froms,
+                        tos,
+                    )
+                    table[slot] = <int32_t>k
+        with nogil:
+            at, end = offsets[r], offsets[r + 1]
+            before = 0
+            before_han = False
+            while at < end:
+                begin = at
+                if is_letter(data[at]):
+                    before_han = False
+                    at = token_end(data, at, end)
+                    stop = without_marks(data, begin, at)
+                    key = token_key(data, begin, stop)
+                elif not may_pair(data[at], False):
+                    before_han = False
+                    at += 1
+                    continue
+                else:
+                    point, width = code_point(data, at)
+                    at += width
+                    stop = at
+                    han = script_of(point, False) != 0
+                    key = pair_key(before, point)
+                    if not (han and before_han):
+                        before, before_han = point, han
+                        continue
+                    before = point
+                slot, entry = find_keyword(
+                    table, 0, <uint64_t>(table.shape[0] - 1), key, data, begin, stop, keys, data, froms, tos
+                )
+                if entry < 0:
+                    entry = known
+                    table[slot] = <int32_t>known
+                    keys[known], froms[known], tos[known] = key, begin, stop
+                    known += 1
+                theirs[used] = entry
+                used += 1
+            bounds[r + 1] = used
+    with nogil:
+        for k in range(source_keys.shape[0]):
+            key, begin, stop = source_keys[k], source_froms[k], source_tos[k]
+            if not key & PAIR:
+                stop = without_marks(source, begin, stop)
+                key = token_key(source, begin, stop)
+            slot, entry = find_keyword(
+                table, 0, <uint64_t>(table.shape[0] - 1), key, source, begin, stop, keys, data, froms, tos
+            )
+            out[k] = entry
+    return codes, text_codes[:used].copy(), text_bounds, known

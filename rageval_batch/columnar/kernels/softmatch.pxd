@@ -101,6 +101,63 @@ cdef inline bint within(
     return False
 
 
+cdef enum:
+    HASHED_WIDTH = 128  # code points up to which bigrams are hashed; a longer text is sorted, which has no bad case
+    GRAM_ROOM = 4  # words that the bigrams of a text take for each of its code points
+
+
+cdef inline int64_t gram_slots(int64_t width) noexcept nogil:
+    """The slots of the table of a hashed text of that many code points: a power of 2, at least half of them free."""
+    cdef int64_t size = 2
+    while size < 2 * (width - 1):
+        size *= 2
+    return size
+
+
+cdef inline int64_t gram_slot(uint64_t gram, int64_t slots) noexcept nogil:
+    return <int64_t>((gram * <uint64_t>0x9E3779B97F4A7C15) >> 40) & (slots - 1)
+
+
+cdef inline int64_t distinct_bigrams(
+    const uint32_t[::1] points, int64_t start, int64_t end, uint64_t[::1] out, int64_t first
+) noexcept nogil:
+    """The distinct bigrams of one text from `out[first]` on, for `shared_bigrams`; how many."""
+    cdef int64_t k, slot, slots, kept = 0
+    cdef uint64_t gram
+    if end - start > HASHED_WIDTH:
+        return sorted_bigrams(points, start, end, out, first)
+    slots = gram_slots(end - start)
+    for k in range(first, first + slots):
+        out[k] = 0
+    for k in range(start, end - 1):
+        gram = ((<uint64_t>points[k] << 32) | points[k + 1]) + 1  # 0 is a free slot
+        slot = gram_slot(gram, slots)
+        while out[first + slot] != 0 and out[first + slot] != gram:
+            slot = (slot + 1) & (slots - 1)
+        kept += out[first + slot] == 0
+        out[first + slot] = gram
+    return kept
+
+
+cdef inline int64_t shared_bigrams(
+    const uint64_t[::1] e_grams, int64_t e_gram, int64_t e_count,
+    const uint64_t[::1] g_grams, int64_t g_gram, int64_t g_count, int64_t g_width,
+) noexcept nogil:
+    """How many of some sorted, distinct bigrams a text has whose own `distinct_bigrams` gave."""
+    cdef int64_t k, slot, slots, count = 0
+    cdef uint64_t gram
+    if g_width > HASHED_WIDTH:
+        return shared_words(e_grams, e_gram, e_gram + e_count, g_grams, g_gram, g_gram + g_count)
+    slots = gram_slots(g_width)
+    for k in range(e_gram, e_gram + e_count):
+        gram = e_grams[k] + 1
+        slot = gram_slot(gram, slots)
+        while g_grams[g_gram + slot] != 0 and g_grams[g_gram + slot] != gram:
+            slot = (slot + 1) & (slots - 1)
+        count += g_grams[g_gram + slot] != 0
+    return count
+
+
 cdef inline int match_pair(
     const uint32_t[::1] ep,
     int64_t e0,
@@ -124,8 +181,8 @@ cdef inline int match_pair(
 ) noexcept nogil:
     """How the expected item ep[e0:e1] and the got item gp[g0:g1] match; an empty item matches nothing.
 
-    The expected one has `e_count` bigrams from e_grams[e_gram] on. Those of the got one are sorted into `g_grams` from
-    `g_gram` on the first time that they are needed: until then `g_count` is -1.
+    The expected one has `e_count` bigrams from e_grams[e_gram] on. Those of the got one are put into `g_grams` from
+    `g_gram` on, GRAM_ROOM words a code point, the first time that they are needed: until then `g_count` is -1.
     """
     cdef int64_t e_width = e1 - e0, g_width = g1 - g0, e_alone, g_alone, most, shared
     # One string inside the other has all its bigrams there: the signatures rule most pairs out.
@@ -154,8 +211,8 @@ cdef inline int match_pair(
     if <double>most / <double>max(<int64_t>1, most + e_alone + g_alone) < threshold:
         return IS_UNMATCHED
     if g_count[0] < 0:
-        g_count[0] = sorted_bigrams(gp, g0, g1, g_grams, g_gram)
-    shared = shared_words(e_grams, e_gram, e_gram + e_count, g_grams, g_gram, g_gram + g_count[0])
+        g_count[0] = distinct_bigrams(gp, g0, g1, g_grams, g_gram)
+    shared = shared_bigrams(e_grams, e_gram, e_count, g_grams, g_gram, g_count[0], g_width)
     if <double>shared / <double>(e_count + g_count[0] - shared) >= threshold:
         return IS_SIMILAR
     return IS_UNMATCHED

@@ -167,7 +167,7 @@ def match_pairs(
         longest = longest_of(go)
     matches = np.zeros(bounds[rows], np.uint8)
     cdef uint8_t[::1] how = matches
-    cdef uint64_t[::1] g_grams = np.empty(longest, np.uint64)
+    cdef uint64_t[::1] g_grams = np.empty(GRAM_ROOM * longest, np.uint64)
     cdef int64_t to, wide, g_count
     cdef int32_t e, g
     with nogil:

@@ -24,7 +24,8 @@ from rageval_batch.columnar.values.normal import MASK
 from rageval_batch.columnar.values.window_classes import WindowClasses, classes_for_values
 
 # What a stretch is, as the kernel says it.
-_CYRILLIC, _AT_START, _AT_END, WHOLE, _LISTS = 1, 2, 4, 8, 1024
+_CYRILLIC, _AT_START, _AT_END, WHOLE, _LISTS, _SEPARATED = 1, 2, 4, 8, 1024, 2048
+_LANGUAGE = _LISTS | _SEPARATED
 _LEFT, _RIGHT, _KIND = 4, 7, 7  # where in the flags of a window the kinds of the tokens beside it stand
 _BESIDE = (MASK, "門", "の", "qq", "ж")  # a token of each kind that says nothing
 
@@ -54,8 +55,10 @@ def find_windows(column: Strings, classes: WindowClasses | None = None) -> Windo
 
 def padded(text: str, flags: int) -> tuple[str, str]:
     """What is put before and behind a stretch, so that it is read as it is where it stands; not for whole texts."""
-    language = ("я" if flags & _CYRILLIC else "z") * (len(text) + 8)  # more letters than the stretch has
-    language += "門" if flags & _LISTS else ""
+    language = ""
+    if flags & _SEPARATED:
+        language = ("я" if flags & _CYRILLIC else "z") * (len(text) + 8)  # more letters than the stretch has
+        language += "門" if flags & _LISTS else ""
     before = "\n" if flags & _AT_START else MASK + _BESIDE[flags >> _LEFT & _KIND]
     behind = "" if flags & _AT_END else _BESIDE[flags >> _RIGHT & _KIND] + MASK
     return f"{language}{before}", behind
@@ -66,9 +69,9 @@ def window_numbers(text: str, flags: int) -> tuple[Decimal, ...]:
     """The numbers of a stretch as they are read where it stands; those of the newest are kept."""
     if flags & WHOLE:
         return tuple(numbers_in(text))
-    if flags & ~_LISTS == 0 and (m := _PLAIN.fullmatch(text)):
+    if flags & ~_LANGUAGE == 0 and (m := _PLAIN.fullmatch(text)):
         return (numerals.arabic(m["figure"]),)
-    if flags & ~_LISTS == _CYRILLIC and (m := _PLAIN_CYRILLIC.fullmatch(text)):
+    if flags & ~_LANGUAGE == _CYRILLIC and (m := _PLAIN_CYRILLIC.fullmatch(text)):
         return (Decimal(m["figure"].replace(",", ".")),)
     before, behind = padded(text, flags)
     return tuple(numbers_in(f"{before}{text}{behind}"))

@@ -90,6 +90,7 @@ class NameReader:
         titles = longest_first(titles)
         han = [title for title in titles if not title.isascii()]
         self._title = re.compile("|".join(map(re.escape, han)))
+        self._perhaps = re.compile("|".join(('[「『“"]', *map(re.escape, titles))))
         self._latin = [
             (title, re.compile(rf"(?<![A-Za-z]){re.escape(title)}[ \t]*(?P<name>[^\W\d_][^\W_]*)"))
             for title in titles
@@ -100,6 +101,8 @@ class NameReader:
 
     def find(self, given: Normal) -> list[Name]:
         """The names of a text in its order."""
+        if self._perhaps.search(given.text) is None:
+            return []
         found = [*self._quoted(given), *self._titled(given), *self._with_latin_title(given)]
         return sorted(found, key=lambda name: (name.start, name.end))
 

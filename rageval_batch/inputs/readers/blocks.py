@@ -19,6 +19,7 @@ from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 16_384
+MOST_COLUMNS = 1_000  # that are no fields; a table of more is no table that anybody asks
 METADATA_BYTES = 1_024  # a longer value is not run metadata
 
 # Kinds of a field's value; ABSENT: the row has no such field.
@@ -54,6 +55,26 @@ class Column:
         if kept.all():
             return self
         return Column(self.name, self.rows[kept], self.text.filter(pa.array(kept)), self.kind[kept])
+
+
+class ColumnLimit:
+    """Lets in the first so many names, in the order in which rows have them, and counts the others."""
+
+    def __init__(self, most: int = MOST_COLUMNS) -> None:
+        self._most = most
+        self._names: set[str] = set()
+        self.left_out: set[str] = set()
+
+    def take(self, name: str) -> bool:
+        """Whether a name is one of the first."""
+        if name in self._names:
+            return True
+        if len(self._names) < self._most:
+            self._names.add(name)
+            return True
+        if len(self.left_out) < self._most:
+            self.left_out.add(name)
+        return False
 
 
 @dataclass(frozen=True)
@@ -100,8 +121,11 @@ class Block(Protocol):
     def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
         """Those of the names of a field that are read: the first that is there."""
 
-    def others(self, known: frozenset[str]) -> list[Column]:
-        """Every field that is not known, where rows have a value; objects and lists as JSON text."""
+    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
+        """Every field that is not known, where rows have a value; objects and lists as JSON text.
+
+        Those that the limit lets in; without one, the first of the block.
+        """
 
     def raw(self, row: int) -> str:
         """The row as it stands in the file; bytes that are not UTF-8 as \\xNN."""

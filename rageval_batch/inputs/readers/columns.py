@@ -28,6 +28,7 @@ from rageval_batch.inputs.readers.blocks import (
     STRUCT,
     TEXT,
     Column,
+    ColumnLimit,
     Field,
     RowError,
     absent_field,
@@ -86,14 +87,15 @@ class ColumnBlock:
     def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
         return first_name(self, names)
 
-    def others(self, known: frozenset[str]) -> list[Column]:
+    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
         out = []
+        limit = limit or ColumnLimit()
         for name, column in self.columns.items():
             if name in known:
                 continue
             text = _as_text(column)
             rows = np.flatnonzero(text.is_valid().to_numpy(zero_copy_only=False)).astype(np.int32)
-            if len(rows):
+            if len(rows) and limit.take(name):
                 kind = np.full(len(rows), _kind_of(column.type), np.int8)
                 out.append(Column(name, rows, text.take(pa.array(rows)), kind))
         return out

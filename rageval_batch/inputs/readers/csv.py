@@ -7,9 +7,10 @@ begin with one, parity says nothing: from there on Python's reader takes each re
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Generator, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +22,10 @@ from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import RowError
 from rageval_batch.inputs.readers.columns import ColumnBlock, column_blocks
 from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, read_into
+from rageval_batch.inputs.recognise import HEAD
 from rageval_batch.inputs.sources import Source
 
-LONGEST_RECORD = 512 << 20  # bytes; a longer one is a quote that nobody closed
+SEPARATOR_LINE = re.compile(rb"sep=[^\r\n]\r?\n", re.IGNORECASE)  # what Excel reads and writes before the header
 _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
 
 
@@ -33,9 +35,14 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
     names: list[str] = []
     line = 1
     rest = np.zeros(0, np.uint8)
-    with source.open() as stream:
-        if (head := stream.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
-            rest = np.frombuffer(head, np.uint8)
+    with source.open() as opened:
+        stream: BinaryIO = opened
+        head = stream.read(HEAD).removeprefix(BYTE_ORDER_MARK)
+        if b"\r" in head and b"\n" not in head:  # as old systems end lines
+            stream, head = cast(BinaryIO, _ReturnsAsNewlines(stream)), head.replace(b"\r", b"\n")
+        if (separator := SEPARATOR_LINE.match(head)) is not None:
+            head, line = head[separator.end() :], 2
+        rest = np.frombuffer(head, np.uint8)
         while True:
             data, at_end = _more(source, stream, rest, line)
             stop = _end_of_records(data, at_end, ord(delimiter))
@@ -48,17 +55,37 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
             if not names and len(part):
                 width = _first_record(part)
                 names = _header(source, part[:width].tobytes().decode("utf-8", "replace"), delimiter)
-                part, line = part[width:], 2
+                part, line = part[width:], line + 1
             if len(part):
                 line = yield from _parsed(part, names, delimiter, line)
             if at_end:
                 return
 
 
+class _ReturnsAsNewlines:
+    """A stream with a newline in place of each carriage return."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        """So many bytes."""
+        return self._stream.read(size).replace(b"\r", b"\n")
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill a buffer; how many bytes that were."""
+        content = self.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+
 def _more(source: Source, stream: BinaryIO, rest: Bytes, line: int) -> tuple[Bytes, bool]:
     """(the rest of the last bytes and more of the stream, whether that is all); a long record doubles the buffer."""
-    if len(rest) > LONGEST_RECORD:
-        raise _unclosed(source, line)
+    if len(rest) > source.reading.max_row_bytes:
+        raise InputError(
+            f"{source.name}: the record of line {line} has more than {source.reading.max_row_bytes:,} bytes, or a "
+            "quote in it is never closed. Mend the file, or allow longer ones with --max-row-bytes."
+        )
     buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
     buffer[: len(rest)] = rest
     filled = len(rest) + read_into(stream, buffer[len(rest) :])

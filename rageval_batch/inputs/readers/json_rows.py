@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from rageval_batch.columnar import json_tape
 from rageval_batch.columnar.json_tape import Tape
+from rageval_batch.columnar.kernels import json as json_kernel
 from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.columnar.kernels.lines import split_lines, valid_utf8
+from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
 from rageval_batch.errors import InputError
@@ -31,18 +33,20 @@ from rageval_batch.inputs.readers.blocks import (
     STRUCT,
     TEXT,
     Column,
+    ColumnLimit,
     Field,
     RowError,
     absent_field,
     first_name,
 )
-from rageval_batch.inputs.reading import Steps, steps_of
+from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
 from rageval_batch.inputs.sources import Source, unreadable
 from rageval_batch.model.schemas import FIELDS, OutputField
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_KEPT_OF_LONG = 4_096  # bytes of a row that is too long
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
-_KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING], np.int8)
+_KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING, ABSENT], np.int8)  # the last: of -1
 assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
 
 
@@ -51,23 +55,49 @@ class JsonBlock:
 
     names: frozenset[str] = frozenset()
 
-    def __init__(self, data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> None:
+    def __init__(
+        self, data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+    ) -> None:
+        """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them."""
         self.lines = lines
         self._data, self._starts, self._ends = data, starts, ends
+        self._too_long = ends - starts > longest
         utf8 = _utf8_rows(data, starts, ends)
-        self._tape = json_tape.parse(data, np.where(utf8, starts, 0), np.where(utf8, ends, 0))
-        usable = json_tape.usable(self._tape)
-        self._root: Ints = np.where(usable, self._tape.root, -1).astype(np.int32)
-        self._members = self._tape.members(self._root, list(_NAMES))  # of the names that rows of any kind may have
-        self.row_errors = [_row_error(self._tape, row, bool(utf8[row])) for row in np.flatnonzero(~usable).tolist()]
+        read = utf8 & ~self._too_long
+        self._spans: tuple[Offsets, Offsets] = (
+            (starts, ends) if read.all() else (np.where(read, starts, 0), np.where(read, ends, 0))
+        )
+        self._read = read_rows(data, *self._spans, FIELDS)  # of the names that rows of any kind may have
+        self.row_errors = [
+            RowError(row, "too_long", f"more than {longest:,} bytes, of which the first are kept; see --max-row-bytes")
+            if self._too_long[row]
+            else _row_error(self._read, row, bool(utf8[row]))
+            for row in np.flatnonzero(~self._read.usable).tolist()
+        ]
+
+    @cached_property
+    def _tape(self) -> Tape:
+        """All values of the rows: for fields of other names, and parts of fields."""
+        return json_tape.parse(self._data, *self._spans)
+
+    @cached_property
+    def _root(self) -> Ints:
+        return np.where(self._read.usable, self._tape.root, -1).astype(np.int32)
 
     def __len__(self) -> int:
         return len(self.lines)
 
     def field(self, names: tuple[str, ...]) -> Field:
-        if set(names) <= set(_NAMES):
-            return _first_present(self._tape, self._members[:, [_NAMES.index(name) for name in names]])
-        return _first_present(self._tape, self._tape.members(self._root, list(names)))
+        if names not in FIELDS:
+            return _first_present(self._tape, self._tape.members(self._root, list(names)))
+        found = self._read.fields[FIELDS.index(names)]
+        if (found.kinds < 0).all():
+            return absent_field(len(self))
+        kind = _KIND_OF_NODE[found.kinds]
+        rows = np.arange(len(self), dtype=np.int32)
+        stops = np.where(kind > NOTHING, found.stops, found.starts)  # no bytes behind nulls
+        texts = Strings(*json_kernel.texts(self._data, found.starts, stops, found.flags, rows))
+        return Field(texts.to_arrow(kind > NOTHING), kind)
 
     def field_at(self, path: str) -> Field:
         return field_of(self._tape, self._node(path))
@@ -83,40 +113,45 @@ class JsonBlock:
 
     def has(self, name: str) -> bool:
         if name in _NAMES:
-            return bool((self._members[:, _NAMES.index(name)] >= 0).any())
+            return bool(self._read.having[_NAMES.index(name)])
         return bool((self._tape.members(self._root, [name]) >= 0).any())
 
     def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
         return first_name(self, names)
 
-    def others(self, known: frozenset[str]) -> list[Column]:
+    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
         if self._has_only(known):
             return []
+        limit = limit or ColumnLimit()
         tape = self._tape
         nodes, rows, keys = tape.names(self._root)
-        coded = keys.to_arrow().dictionary_encode()
+        filled = tape.kind[nodes] != NULL
+        nodes, rows, texts = nodes[filled], rows[filled], keys.to_arrow().filter(pa.array(filled))
+        coded = texts.dictionary_encode()
         code = coded.indices.to_numpy()
+        order = np.argsort(code, kind="stable")
+        bounds = np.searchsorted(code[order], np.arange(len(coded.dictionary) + 1))
         out = []
         for k, name in enumerate(coded.dictionary.to_pylist()):
-            if name not in known:
-                mine = (code == k) & (tape.kind[nodes] != NULL)
-                if mine.any():
-                    kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
-                    out.append(Column(name, rows[mine], tape.texts(nodes[mine]).to_arrow(), kind))
+            if name not in known and limit.take(name):
+                mine = order[bounds[k] : bounds[k + 1]]
+                kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
+                out.append(Column(name, rows[mine], tape.texts(nodes[mine]).to_arrow(), kind))
         return out
 
     def _has_only(self, known: frozenset[str]) -> bool:
         """Whether every member of every row is known. Usually so, and much cheaper to see than to list the others."""
         columns = [k for k, name in enumerate(_NAMES) if name in known]
-        inside = self._tape.parent >= 0
-        members = np.count_nonzero(inside & (self._tape.parent[self._tape.parent] < 0))
-        return bool(members == np.count_nonzero(self._members[:, columns] >= 0))
+        return bool(self._read.members == self._read.having[columns].sum())
 
     def raw(self, row: int) -> str:
-        return self._data[self._starts[row] : self._ends[row]].tobytes().decode("utf-8", "backslashreplace")
+        start, end = self._starts[row], self._ends[row]
+        if self._too_long[row]:
+            return self._data[start : start + _KEPT_OF_LONG].tobytes().decode("utf-8", "backslashreplace") + "…"
+        return self._data[start:end].tobytes().decode("utf-8", "backslashreplace")
 
     def whole_rows(self) -> pa.Array | None:
-        return cut(self._data, self._starts, self._ends).to_arrow(self._root >= 0)
+        return cut(self._data, self._starts, self._ends).to_arrow(self._read.usable)
 
     def value(self, field: OutputField) -> pa.Array | None:
         """As in `Block`: the member as it stands, with its quotes and escapes."""
@@ -166,11 +201,11 @@ def _utf8_rows(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
     return np.ones(len(starts), np.bool_)
 
 
-def _row_error(tape: Tape, row: int, utf8: bool) -> RowError:
+def _row_error(read: ReadRows, row: int, utf8: bool) -> RowError:
     if not utf8:
         return RowError(row, "not_utf8", "bytes that are not UTF-8, shown as \\xNN")
-    if tape.status[row] != OK:
-        return RowError(row, "malformed_json", tape.problem(row))
+    if read.status[row] != OK:
+        return RowError(row, "malformed_json", json_tape.problem(int(read.status[row]), int(read.error_at[row])))
     return RowError(row, "not_object", "the line is JSON, but no object")
 
 
@@ -188,10 +223,12 @@ def _first_present(tape: Tape, members: npt.NDArray[np.int32]) -> Field:
     return Field(tape.texts(node).to_arrow(kind > NOTHING), kind)
 
 
-def _json_blocks(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) -> Iterator[JsonBlock]:
+def _json_blocks(
+    data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+) -> Iterator[JsonBlock]:
     for first in range(0, len(starts), blocks.BLOCK_ROWS):
         rows = slice(first, first + blocks.BLOCK_ROWS)
-        yield JsonBlock(data, starts[rows], ends[rows], lines[rows])
+        yield JsonBlock(data, starts[rows], ends[rows], lines[rows], longest)
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
@@ -199,11 +236,15 @@ def _json_blocks(data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets) ->
 
 @dataclass(frozen=True)
 class LineSpan:
-    """Bytes of a stream that hold whole lines: those that are read at once. `line` is the number of the first."""
+    """Bytes of a stream that hold whole lines: those that are read at once. `line` is the number of the first.
+
+    `is_cut`: it is the beginning of one line, which is too long to be read whole.
+    """
 
     start: int
     size: int
     line: int
+    is_cut: bool = False
 
 
 def read_jsonl(
@@ -213,19 +254,21 @@ def read_jsonl(
 
     `spans`: some of those that `line_spans` gives, which have the blocks that they have in the whole file.
     """
+    longest = source.reading.max_row_bytes
     with source.open() as stream:
-        for _, data, starts, ends, lines in _whole_lines(stream) if spans is None else _read_spans(stream, spans):
+        found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
+        for _, data, starts, ends, lines in found:
             if only_lines is None:
-                yield from _json_blocks(data, starts, ends, lines)
+                yield from _json_blocks(data, starts, ends, lines, longest)
             else:
                 mine = np.isin(lines, only_lines)
-                yield from _json_blocks(data, starts[mine], ends[mine], lines[mine])
+                yield from _json_blocks(data, starts[mine], ends[mine], lines[mine], longest)
 
 
 def line_spans(source: Source) -> Iterator[LineSpan]:
     """The spans that a file is read in."""
     with source.open() as stream:
-        for span, *_ in _whole_lines(stream):
+        for span, *_ in _whole_lines(stream, source):
             yield span
 
 
@@ -236,22 +279,32 @@ def _read_spans(stream: BinaryIO, spans: Sequence[LineSpan]) -> Iterator[_Lines]
     for span in spans:
         stream.seek(span.start)
         data = np.empty(span.size, np.uint8)
-        data = data[: read_into(stream, data)]
-        starts, ends, lines, _ = split_lines(data, span.line)
-        yield span, data, starts, ends, lines
+        yield _lines_of(data[: read_into(stream, data)], span)[0]
 
 
-def _whole_lines(stream: BinaryIO) -> Iterator[_Lines]:
-    """The whole lines of a stream, some at a time."""
+def _lines_of(data: Bytes, span: LineSpan) -> tuple[_Lines, int]:
+    """(the lines of a span, the number of the line behind it)"""
+    if span.is_cut:
+        whole = np.array([0, len(data)], np.int64)
+        return (span, data, whole[:1], whole[1:], np.array([span.line], np.int64)), span.line + 1
+    starts, ends, lines, line = split_lines(data, span.line)
+    return (span, data, starts, ends, lines), line
+
+
+def _whole_lines(stream: BinaryIO, source: Source) -> Iterator[_Lines]:
+    """The whole lines of a stream, some at a time; of a line that is too long, its beginning alone."""
     line, start = 1, 0
     rest = np.zeros(0, np.uint8)
+    room = blocks.BLOCK_BYTES
+    if source.size >= 0 and not source.compression and not source.reading.encoding:
+        room = min(room, source.size + 1)  # many small files need no large buffers
     if (head := stream.read(len(BYTE_ORDER_MARK))) == BYTE_ORDER_MARK:
         start = len(head)
     else:
         rest = np.frombuffer(head, np.uint8)
     while True:
         # A line that is longer than the buffer doubles it.
-        buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
+        buffer = np.empty(len(rest) + max(room, len(rest)), np.uint8)
         buffer[: len(rest)] = rest
         filled = len(rest) + read_into(stream, buffer[len(rest) :])
         at_end = filled < len(buffer)
@@ -259,12 +312,26 @@ def _whole_lines(stream: BinaryIO) -> Iterator[_Lines]:
         stop = filled if at_end else _behind_last_newline(data)
         rest = data[stop:]
         if stop:
-            span = LineSpan(start, stop, line)
-            starts, ends, lines, line = split_lines(data[:stop], line)
-            yield span, data[:stop], starts, ends, lines
+            found, line = _lines_of(data[:stop], LineSpan(start, stop, line))
+            yield found
             start += stop
+        elif filled > source.reading.max_row_bytes:
+            found, line = _lines_of(data, LineSpan(start, filled, line, is_cut=True))
+            yield found
+            skipped, rest = _behind_next_newline(stream)
+            start += filled + skipped
         if at_end:
             return
+
+
+def _behind_next_newline(stream: BinaryIO) -> tuple[int, Bytes]:
+    """Read over the rest of a line: (how many bytes that was, what was read of the next ones)."""
+    skipped = 0
+    while piece := stream.read(blocks.BLOCK_BYTES):
+        if (place := piece.find(b"\n")) >= 0:
+            return skipped + place + 1, np.frombuffer(piece, np.uint8)[place + 1 :]
+        skipped += len(piece)
+    return skipped, np.zeros(0, np.uint8)
 
 
 def read_into(stream: BinaryIO, buffer: Bytes) -> int:

@@ -9,7 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets
-from rageval_batch.inputs.readers.blocks import NOTHING, TEXT, Block, Column, Field, RowError, absent_field
+from rageval_batch.inputs.readers.blocks import (
+    NOTHING,
+    TEXT,
+    Block,
+    Column,
+    ColumnLimit,
+    Field,
+    RowError,
+    absent_field,
+)
 from rageval_batch.inputs.reading import JOINED, RUN_OF_FILE, Reading, steps_of
 from rageval_batch.model.schemas import QUESTION, QUESTION_ID, OutputField
 
@@ -62,8 +71,8 @@ class MappedBlock:
         """None of them where a map says where the field stands."""
         return frozenset() if names[0] in self._reading.fields else self._block.read_names(names)
 
-    def others(self, known: frozenset[str]) -> list[Column]:
-        return self._block.others(known | self._whole_columns() if known else known)
+    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
+        return self._block.others(known | self._whole_columns() if known else known, limit)
 
     def _whole_columns(self) -> frozenset[str]:
         """Columns that are a mapped field as they are, and those that are left out.

@@ -148,7 +148,7 @@ class _Builder:
         try:
             return Profile(
                 name=tables.name,
-                version=base.version if base else 1,
+                version=base.version if base else tables.version,
                 title=tables.title or tables.name,
                 doc=tables.doc or (base.doc if base else tables.title),
                 params=(*(base.params if base else ()), *params),

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.functions import register_functions
+from rageval_batch.columnar.functions.columns import flat_array
 from rageval_batch.columnar.strings import Flags
 from rageval_batch.sql_text import identifier
 
@@ -109,8 +110,9 @@ class Rows:
         return f"select {', '.join([*items, identifier(_ROW)])} from ({inner})"
 
     def numbered(self) -> pa.Table:
-        """The table with the number of each row."""
-        return self.table.append_column(_ROW, pa.array(np.arange(self.table.num_rows)))
+        """The table with the number of each row; no column has a dictionary."""
+        columns = {name: flat_array(self.table.column(name)) for name in self.table.column_names}
+        return pa.table({**columns, _ROW: pa.array(np.arange(self.table.num_rows))})
 
 
 def result_types(expressions: Mapping[str, str], rows: Rows) -> dict[str, str]:

@@ -70,11 +70,20 @@ _SPOKEN = re.compile(r"[a-z_]\w*$")
 
 
 @dataclass(frozen=True)
+class Call:
+    """A function of the library over columns and whole numbers, and nothing around it; or a column by itself."""
+
+    function: str | None  # None: the column that is the only argument
+    arguments: tuple[str | int, ...]  # names of columns, and numbers
+
+
+@dataclass(frozen=True)
 class Expression:
     """An expression that may be run, and the names of a row that it uses, in their order."""
 
     text: str
     names: tuple[str, ...]
+    call: Call | None = None  # where it is no more than that
 
 
 @lru_cache(maxsize=1)
@@ -109,7 +118,25 @@ def read_expression(text: str, where: str, known: Sequence[str], unknown: Callab
     items = node.get("select_list", [])
     if len(items) != 1 or _around(node) != _template() or items[0]["alias"]:
         raise InputError(f"{where}: there is more than one expression in it. Expected one, without from, as or ;.")
-    return Expression(text, _Walk(where, {name.lower(): name for name in known}, unknown).names(items[0]))
+    spelled = {name.lower(): name for name in known}
+    return Expression(text, _Walk(where, spelled, unknown).names(items[0]), _call(items[0], spelled))
+
+
+def _call(part: dict[str, Any], spelled: dict[str, str]) -> Call | None:
+    """A tree as a call of a function of the library over names and whole numbers; None where it is anything else."""
+    if part["class"] == "COLUMN_REF":
+        return Call(None, (spelled[part["column_names"][0].lower()],))
+    if part["class"] != "FUNCTION" or part["function_name"].lower() not in FUNCTIONS:
+        return None
+    arguments: list[str | int] = []
+    for one in (argument["expression"] for argument in part["arguments"]):
+        if one["class"] == "COLUMN_REF":
+            arguments.append(spelled[one["column_names"][0].lower()])
+        elif one["class"] == "CONSTANT" and one["literal"]["kind"] == "INTEGER":
+            arguments.append(int(one["literal"]["text"]))
+        else:
+            return None
+    return Call(part["function_name"].lower(), tuple(arguments))
 
 
 class _Walk:

@@ -181,3 +181,9 @@ def _lists(texts: pa.Array, owners: Any, count: int, there: Any = None) -> pa.Ar
 def by_question(columns: Mapping[str, pa.Array], question: pa.Array) -> dict[str, pa.Array]:
     """Columns of questions as columns of rows."""
     return {name: column.take(question) for name, column in columns.items()}
+
+
+def shared(column: pa.Array, which: pa.Array) -> pa.DictionaryArray:
+    """Values of a column as rows have them, `column.take(which)`: what several rows have is held once."""
+    used, codes = np.unique(which.to_numpy(), return_inverse=True)
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), column.take(pa.array(used)))

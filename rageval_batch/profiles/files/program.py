@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.functions import FUNCTIONS, has_type
+from rageval_batch.columnar.functions.columns import flat_array, one_array
 from rageval_batch.columnar.strings import LARGE_STRING, Flags
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Params
 from rageval_batch.profiles.files import engine
-from rageval_batch.profiles.files.expressions import Expression, read_expression
+from rageval_batch.profiles.files.expressions import Call, Expression, read_expression
 from rageval_batch.profiles.files.fields import LIST_OF_TEXTS, TYPES, Field
 from rageval_batch.profiles.files.row_metrics import RowMetric
 from rageval_batch.sql_text import quoted
@@ -66,6 +69,7 @@ class Plan:
 
     groups: tuple[tuple[Step, ...], ...]
     uses: Mapping[str, tuple[str, ...]]  # of each step
+    calls: Mapping[str, Call]  # of the steps that are no more than a call of a function of the library
 
     @property
     def used(self) -> frozenset[str]:
@@ -78,17 +82,21 @@ def plan_of(program: Program) -> Plan:
     """The order of the steps; InputError for an expression that is not allowed or uses a name that is not known."""
     earlier: list[str] = [*program.inputs(), *program.params]
     uses: dict[str, tuple[str, ...]] = {}
+    calls: dict[str, Call] = {}
     level: dict[str, int] = {}
     for step in program.steps:
-        uses[step.name] = _names(program, step, earlier)
+        expression = _expression(program, step, earlier)
+        uses[step.name] = expression.names
+        if expression.call is not None:
+            calls[step.name] = expression.call
         level[step.name] = 1 + max((level.get(name, -1) for name in uses[step.name]), default=-1)
         if step.name not in earlier:
             earlier.append(step.name)
     groups = (tuple(one for one in program.steps if level[one.name] == k) for k in sorted(set(level.values())))
-    return Plan(tuple(groups), uses)
+    return Plan(tuple(groups), uses, calls)
 
 
-def _names(program: Program, step: Step, earlier: list[str]) -> tuple[str, ...]:
+def _expression(program: Program, step: Step, earlier: list[str]) -> Expression:
     where = f"{program.where}, {step.place}"
     later = [one.name for one in program.steps if one.name not in earlier]
 
@@ -103,9 +111,8 @@ def _names(program: Program, step: Step, earlier: list[str]) -> tuple[str, ...]:
         for name in step.how.names:
             if name not in earlier:
                 raise InputError(f"{where}: {unknown(name)}")
-        return step.how.names
-    expression: Expression = read_expression(step.how, where, earlier, unknown)
-    return expression.names
+        return Expression("", step.how.names)
+    return read_expression(step.how, where, earlier, unknown)
 
 
 def check_types(program: Program, params: Params) -> None:
@@ -185,31 +192,89 @@ class Computed:
         return pc.if_else(pc.equal(whole, ""), pa.scalar(None, LARGE_STRING), whole)
 
 
-def joined(parts: Sequence[Computed]) -> Computed:
-    """The parts of a batch as one."""
-    if len(parts) == 1:
-        return parts[0]
-    out = Computed(pa.concat_tables([part.table for part in parts]))
+def joined(parts: Sequence[Computed], steps: Sequence[str], places: npt.NDArray[np.int64]) -> Computed:
+    """The steps of the parts of a batch as one; row r is row `places[r]` of the parts one after the other."""
+    out = Computed(pa.concat_tables([part.table.select(steps) for part in parts]).take(pa.array(places)))
     for kind, (whole, _) in enumerate(out.problems()):
         found = [part.problems()[kind][0] for part in parts]
-        for name in (name for name in out.table.column_names if any(name in flags for flags in found)):
+        for name in (name for name in steps if any(name in flags for flags in found)):
             rows = (part.table.num_rows for part in parts)
-            whole[name] = np.concatenate([f.get(name, np.zeros(n, np.bool_)) for f, n in zip(found, rows, strict=True)])
+            flags = [f.get(name, np.zeros(n, np.bool_)) for f, n in zip(found, rows, strict=True)]
+            whole[name] = np.concatenate(flags)[places]
     return out
 
 
 def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
-    """All steps over the rows of a table of the program's inputs."""
+    """All steps over the rows of a table of the program's inputs; fields of questions may have a dictionary in it."""
     done = Computed(table)
-    for group in plan_of(program).groups:
-        rows = engine.Rows(done.table, constants(params), program.json_columns())
-        found = engine.evaluate({one.name: one.how for one in group if isinstance(one.how, str)}, rows)
+    plan = plan_of(program)
+    for group in plan.groups:
+        found, expressions = {}, {}
         for step in group:
             if isinstance(step.how, RowMetric):
                 found[step.name] = step.how.values(_with_params(done.table, params, step.how.names))
+            elif (column := _called(plan.calls.get(step.name), done.table, program.json_columns())) is not None:
+                found[step.name] = engine.Values(column, np.zeros(table.num_rows, np.bool_))
+            else:
+                expressions[step.name] = step.how
+        found |= _evaluated(program, params, done.table, expressions)
         for step in group:
             _note(done, step, found[step.name])
     return done
+
+
+def _evaluated(
+    program: Program, params: Params, table: pa.Table, expressions: Mapping[str, str]
+) -> dict[str, engine.Values]:
+    """Expressions by DuckDB; one that uses fields of the question alone, once for each question."""
+    fields = {one.name for one in program.fields}
+    uses = plan_of(program).uses
+    found, by_row = {}, {}
+    for name, text in expressions.items():
+        used = [one for one in uses[name] if one not in program.params]
+        columns = {one: one_array(table.column(one)) for one in used if one in fields}
+        if not used or len(columns) < len(used) or not all(pa.types.is_dictionary(c.type) for c in columns.values()):
+            by_row[name] = text
+            continue
+        questions = pa.table({one: column.dictionary for one, column in columns.items()})
+        values = engine.evaluate({name: text}, _rows(program, params, questions, [name]))[name]
+        codes = columns[used[0]].indices
+        found[name] = engine.Values(values.column.take(codes), values.failed[codes.to_numpy()])
+    return found | engine.evaluate(by_row, _rows(program, params, table, by_row))
+
+
+def _rows(program: Program, params: Params, table: pa.Table, expressions: Iterable[str]) -> engine.Rows:
+    """What expressions see of a table: the columns that they use."""
+    uses = plan_of(program).uses
+    used = [name for name in table.column_names if any(name in uses[one] for one in expressions)]
+    json_columns = tuple(name for name in program.json_columns() if name in used)
+    return engine.Rows(table.select(used), constants(params), json_columns)
+
+
+def _called(call: Call | None, table: pa.Table, json_columns: Sequence[str]) -> pa.Array | None:
+    """A call over columns of the very types of its arguments, without DuckDB; None where it is not that."""
+    if call is None:
+        return None
+    if call.function is None:
+        name = str(call.arguments[0])
+        usable = name in table.column_names and name not in json_columns
+        return flat_array(table.column(name)) if usable else None
+    function = FUNCTIONS[call.function]
+    if function.sql_type or len(call.arguments) != len(function.arguments):
+        return None
+    columns = []
+    for given, argument in zip(call.arguments, function.arguments, strict=True):
+        if isinstance(given, int):
+            if argument.type != "integer":
+                return None
+            columns.append(pa.repeat(pa.scalar(given, pa.int64()), table.num_rows))
+        elif given not in table.column_names or given in json_columns:
+            return None
+        elif not has_type(table.column(given).type, argument.type):
+            return None  # DuckDB casts it, or says that it does not fit
+        else:
+            columns.append(table.column(given))
+    return function.call(*columns)
 
 
 def _note(done: Computed, step: Step, values: engine.Values) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +22,7 @@ from rageval_batch.profiles.files.fields import (
     field_column,
     group_column,
     output_lists,
+    shared,
 )
 from rageval_batch.profiles.files.program import (
     CHUNKS,
@@ -78,11 +80,19 @@ class FileScorer:
     def score(self, prepared: Prepared, batch: pa.RecordBatch) -> Scored:
         """Every column for a batch of answers; a null answer is an empty one."""
         scored = self.base.scoring.score(prepared.base, batch) if self.base is not None else Scored({})
+        # Answers to one question together: what they share is worked out once.
+        order = np.argsort(batch.column("question").to_numpy(), kind="stable")
         computed = joined(
             [
-                run_steps(self.program, prepared.params, self._inputs(prepared, batch, scored, first))
+                run_steps(
+                    self.program,
+                    prepared.params,
+                    self._inputs(prepared, batch, scored, order[first : first + SLICE_ROWS]),
+                )
                 for first in range(0, max(batch.num_rows, 1), SLICE_ROWS)
-            ]
+            ],
+            list(dict.fromkeys(step.name for step in self.program.steps)),
+            np.argsort(order),
         )
         columns = {
             **scored.columns,
@@ -94,12 +104,23 @@ class FileScorer:
         return Scored(columns, scored.tallies)
 
     def missing(self, prepared: Prepared, question: Any) -> dict[str, pa.Array]:
-        """Questions without an answer: the score is 0, and so is every metric of which more is better."""
+        """Questions without an answer: the score is 0, and so is every metric of which more is better.
+
+        Where answers are lists, what is null for an empty list is null here: the question has nothing to find.
+        """
         count = len(question)
         zeros = pa.repeat(pa.scalar(0.0), count)
         columns = self.base.scoring.missing(prepared.base, question) if self.base is not None else {}
         columns |= {name: zeros if higher else pa.nulls(count, pa.float64()) for name, higher in self.metrics}
         columns[SCORE] = zeros
+        if self.program.outputs and self.base is None:
+            empty = {OUTPUT: pa.repeat(pa.scalar("", LARGE_STRING), count), "question": pa.array(question, pa.int32())}
+            batch = pa.record_batch({**empty, CHUNKS: pa.nulls(count, LARGE_STRING)})
+            inputs = self._inputs(prepared, batch, Scored({}), np.arange(count))
+            computed = run_steps(self.program, prepared.params, inputs)
+            for name in self._numbers():
+                nothing = computed.column(name).is_null()
+                columns[name] = pc.if_else(nothing, pa.scalar(None, pa.float64()), columns[name])
         columns[FAIL_REASON] = pa.repeat(pa.scalar(MISSING_OUTPUT, LARGE_STRING), count)
         return {**columns, **by_question(prepared.groups, pa.array(question))}
 
@@ -110,7 +131,7 @@ class FileScorer:
         if self.base is not None:
             before = self.base.scoring.explain(prepared.base, batch).sections
             scored = self.base.scoring.score(prepared.base, batch)
-        inputs = self._inputs(prepared, batch, scored)
+        inputs = self._inputs(prepared, batch, scored, np.arange(batch.num_rows))
         computed = run_steps(self.program, prepared.params, inputs)
         plan = plan_of(self.program)
         lines = []
@@ -146,18 +167,21 @@ class FileScorer:
         scored = {step.name for step in self.program.steps}
         return [name for name, _ in self.metrics] + ([SCORE] if SCORE in scored else [])
 
-    def _inputs(self, prepared: Prepared, batch: pa.RecordBatch, scored: Scored, first: int = 0) -> pa.Table:
+    def _inputs(
+        self, prepared: Prepared, batch: pa.RecordBatch, scored: Scored, which: npt.NDArray[np.int64]
+    ) -> pa.Table:
         """What expressions use of some rows of a batch; retrieved texts are gathered where they are used alone."""
         used = plan_of(self.program).used
-        rows = batch.slice(first, SLICE_ROWS)
+        needed = [name for name in (OUTPUT, "question", CHUNKS) if name != CHUNKS or CHUNKS in used]
+        rows = batch.select(needed).take(pa.array(which))
         output = rows.column(OUTPUT).fill_null("")
         question = rows.column("question")
         columns = {
             OUTPUT: output,
-            **by_question({name: column for name, column in prepared.fields.items() if name in used}, question),
+            **{name: shared(column, question) for name, column in prepared.fields.items() if name in used},
             **{one.name: output_lists(output, one.name) for one in self.program.outputs if one.name in used},
             **{
-                name: scored.columns[name].slice(first, SLICE_ROWS)
+                name: scored.columns[name].take(pa.array(which))
                 if name in scored.columns
                 else pa.nulls(len(output), type_)  # parameters may give a column another name
                 for name, type_ in self.program.base
@@ -165,7 +189,7 @@ class FileScorer:
             },
         }
         if CHUNKS in used:
-            columns[CHUNKS] = _own_chunks(rows.column(CHUNKS), prepared.chunks.take(question))
+            columns[CHUNKS] = _own_chunks(rows.column(CHUNKS), shared(prepared.chunks, question))
         return pa.table(columns)
 
     def _reasons(self, computed: Computed, batch: pa.RecordBatch, scored: Scored) -> pa.Array:
@@ -206,10 +230,11 @@ def _own_chunks(own: pa.Array, of_question: pa.Array) -> pa.Array:
     """The chunks of each row: its own where it has any list of them, else those of its question."""
     if own.null_count == len(own):
         return of_question
-    rows = np.arange(len(own))
     has_own = own.is_valid().to_numpy(zero_copy_only=False)
-    both = pa.concat_arrays([of_question, chunk_texts(own).cast(of_question.type)])
-    return both.take(pa.array(np.where(has_own, rows + len(own), rows)))
+    chunks = of_question.dictionary
+    both = pa.concat_arrays([chunks, chunk_texts(own).cast(chunks.type)])
+    places = np.where(has_own, np.arange(len(own)) + len(chunks), of_question.indices.to_numpy())
+    return shared(both, pa.array(places))
 
 
 def _joined(base: pa.Array | None, own: pa.Array) -> pa.Array:

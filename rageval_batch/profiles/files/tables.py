@@ -65,6 +65,7 @@ class ProfileTables(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: _Text
     title: str = ""
     doc: str = ""
+    version: Annotated[int, msgspec.Meta(ge=1)] = 1  # counted up where the same answers get other numbers
     extends: str | None = None
     groups: list[str] | Literal["*"] = []
     headline: list[str] | None = None  # metrics that the line of a run shows beside its score; else the first three

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.values import Kind, Number, Reader, Reading, currency, fold, is_no_money
 from rageval_batch.profiles.legal_rag.fields import Quantity, as_boolean, as_date, as_quantity, as_text
-from rageval_batch.profiles.legal_rag.questions import NUMBERS, Question, breakdown, range_ends
+from rageval_batch.profiles.legal_rag.questions import NUMBERS, Question, breakdown
 
 _TOLERANCE = Decimal(str(TOLERANCE))
 _TOTAL_BEFORE = re.compile(
@@ -48,16 +48,16 @@ class Facts:
 
     def judge(self, question: Question, field: str, given: Any, answer: Reading) -> Match:
         """Whether a field is right: `given` is the structured value, None where the answer's text is read."""
-        expected = question.expected[field]
+        wanted = question.wanted[field]
         if field in NUMBERS:
-            return self._number(question, as_quantity(self.reader, expected), given, answer)
+            return self._number(question, wanted, given, answer)
         if field == "amount_breakdown":
-            return self._breakdown(question, breakdown(self.reader, expected), given, answer)
+            return self._breakdown(question, wanted, given, answer)
         if field in ("date", "date_range"):
-            return self._range(question, expected, given, answer)
+            return self._range(question, wanted, given, answer)
         if field == "boolean_answer":
-            return self._boolean(as_boolean(self.reader, expected), given, answer)
-        return self._text(field, as_text(expected), given, answer)
+            return self._boolean(wanted, given, answer)
+        return self._text(question, field, given, answer)
 
     # --- numbers ----------------------------------------------------------------------------------------------------
 
@@ -109,8 +109,7 @@ class Facts:
             return False
         return not question.date_exact and abs(apart.days) <= self.tolerances.days
 
-    def _date(self, question: Question, expected: Any, given: Any, answer: Reading) -> Match:
-        want = as_date(self.reader, expected)
+    def _date(self, question: Question, want: str | None, given: Any, answer: Reading) -> Match:
         if given is not None:
             got = as_date(self.reader, given)
             return Match(self._same_day(question, want, got), got or as_text(given), why="the field")
@@ -125,11 +124,12 @@ class Facts:
             return Match(False, why="no date in the text")
         return Match(False, first.iso, (first.start, first.end), "not among the dates of the text")
 
-    def _range(self, question: Question, expected: Any, given: Any, answer: Reading) -> Match:
-        """Both ends, or those that are expected."""
-        if not isinstance(expected, dict):
-            return self._date(question, expected, given, answer)
-        ends = range_ends(self.reader, expected)
+    def _range(
+        self, question: Question, ends: dict[str, str | None] | str | None, given: Any, answer: Reading
+    ) -> Match:
+        """Both ends, or those that are expected; one day where no range is."""
+        if not isinstance(ends, dict):
+            return self._date(question, ends, given, answer)
         if given is None:
             found = [self._date_in_text(question, want, answer) for want in ends.values()]
             wrong = next((match for match in found if not match.matched), None)
@@ -161,16 +161,16 @@ class Facts:
         matched = want is not None and found.value is want
         return Match(matched, _yes_no(found.value), (found.start, found.end), "the first in the text")
 
-    def _text(self, field: str, want: str, given: Any, answer: Reading) -> Match:
+    def _text(self, question: Question, field: str, given: Any, answer: Reading) -> Match:
         got = answer.raw if given is None else as_text(given)
         where = "the answer" if given is None else "the field"
-        expected, folded = fold(want), fold(got)
+        expected, folded = question.wanted[field], fold(got)
         if field == "entity":
             same = expected != "" and expected in folded
             return Match(same, got, why=f"{where} {'has' if same else 'does not have'} it")
         if expected != "" and expected == folded:
             return Match(True, got, why=f"{where} is equal")
-        same = self.soft_match(want, got)
+        same = self.soft_match(question.shown(field), got)
         return Match(same, got, why=f"{where} {'is' if same else 'is not'} similar enough")
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring
 from typing import Any
 
 from rageval_batch.columnar.kernels.json import FALSE, NULL, NUMBER, STRING, TRUE
@@ -67,7 +68,7 @@ def _json_text(value: Any) -> str:
         return f"[{', '.join(map(_json_text, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_json_text(name)}: {_json_text(part)}" for name, part in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False)
+    return encode_basestring(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def as_list(value: Any) -> list[Any]:

@@ -211,12 +211,15 @@ def cited_passages(reading: Reading) -> list[tuple[str, str]]:
 
     What stands behind the last citing sentence belongs to the last passage.
     """
-    if not reading.citations:
+    citations = reading.citations
+    if not citations:
         return []
+    if citations[0].start == citations[-1].start:  # all in one sentence
+        return [(page, reading.raw) for page in dict.fromkeys(str(citation.page) for citation in citations)]
     pages_at: dict[int, dict[str, None]] = {}  # end of a citing sentence -> its pages
     ends = [end for _, end in reading.sentences]
     k = 0
-    for citation in reading.citations:
+    for citation in citations:
         while k < len(ends) and ends[k] <= citation.start:
             k += 1
         if k < len(ends):

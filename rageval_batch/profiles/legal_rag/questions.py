@@ -12,7 +12,16 @@ from typing import Any
 from rageval_batch.columnar.values import Reader, agrees, fold, holds_parts, quote_parts, squash
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import EXPECTED, QUESTION, EvalSet, first_of
-from rageval_batch.profiles.legal_rag.fields import Quantity, as_date, as_label, as_list, as_page, as_quantity, as_text
+from rageval_batch.profiles.legal_rag.fields import (
+    Quantity,
+    as_boolean,
+    as_date,
+    as_label,
+    as_list,
+    as_page,
+    as_quantity,
+    as_text,
+)
 
 FACT, EVIDENCE, GAP = range(3)
 TYPES = ("fact_exact", "evidence_set", "conflict_gap")
@@ -71,6 +80,7 @@ class Question:
     type: int
     text: str
     expected: dict[str, Any]  # the typed fields that are there
+    wanted: dict[str, Any]  # what each of them says, as answers are compared with it
     allowed: frozenset[Decimal]  # numbers that may stand beside the expected one
     numeric_exact: bool
     date_exact: bool
@@ -183,6 +193,7 @@ def _question(name: str, question: dict[str, Any], header: dict[str, Any], reade
         _type(name, question, header),
         text,
         typed,
+        {field: _wanted(reader, field, value) for field, value in typed.items()},
         _allowed(reader, text, typed),
         settings.flag("numeric_exact", True),
         settings.flag("date_exact", True),
@@ -249,6 +260,20 @@ def _known(reader: Reader, texts: list[str]) -> Known:
     )
 
 
-def range_ends(reader: Reader, value: dict[str, Any]) -> dict[str, str | None]:
+def _wanted(reader: Reader, field: str, expected: Any) -> Any:
+    """What an expected value says: a quantity, a list of them, a day or the ends of a range, a boolean, a folded text.
+
+    None where it says nothing of its type.
+    """
+    if field in NUMBERS:
+        return as_quantity(reader, expected)
+    if field == "amount_breakdown":
+        return breakdown(reader, expected)
+    if field in ("date", "date_range"):
+        return _range_ends(reader, expected) if isinstance(expected, dict) else as_date(reader, expected)
+    return as_boolean(reader, expected) if field == "boolean_answer" else fold(as_text(expected))
+
+
+def _range_ends(reader: Reader, value: dict[str, Any]) -> dict[str, str | None]:
     """The ends of an expected range that are given, as ISO."""
     return {end: as_date(reader, value[end]) for end in ("start", "end") if value.get(end) is not None}
