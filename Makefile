@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
 SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 
-.PHONY: demo test soak soak-kernels bench docs fmt clean
+.PHONY: demo test test-matrix soak soak-kernels bench docs notebooks fmt clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -36,6 +36,10 @@ test: $(KERNELS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto; tests=$$?; wait $$types && exit $$tests
 
+# Each Python of this machine with the lowest and the newest versions of the dependencies.
+test-matrix: $(READY)
+	$(BIN)/python tests/matrix.py
+
 # The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
 soak: $(KERNELS) soak-kernels
 	$(BIN)/python -m pytest -n auto --hypothesis-profile soak
@@ -53,9 +57,14 @@ soak-kernels: $(KERNELS)
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	ARROW_DEFAULT_MEMORY_POOL=system $(call VARIANT,sanitized) $(SOAKED)
 
-# The pages of the profiles, written from their declarations; a test holds them to it.
+# The pages of profiles, commands and views, written from the code (a test holds them to it), and the site of all pages.
 docs: $(KERNELS)
-	$(BIN)/python docs/write_profiles.py
+	$(BIN)/python docs/write_pages.py
+	$(BIN)/zensical build --strict
+
+# The notebooks again, with their outputs.
+notebooks: $(KERNELS)
+	$(BIN)/python notebooks/execute.py
 
 bench: $(KERNELS)
 	$(BIN)/rageval bench --rows 500000

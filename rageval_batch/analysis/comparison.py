@@ -139,12 +139,13 @@ def compare(
     base = compared.base
     session.keep_table(
         "compared",
-        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $cands)",
+        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $cands, $names)",
         {
             "profile": compared.profile,
             "metric": compared.metric,
             "base": base.name,
             "base_set": base.eval_set,
+            "names": [side.name for side in (base, *compared.candidates)],
             "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
         },
     )

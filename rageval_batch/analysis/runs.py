@@ -235,15 +235,20 @@ def ranked_runs(
 ) -> list[dict[str, Any]]:
     """The leaderboard, best first, of each profile and eval set; `limit` is for each of them."""
     query = """
-        select * from leaderboard
+        select * from ranked($wanted)
         where ($profile is null or profile = $profile)
           and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set
                or eval_set in (select eval_set from runs where starts_with(questions_sha256, $eval_set)))
         qualify $limit is null
             or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
-        order by profile, eval_set, rank, run_id
     """
-    rows = session.rows(query, {"profile": profile, "eval_set": eval_set, "limit": limit})
+    asked = {"profile": profile, "eval_set": eval_set, "limit": limit}
+    session.keep_table("ranking", query, {**asked, "wanted": []})  # no score rows are read for that
+    lacking = session.rows("select distinct run_id from ranking where low is null order by run_id")
+    if lacking:
+        session.keep_table("ranking", query, {**asked, "wanted": [row["run_id"] for row in lacking]})
+        session.keep_intervals()
+    rows = session.rows("from ranking order by profile, eval_set, rank, run_id")
     return [_with_stat(session, row) for row in rows]
 
 

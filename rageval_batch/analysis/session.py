@@ -36,7 +36,6 @@ from rageval_batch.analysis.sql_functions import VIEW_FUNCTIONS, Function
 from rageval_batch.analysis.stored_answers import ANSWERS, read_answers
 from rageval_batch.analysis.stored_questions import QUESTIONS, read_questions
 from rageval_batch.analysis.stored_tables import StoredTables
-from rageval_batch.columnar.functions import FUNCTIONS, register_functions
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
@@ -156,7 +155,11 @@ class Session:
         self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
         self._commented = self._questions_read = self._answers_read = False
         self.notes: list[str] = []  # what queries could not have
-        self._functions = set(FUNCTIONS) if functions else set()  # that no query has named yet
+        self._functions: set[str] = set()  # that no query has named yet
+        if functions:
+            from rageval_batch.columnar.functions import FUNCTIONS  # readers of values, which take long to compile
+
+            self._functions = set(FUNCTIONS)
 
     def __enter__(self) -> Session:
         return self
@@ -306,6 +309,11 @@ class Session:
             self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
         self._kept.add(name)
 
+    def keep_intervals(self) -> None:
+        """Keep the intervals of the table `ranking` in the store, so that they are not resampled again."""
+        self._define("interval_definitions stored_intervals current_runs")
+        self._stored.keep_intervals()
+
     def has_kept(self, name: str) -> bool:
         """Whether a result was kept under that name."""
         return name in self._kept
@@ -378,8 +386,11 @@ class Session:
         words = set(_WORD.findall(query.lower()))
         listing = not words.isdisjoint(_LISTING)
         named = self._functions if listing else self._functions & words
-        self._registered += register_functions(self._connection, sorted(named))
-        self._functions -= named
+        if named:
+            from rageval_batch.columnar.functions import register_functions
+
+            self._registered += register_functions(self._connection, sorted(named))
+            self._functions -= named
         if not listing:
             for name in sorted(words):
                 self._create(name)

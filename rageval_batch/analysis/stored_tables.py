@@ -15,22 +15,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.analysis.catalog_rows import ProfileRow, common_sql
+from rageval_batch.analysis.sql_functions import interval_definition
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import StoreError
+from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
 from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
-from rageval_batch.sql_text import COMMIT_OF_FILE, parquet_reader, quoted
+from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
 _MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
+_OURS = frozenset(("commit", "profile", "eval_set"))  # names that the view of other columns has itself
 _DROPPED = pa.schema([("commit", LARGE_STRING), ("run_id", LARGE_STRING)])
 _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definition")), *SUMMARY])
 
 
 class StoredTables:
-    """stored_runs, stored_rejects, stored_tallies, stored_summary, stored_scores, stored_PROFILE of each profile."""
+    """stored_runs, stored_rejects, stored_tallies, stored_extras, stored_summary, stored_intervals, stored_scores,
+    stored_PROFILE."""
 
     def __init__(
         self,
@@ -55,7 +60,8 @@ class StoredTables:
     @property
     def names(self) -> set[str]:
         """The tables that can be made."""
-        return {"stored_runs", "stored_rejects", "stored_tallies", "stored_summary", "stored_scores", *self._profiles}
+        roles = ("runs", "rejects", "tallies", "extras", "summary", "intervals", "scores")
+        return {*(f"stored_{role}" for role in roles), *self._profiles}
 
     def commits_of(self, profile: str) -> list[Commit]:
         """The commits of a profile, oldest first."""
@@ -73,9 +79,13 @@ class StoredTables:
             self._create_runs()
         elif name == "stored_summary":
             self._create_summary()
+        elif name == "stored_intervals":
+            self._create_intervals()
         elif name == "stored_scores":
             branches = [common_sql(row) for row in self._catalog if self.commits_of(row.profile)]
             self._connection.execute(f"create view {name} as {' union all '.join([_NO_SCORES, *branches])}")
+        elif name == "stored_extras":
+            self._create_view(name, self._extras_readers(), EXTRA_KEYS)
         elif name in self._profiles:
             row = self._profiles[name]
             self._create_view(name, self._readers("scores", self.commits_of(row.profile)), row.schema)
@@ -94,6 +104,17 @@ class StoredTables:
     def _readers(self, role: str, commits: Iterable[Commit]) -> list[str]:
         """The files of a role, a reader for those of the same columns."""
         return [_reader(files) for files in self._by_columns(role, commits).values()]
+
+    def _extras_readers(self) -> list[str]:
+        """Other columns of answers, a reader a file: each commit has its own; one of a name of ours gets a low line."""
+        readers = []
+        for path in (path for commit in self._commits for path in commit.files("extras")):
+            names = pq.read_schema(path).names
+            columns = ", ".join(
+                f"{identifier(n)} as {identifier(n + '_')}" if n.lower() in _OURS else identifier(n) for n in names
+            )
+            readers.append(f"select {columns}, {quoted(path.parent.name)} as commit from {parquet_reader([path])}")
+        return readers
 
     def _by_columns(self, role: str, commits: Iterable[Commit]) -> dict[str, list[Path]]:
         found: dict[str, list[Path]] = {}
@@ -188,6 +209,30 @@ class StoredTables:
         self._create_view("stored_summary", readers, _SUMMARIZED)
         if len(self._commits) - len(self._indexed) > _MOST_UNINDEXED or rows_read > _MANY_ROWS:
             self._write_index()
+
+    def _create_intervals(self) -> None:
+        """The intervals of scores that were kept, by the definitions that hold now."""
+        names = (("profile", LARGE_STRING), ("definition", LARGE_STRING))
+        known = [{"profile": row.profile, "definition": interval_definition(row)} for row in self._catalog]
+        self._register("interval_definitions", pa.Table.from_pylist(known, schema=pa.schema(names)))
+        self._register("kept_intervals", read_intervals(self._store.path))
+        self._connection.execute(
+            "create table stored_intervals as select distinct i.commit, i.run_id, i.low, i.high from kept_intervals i "
+            "join commits c on c.commit = i.commit "
+            "join interval_definitions d on d.profile = c.profile and d.definition = i.definition"
+        )
+
+    def keep_intervals(self) -> None:
+        """Keep the intervals of the table `ranking`, as far as they are new and took long to compute."""
+        added = self._connection.sql(
+            "select r.commit, r.stored_id as run_id, d.definition, k.low, k.high, k.n from ranking k "
+            "join current_runs r on r.run_id = k.run_id and r.profile = k.profile and r.eval_set = k.eval_set "
+            "join interval_definitions d on d.profile = r.profile "
+            "anti join stored_intervals i on i.commit = r.commit and i.run_id = r.stored_id "
+            "where r.created_at is not null"
+        ).to_arrow_table()
+        if sum(added.column("n").to_pylist()) > _MANY_ROWS:
+            keep_intervals(self._store.path, added.drop_columns("n"))
 
     def _computed(self, plan: SummaryPlan, files: list[Path], target: Path) -> str:
         """The reader of the summary of score rows that have none."""

@@ -49,6 +49,15 @@ def _write(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, tar
         _copy(connection, query, target)
 
 
+def write_in_order(chunks: Iterator[pa.Table], schema: pa.Schema, target: Path) -> None:
+    """Write rows that come in their order as one Parquet file."""
+    texts = [field.name for field in schema if pa.types.is_large_string(field.type)]
+    options = {"compression": "zstd", "compression_level": 1, "use_dictionary": texts, "store_schema": False}
+    with pq.ParquetWriter(target, schema, **options) as writer:
+        for rows in chunks:
+            writer.write_table(rows, max(rows.num_rows, 1) if rows.num_rows < 2 * ROW_GROUP else ROW_GROUP)
+
+
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
     options = f"format parquet, compression zstd, compression_level 1, row_group_size {ROW_GROUP}"
     try:
@@ -193,8 +202,7 @@ def schema_of_part(path: Path) -> pa.Schema:
 
 
 def write_part(path: Path, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
-    """One Arrow file, lightly compressed."""
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+    """One Arrow file, not compressed: it is read once, soon, and mapped into memory."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)

@@ -22,9 +22,19 @@ def connect(spill: Path, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
     """A connection in memory that spills to a folder, which DuckDB makes when it needs it; Ctrl-C stops its queries."""
     settings: dict[str, Any] = {"memory_limit": memory, "temp_directory": str(spill)}
     connection = duckdb.connect(config=settings)
-    connection.execute("set enable_progress_bar = false")  # it would be drawn into what is printed
+    _hide_progress_bar(connection)
     stop_when_interrupted(connection)
     return connection
+
+
+def _hide_progress_bar(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep DuckDB from drawing its progress into what is printed.
+
+    Only where it is on: in a notebook without ipywidgets it is off, and DuckDB refuses to set it.
+    """
+    ((shown,),) = connection.execute("select current_setting('enable_progress_bar')").fetchall()
+    if shown:
+        connection.execute("set enable_progress_bar = false")
 
 
 def spill_folder(preferred: Path | None) -> Path:

@@ -44,10 +44,10 @@ class StoreIndex:
 def read_index(store: Path) -> StoreIndex | None:
     """The newest version of the index of a store; None where there is none that can be read."""
     try:
-        names = sorted(entry.name for entry in os.scandir(store / FOLDER) if not entry.name.startswith("."))
+        entries = [entry for entry in os.scandir(store / FOLDER) if entry.is_dir()]
     except OSError:
         return None
-    for name in reversed(names):
+    for name in sorted((entry.name for entry in entries if not entry.name.startswith(".")), reverse=True):
         with suppress(OSError, ValueError, KeyError, TypeError):  # damaged, or removed meanwhile: an older one, or none
             folder = store / FOLDER / name
             content = json.loads((folder / MANIFESTS).read_bytes())
@@ -98,5 +98,5 @@ def _remove_older(root: Path, newest: str) -> None:
     limit = time.time() - _KEPT_SECONDS
     with suppress(OSError):
         for folder in root.iterdir():
-            if folder.name != newest and folder.stat().st_mtime < limit:
+            if folder.is_dir() and folder.name != newest and folder.stat().st_mtime < limit:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import LoadedInputs
 from rageval_batch.model.schemas import REJECTS
-from rageval_batch.runs import commit_files, commit_record
+from rageval_batch.runs import commit_files, commit_record, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.commit_record import Counts, Finished
 from rageval_batch.runs.findings import findings_of, observed
@@ -283,13 +284,19 @@ class ScoreFile:
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """All rows in order, with those of questions that runs left unanswered."""
-        unanswered = (
-            batch
+        unanswered = {
+            run_id: partial(missing_rows, self.scorer, run_id, questions)
             for run_id, questions in missing.items()
             if len(questions)
-            for batch in missing_rows(self.scorer, run_id, questions).to_batches()
-        )
-        rows = chain(commit_files.read_parts(self.parts), unanswered)
+        }
+        flat = not any(pa.types.is_nested(field.type) for field in self.scorer.schema)
+        if flat and tuple(order) == sorted_rows.ORDER:
+            chunks = sorted_rows.sorted_by_run(self.parts, unanswered, commit_files.ROW_GROUP)
+            if chunks is not None:
+                commit_files.write_in_order(chunks, self.scorer.schema, self.path)
+                return
+        more = (batch for make in unanswered.values() for batch in make().to_batches())
+        rows = chain(commit_files.read_parts(self.parts), more)
         commit_files.write_sorted(rows, self.scorer.schema, order, self.path)
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rageval_batch
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
 from rageval_batch.api import score
@@ -178,3 +179,23 @@ def test_an_empty_store_has_all_views(tmp_path: Path) -> None:
         for name in ("runs", "scores", "eval_json_v2", "metrics", "run_summary", "leaderboard", "fail_reasons",
                      "confusions", "question_difficulty", "rejects", "tallies", "commits"):  # fmt: skip
             assert empty.rows(f"select count(*) as n from {name}") == [{"n": 0}]
+
+
+def test_other_columns_of_answers_are_a_view(tmp_path: Path) -> None:
+    """Typed; null where a run lacks one; a name of ours gets a low line; frames that are gone by then too."""
+    questions = [{"id": name, "question": "?", "must_include": ["yes"]} for name in ("q1", "q2")]
+    runs: dict[str, list[dict[str, Any]]] = {
+        "a": [{"cost": 0.5, "profile": "other"}, {"cost": 1.0, "profile": "p"}],
+        "b": [{"tokens": 3}, {"tokens": 6}],
+    }
+    for run, others in runs.items():
+        rows = [{"run_id": run, "question_id": f"q{k + 1}", "output": "yes", **more} for k, more in enumerate(others)]
+        rageval_batch.score(rows, questions, profile="include_rate", store=tmp_path)
+    with rageval_batch.open_store(tmp_path) as session:
+        found = session.sql("select run_id, question_id, cost, tokens, profile_ from answer_columns order by all")
+        assert found.to_pylist() == [
+            {"run_id": "a", "question_id": "q1", "cost": 0.5, "tokens": None, "profile_": "other"},
+            {"run_id": "a", "question_id": "q2", "cost": 1.0, "tokens": None, "profile_": "p"},
+            {"run_id": "b", "question_id": "q1", "cost": None, "tokens": 3, "profile_": None},
+            {"run_id": "b", "question_id": "q2", "cost": None, "tokens": 6, "profile_": None},
+        ]

@@ -433,7 +433,7 @@ def start(folder: Path, place: Path, what: str, number: int, **params: Any) -> s
 
 @pytest.mark.parametrize(
     ("what", "number"),
-    [("die_writing", 1), ("die_scoring", 6), ("die_assembling", 2), ("die_before_commit", 1)],
+    [("die_writing", 1), ("die_scoring", 6), ("die_assembling", 1), ("die_before_commit", 1)],
 )
 def test_a_killed_sweep_loses_nothing_and_shows_nothing(
     what: str, number: int, folder: Path, small_blocks: None

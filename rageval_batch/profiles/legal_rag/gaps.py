@@ -73,7 +73,7 @@ def entity(reader: Reader, value: Any) -> list[Specific]:
 
 @dataclass(frozen=True)
 class Stated:
-    """The specifics of a batch, distinct, and which row states which."""
+    """The specifics of a batch, distinct in what they say and how it is spelled, and which row states which."""
 
     table: list[Specific]
     row: Codes
@@ -82,7 +82,7 @@ class Stated:
 
 def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Stated:
     """What the answers of rows assert: their texts and typed fields, not their citations and evidence."""
-    codes: dict[Specific, int] = {}
+    codes: dict[tuple[Specific, str], int] = {}  # by spelling too: a row shows its own, whatever stands in others
     parts: list[tuple[Codes, Codes]] = []
 
     def add(column: Coded, read: Callable[[Any], list[Specific]]) -> None:
@@ -90,7 +90,9 @@ def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Sta
         code = column.code[rows]
         there = np.flatnonzero(code >= 0)
         distinct, inverse = np.unique(code[there], return_inverse=True)
-        lists = [[codes.setdefault(s, len(codes)) for s in read(column.values[k])] for k in distinct.tolist()]
+        lists = [
+            [codes.setdefault((s, s.shown), len(codes)) for s in read(column.values[k])] for k in distinct.tolist()
+        ]
         bounds = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
         which, owner = spread(bounds, inverse)
         flat = np.array([code for found in lists for code in found], np.int64)
@@ -105,7 +107,7 @@ def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Sta
     add(outputs.field(("amount_breakdown",)), lambda value: _of_texts(reader, _amount_texts(reader, value)))
     add(outputs.field(("entity",)), lambda value: entity(reader, value))
     row, specific = (np.concatenate([part[k] for part in parts]) for k in range(2))
-    return Stated(list(codes), row, specific)
+    return Stated([found for found, _ in codes], row, specific)
 
 
 def _of_texts(reader: Reader, texts: list[str]) -> list[Specific]:
@@ -121,7 +123,7 @@ def _amount_texts(reader: Reader, value: Any) -> list[str]:
 
 
 def inventions(found: Stated, question: Ints, questions: Sequence[Question]) -> tuple[Codes, Codes]:
-    """(row, specific) of everything that the questions do not say, each distinct one once a row."""
+    """(row, specific) of everything that the questions do not say, each once a row in its first spelling there."""
     if not len(found.row):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     row_question = question[found.row].astype(np.int64)

@@ -1,0 +1,93 @@
+"""Write the pages of profiles, commands and views from their declarations: `make docs`; a test holds them to it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.comments import columns_query, with_comments
+from rageval_batch.cli import cli
+from rageval_batch.profiles.registry import PROFILES
+from rageval_batch.report.describe import describe
+from rageval_batch.resources import sql_definition, sql_names
+from rageval_batch.runs.store import Store
+
+FOLDER = Path(__file__).parent
+_WIDTH = 100  # of help texts
+
+
+def pages() -> dict[Path, str]:
+    """The content of every page."""
+    return {FOLDER / path: text for path, text in {**profile_pages(), **command_pages(), **view_pages()}.items()}
+
+
+def _index(title: str, said: str, rows: Mapping[str, str]) -> str:
+    lines = [f"| [{name}]({name}.md) | {_cell(text)} |" for name, text in rows.items()]
+    return "\n".join([f"# {title}", "", said, "", "| name | is |", "|---|---|", *lines, ""])
+
+
+def _cell(text: str) -> str:
+    """A text for a cell of a table, where angle brackets would be markup."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def profile_pages() -> dict[str, str]:
+    """What `rageval profiles NAME --format md` prints."""
+    found = {f"profiles/{name}.md": describe(profile, "md") + "\n" for name, profile in PROFILES.items()}
+    titles = {name: profile.title for name, profile in PROFILES.items()}
+    said = (
+        "A profile says what a score is. `rageval profiles NAME` prints its page; `rageval init NAME` writes a folder."
+    )
+    return {**found, "profiles/index.md": _index("Profiles", said, titles)}
+
+
+def command_pages() -> dict[str, str]:
+    """What `rageval COMMAND --help` prints."""
+    top = click.Context(cli, info_name="rageval", max_content_width=_WIDTH, terminal_width=_WIDTH)
+    found, firsts = {}, {}
+    for name in cli.list_commands(top):
+        command = cli.get_command(top, name)
+        assert command is not None and command.help is not None
+        context = click.Context(command, info_name=name, parent=top)
+        context.terminal_width = context.max_content_width = _WIDTH
+        found[f"commands/{name}.md"] = f"# rageval {name}\n\n```text\n{command.get_help(context)}\n```\n"
+        firsts[name] = re.split(r"(?<=[.]) ", " ".join(command.help.split("\n\n")[0].split()))[0]
+    said = (
+        "Every command has `--help`. Exit codes: 0 done or passed, 1 a gate or comparison failed, 2 bad input or usage."
+    )
+    return {**found, "commands/index.md": _index("Commands", said, firsts)}
+
+
+def view_pages() -> dict[str, str]:
+    """What a session says of its views and their columns, and the SQL that each is made of."""
+    packaged = sql_names()
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+        Store(folder).path.mkdir(exist_ok=True)
+        with open_store(folder) as session:
+            comments = {row["name"]: row["comment"] for row in session.rows(with_comments("show tables"))}
+            columns = {name: session.rows(columns_query(name)) for name in comments}
+    found = {}
+    for name, comment in comments.items():
+        rows = [f"| `{row['column_name']}` | {row['data_type']} | {_cell(row['comment'])} |" for row in columns[name]]
+        parts = [f"# {name}", "", comment, "", "| column | type | is |", "|---|---|---|", *rows, ""]
+        if name in packaged:
+            parts += ["## Definition", "", "```sql", sql_definition(name).strip(), "```", ""]
+        found[f"views/{name}.md"] = "\n".join(parts)
+    said = (
+        "What SQL may rely on: `rageval sql`, the SQL page of `rageval view`, and `open_store(…).sql(…)` see these. "
+        "A profile has a view of its name with a row an answer. Macros: `regressions(base, cand)`, "
+        "`run_delta(base, cand)`, "
+        "`run_groups_by(path)`. [Questions of an analyst](../analyst-questions.md) puts them to use."
+    )
+    return {**found, "views/index.md": _index("Views", said, comments)}
+
+
+if __name__ == "__main__":
+    for path, content in pages().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")

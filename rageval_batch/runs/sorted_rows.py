@@ -1,0 +1,106 @@
+"""Score rows in the order of a commit, a few runs at a time: for sweeps whose files have the rows of a run together.
+
+Most have. Then nothing but the rows of one row group is sorted at once, in memory, whatever the size of the sweep;
+rows of all runs mixed are for a sort that spills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ORDER = ("run_id", "question_id", "repeat")
+MOST_OF_RUN = 1 << 18  # rows of one run that are sorted in memory
+_MOST_PIECES = 4  # stretches of rows that each run and each part may have on average
+_OPEN = 32  # parts that are held open
+
+MakeRows = Callable[[], pa.Table]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Rows of one run that stand together in a part."""
+
+    part: int
+    start: int
+    count: int
+
+
+class _Parts:
+    """Arrow files mapped into memory, the last few of them held open."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._open: dict[int, pa.Table] = {}
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, number: int) -> pa.Table:
+        found = self._open.pop(number, None)
+        if found is None:
+            with pa.memory_map(str(self._paths[number])) as file, pa.ipc.open_file(file) as reader:
+                found = reader.read_all()
+            if len(self._open) >= _OPEN:
+                del self._open[next(iter(self._open))]
+        self._open[number] = found
+        return found
+
+
+def sorted_by_run(
+    paths: Sequence[Path], missing: Mapping[str, MakeRows], rows_at_once: int
+) -> Iterator[pa.Table] | None:
+    """All rows of the parts and those that `missing` makes, by ORDER, some runs at a time.
+
+    None where the rows of a run are too many or too scattered.
+    """
+    parts = _Parts(paths)
+    pieces: dict[str, list[_Piece]] = {run: [] for run in missing}
+    found = 0
+    for number in range(len(parts)):
+        encoded = pc.run_end_encode(parts[number].column("run_id").combine_chunks())
+        start = 0
+        for run, end in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
+            pieces.setdefault(run, []).append(_Piece(number, start, end - start))
+            start = end
+        found += len(encoded.run_ends)
+        if found > _MOST_PIECES * (len(parts) + len(pieces)):
+            return None
+    if any(sum(piece.count for piece in mine) > MOST_OF_RUN for mine in pieces.values()):
+        return None
+    return _chunks(parts, pieces, missing, rows_at_once)
+
+
+def _chunks(
+    parts: _Parts, pieces: Mapping[str, list[_Piece]], missing: Mapping[str, MakeRows], rows_at_once: int
+) -> Iterator[pa.Table]:
+    tables: list[pa.Table] = []
+    run_of: list[tuple[int, int]] = []  # (place of a run in the order, rows of a table)
+    for place, run in enumerate(sorted(pieces)):
+        mine = [parts[piece.part].slice(piece.start, piece.count) for piece in pieces[run]]
+        mine += [missing[run]()] if run in missing else []
+        tables += mine
+        run_of += [(place, table.num_rows) for table in mine]
+        if sum(count for _, count in run_of) >= rows_at_once:
+            yield _ordered(tables, run_of)
+            tables, run_of = [], []
+    if tables:
+        yield _ordered(tables, run_of)
+
+
+def _ordered(tables: list[pa.Table], run_of: list[tuple[int, int]]) -> pa.Table:
+    """The rows of some runs, which come in the order of their names, each run by question and repeat."""
+    rows = pa.concat_tables(tables)
+    places, counts = np.array(run_of, np.int64).T
+    coded = rows.column("question_id").combine_chunks().dictionary_encode()
+    rank = np.empty(len(coded.dictionary), np.int64)
+    rank[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(rank))
+    key = np.repeat(places, counts) * len(rank) + rank[coded.indices.to_numpy()]
+    if (key[1:] > key[:-1]).all():
+        return rows
+    return rows.take(pa.array(np.lexsort((rows.column("repeat").to_numpy(), key))))

@@ -1,0 +1,195 @@
+"""Every file of a commit has the same bits for every batch size, number of threads and order of files and rows."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rageval_batch.bench import sweeps, synthetic
+from rageval_batch.inputs.readers import blocks
+from rageval_batch.inputs.sources import sources
+from rageval_batch.profiles.registry import get_profile
+from rageval_batch.runs.job import Job
+from rageval_batch.runs.store import Store
+from rageval_batch.runs.sweep import run
+
+OWN_PROFILE = """
+name = "same_bits"
+title = "A profile of one's own"
+groups = ["topic"]
+
+[fields]
+reference = "text"
+topic = "text?"
+
+[metrics]
+f1 = "token_f1(output, reference)"
+figures = "len(numbers(output))"
+
+[score]
+expr = "f1 / (1 + figures)"
+
+[fail_reason]
+expr = "case when refused(output) then 'refused' end"
+"""
+OWN = "same_bits.toml"
+Batches = tuple[int, int, bool]  # rows of a batch, threads, files in the reverse order
+SOAK: list[Batches] = [(1, 4, False), (7, 1, True), (100, 3, False), (blocks.BLOCK_ROWS, 4, True)]
+PROFILES = (*sweeps.SWEEPS, OWN)
+BY_PLACE = ("extras.parquet", "kept_outputs.parquet", "rejects.parquet")  # their rows stand in the order of places
+SAMPLE = ("run_id", "judge_model", "target_model", "question_id", "prompt_variant", "output_id")
+PLACES = ("input", "line", "file")  # where a row came from: of another order of rows these differ
+# Answers that say one thing in several spellings, so that what is shown of it could depend on what was read before.
+SPELLINGS = (
+    "42,000元，张三律师说的",
+    "４２０００元。",
+    "四万二千元，Mr. Smith and mr. smith, Mr. SMITH",
+    "4.2万，“Ａｂ”“ab”",
+)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The inputs of a job: rows of its files, each a line."""
+
+    profile: str
+    files: tuple[list[str], ...]
+    questions: Path
+    contexts: Path | None
+
+
+def made(name: str, folder: Path, rows: int, seed: int) -> Sweep:
+    """A small sweep of a profile in two files: damaged answers, extra columns, lines that are none, duplicates."""
+    kind = "reference" if name == OWN else name
+    files = sweeps.SWEEPS[kind].write(folder, rows, seed)
+    drawn = random.Random(seed)
+    lines = []
+    for number, line in enumerate(files.outputs.read_text(encoding="utf-8").splitlines()):
+        row = json.loads(line)
+        row |= {"latency": drawn.choice([number / 7, None, "slow"]), "adapter": row.get("run_id", "a")[:3]}
+        if kind == "legal_rag" and drawn.random() < 0.4:
+            row["output"] = drawn.choice(SPELLINGS)
+        lines.append(json.dumps(row, ensure_ascii=False))
+    half = len(lines) // 2
+    bad = ["broken", "[]", lines[0].replace('"question_id": "', '"question_id": "another ')]
+    profile = name
+    if name == OWN:
+        (folder / OWN).write_text(OWN_PROFILE, encoding="utf-8")
+        profile = str(folder / OWN)
+    return Sweep(
+        profile, ([*lines[:half], *bad, lines[half]], [*lines[half:], lines[0]]), files.questions, files.contexts
+    )
+
+
+def put(folder: Path, files: Sequence[Sequence[str]]) -> Path:
+    """A folder of input files with these lines."""
+    folder.mkdir()
+    for number, lines in enumerate(files):
+        (folder / f"{number}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def committed(sweep: Sweep, folder: Path, threads: int, backwards: bool = False) -> dict[str, pa.Table]:
+    """The tables of the commit that the sweep makes of the files of a folder, in a store of its own."""
+    profile = get_profile(sweep.profile)
+    paths = sorted(folder.glob("*.jsonl"), reverse=backwards)
+    job = Job(
+        profile=profile,
+        params=profile.read_params({}),
+        outputs=sources(paths),
+        questions=sources([sweep.questions]),
+        contexts=sources([sweep.contexts]) if sweep.contexts else [],
+    )
+    with TemporaryDirectory(dir=folder) as store:
+        outcome = run(replace(job, keep_inputs=True), Store(store), threads=threads)
+        found = {path.name: pq.read_table(path) for path in outcome.commit.path.glob("*.parquet")}
+    return found | {"counts": pa.table({name: [count] for name, count in vars(outcome.counts).items()})}
+
+
+def assert_equal(found: dict[str, pa.Table], wanted: dict[str, pa.Table], what: str) -> None:
+    assert sorted(found) == sorted(wanted), what
+    for name, table in wanted.items():
+        assert found[name].schema.equals(table.schema, check_metadata=True), (what, name)
+        for column in table.column_names:
+            assert found[name][column].equals(table[column]), (what, name, column)
+
+
+def without_places(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
+    """The tables without what says where a row came from."""
+    kept = {name: table for name, table in tables.items() if name not in BY_PLACE}
+    return {
+        name: table.drop_columns([column for column in PLACES if column in table.column_names])
+        for name, table in kept.items()
+    }
+
+
+def rows_anywhere(table: pa.Table) -> list[str]:
+    """The rows of a table in an order of their own, without their places."""
+    columns = [column for column in table.column_names if column not in PLACES]
+    return sorted(json.dumps(row, default=str) for row in _without_places(table.select(columns).to_pylist()))
+
+
+def _without_places(value: Any) -> Any:
+    if isinstance(value, list):
+        return sorted((_without_places(part) for part in value), key=str)
+    if isinstance(value, dict):
+        return {name: _without_places(part) for name, part in value.items() if name not in PLACES}
+    return value
+
+
+def one_a_key(lines: Sequence[str], key: Sequence[str]) -> list[str]:
+    """Each line once, and of those with all columns of a key one a key: of several the first by place is another."""
+    found: dict[Any, str] = {}
+    for line in lines:
+        row = json.loads(line) if line.startswith("{") else {}
+        if all(name in row for name in key):
+            found.setdefault(tuple(row[name] for name in key) or line, line)
+    return list(found.values())
+
+
+def check(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, rows: int, seed: int, batches: Sequence[Batches]
+) -> None:
+    monkeypatch.setattr(sweeps, "COPIES", 1)
+    monkeypatch.setattr(synthetic, "QUESTIONS", 7)
+    sweep = made(name, folder, rows, seed)
+    drawn = random.Random(seed)
+    whole = put(folder / "whole", sweep.files)
+    wanted = committed(sweep, whole, 1)
+    assert wanted["tallies.parquet"].num_rows or name not in ("legal_rag", "claim_evidence")
+    for block, threads, backwards in batches:
+        with monkeypatch.context() as smaller:
+            smaller.setattr(blocks, "BLOCK_ROWS", block)
+            found = committed(sweep, whole, threads, backwards)
+        assert_equal(found, wanted, f"{block} rows a batch, {threads} threads")
+    once = one_a_key([*sweep.files[0], *sweep.files[1]], SAMPLE if name == "judge_protocol" else ())
+    plain = committed(sweep, put(folder / "once", [once]), 1)
+    drawn.shuffle(once)
+    cut = drawn.randrange(1, len(once))
+    with monkeypatch.context() as smaller:
+        smaller.setattr(blocks, "BLOCK_ROWS", 7)
+        shuffled = committed(sweep, put(folder / "shuffled", [once[:cut], once[cut:]]), 2)
+    assert_equal(without_places(shuffled), without_places(plain), "shuffled rows")
+    for table in set(BY_PLACE) & set(plain):
+        assert rows_anywhere(shuffled[table]) == rows_anywhere(plain[table]), table
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_batches_threads_and_order_change_no_bit(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, tmp_path, monkeypatch, rows=18, seed=3, batches=[(1, 4, True)])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", PROFILES)
+def test_batches_threads_and_order_change_no_bit_of_larger_sweeps(
+    name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(name, tmp_path, monkeypatch, rows=600, seed=seed, batches=SOAK)

@@ -1,0 +1,65 @@
+"""Score rows of parts in the order of a commit: the same as a sort of all of them."""
+
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.runs import sorted_rows
+from rageval_batch.runs.commit_files import write_in_order, write_part
+from support.effort import examples
+
+SCHEMA = pa.schema(
+    [("run_id", LARGE_STRING), ("question_id", LARGE_STRING), ("repeat", pa.int32()), ("value", pa.int64())]
+)
+Row = tuple[str, str, int]
+KEYS = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "\u00e9", "字", "😀"]), st.sampled_from("qQé字1"), st.integers(0, 3)),
+    unique=True,
+    max_size=40,
+)
+
+
+def table(rows: list[Row]) -> pa.Table:
+    """Rows with a value of their own."""
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    return pa.table([*columns, [hash(row) % 1_000 for row in rows]], schema=SCHEMA)
+
+
+def by_bytes(row: Row) -> tuple[bytes, bytes, int]:
+    return row[0].encode(), row[1].encode(), row[2]
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(keys=KEYS, size=st.integers(1, 9), at_once=st.integers(1, 12), data=st.data())
+def test_rows_come_in_the_order_of_their_keys(
+    tmp_path_factory: pytest.TempPathFactory, keys: list[Row], size: int, at_once: int, data: st.DataObject
+) -> None:
+    folder: Path = tmp_path_factory.mktemp("parts")
+    lacking = data.draw(st.lists(st.sampled_from(keys), unique=True)) if keys else []
+    runs = data.draw(st.permutations(sorted({run for run, *_ in keys})))
+    given_rows = sorted((row for row in keys if row not in lacking), key=lambda row: runs.index(row[0]))
+    paths = []
+    for k in range(0, len(given_rows), size):
+        paths.append(folder / f"{k:03d}")
+        write_part(paths[-1], table(given_rows[k : k + size]).to_batches(), SCHEMA)
+    missing = {run: partial(table, [row for row in lacking if row[0] == run]) for run in {row[0] for row in lacking}}
+    chunks = sorted_rows.sorted_by_run(paths, missing, at_once)
+    assert chunks is not None  # every run stands together
+    write_in_order(chunks, SCHEMA, folder / "all.parquet")
+    got = pq.read_table(folder / "all.parquet").to_pylist()
+    assert got == table(sorted(keys, key=by_bytes)).to_pylist()
+
+
+def test_scattered_and_long_runs_are_left_to_a_sort_that_spills(tmp_path: Path) -> None:
+    mixed = [("ab"[k % 2], f"q{k:03d}", 0) for k in range(100)]
+    write_part(tmp_path / "mixed", table(mixed).to_batches(), SCHEMA)
+    assert sorted_rows.sorted_by_run([tmp_path / "mixed"], {}, 10) is None
+    long = [("a", f"q{k}", 0) for k in range(sorted_rows.MOST_OF_RUN + 1)]
+    write_part(tmp_path / "long", table(long).to_batches(), SCHEMA)
+    assert sorted_rows.sorted_by_run([tmp_path / "long"], {}, 10) is None
