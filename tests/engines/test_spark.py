@@ -129,9 +129,11 @@ def kill_an_executor(cluster: Cluster, parts: Path, killed: list[int]) -> None:
 def test_a_cluster_gives_the_same_bits(cluster: Cluster, spark: SparkSession, tmp_path: Path) -> None:
     """The samples of every profile; a hostile sweep in several partitions, an executor killed meanwhile; and the same
     job again, whichever engine made the commit."""
-    for number, name in enumerate(PROFILES):
+    for name in PROFILES:
         local = sweep.run(sample_job(name), Store(tmp_path / "local"))
-        assert_same(local, engine.run(sample_job(name), Store(tmp_path / "spark"), spark, partitions=1 + number % 3))
+        assert_same(
+            local, engine.run(sample_job(name), Store(tmp_path / "spark"), spark, partitions=1 + (name == "legal_rag"))
+        )
     hostile = hostile_job(tmp_path / "hostile", 3_000, keep_inputs=True)
     local = sweep.run(hostile, Store(tmp_path / "local"))
     reasons = local.reject_reasons

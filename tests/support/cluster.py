@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 HOST = "127.0.0.1"
+_PR_SET_PDEATHSIG = 1
 CONF = {
     "spark.driver.host": HOST,
     "spark.driver.bindAddress": HOST,
@@ -75,6 +77,11 @@ def kill(pid: int) -> None:
         return
 
 
+def _end_with_parent() -> None:
+    """Have the system end this process when the one that started it ends, however that ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _free_port() -> int:
     with socket.socket() as found:
         found.bind((HOST, 0))
@@ -103,7 +110,14 @@ def started(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         cluster.logs.append(log)
         words = [str(home / "bin" / "spark-class"), main, "--host", HOST, *options]
         cluster.processes.append(
-            subprocess.Popen(words, env=environment, stdout=log, stderr=log, cwd=folder, start_new_session=True)
+            subprocess.Popen(
+                words,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one system call, no lock
+            )
         )
 
     try:
