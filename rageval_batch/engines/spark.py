@@ -34,6 +34,7 @@ from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import commit_files, commit_record
 from rageval_batch.runs.batch import scorer
 from rageval_batch.runs.commit_record import Counts, Files, Finished
+from rageval_batch.runs.database import database
 from rageval_batch.runs.findings import Observed, findings_of
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.job_inputs import given_job, given_sources
@@ -242,7 +243,11 @@ class _Sweep:
             if names := placed.take(role, written, role):
                 files[role] = names
         if self.job.stored_extras:
-            commit_files.copy_runs(self.job.stored_extras, sorted(self.job.runs or ()), ready / "extras.parquet")
+            runs_kept = sorted(self.job.runs or ())
+            with database(self.staging.path) as opened:
+                commit_files.copy_runs(
+                    self.job.stored_extras, runs_kept, target=ready / "extras.parquet", database=opened
+                )
             files["extras"] = ["extras.parquet"]
         return finished, {**files, **commit_record.input_copies(self.job, ready)}, placed.checksums
 

@@ -32,6 +32,7 @@ from rageval_batch.inputs.splits import Split
 from rageval_batch.model.schemas import REJECTS
 from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import Scorer
+from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.file_system import sync
 from rageval_batch.runs.findings import Observed, observed
 from rageval_batch.runs.manifest import file_checksum
@@ -224,28 +225,32 @@ def write_partition(
     work: Work, routes: Routes, partition: int, payloads: Iterable[tuple[str, bytes]]
 ) -> Iterator[Written]:
     """The files of a partition, from the tables that were sent to it, in the order of the splits."""
-    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder, database(Path(folder)) as opened:
         files: dict[str, list[Path]] = {}
         for number, (kind, content) in enumerate(payloads):
             path = Path(folder) / f"{kind}-{number:07d}"
             path.write_bytes(content)
             files.setdefault(kind, []).append(path)
-        ready = Path(folder) / "commit" / "ready"
-        ready.mkdir(parents=True)
+        ready = Path(folder) / "ready"
+        ready.mkdir()
         ranges = routes.ranges
         if partition < ranges.count:
-            yield _write_scores(work, ranges, partition, files.get(SCORES, []), ready / "scores.parquet")
+            target = ready / "scores.parquet"
+            yield _write_scores(
+                work, ranges.pieces_of(partition), partition, files=files.get(SCORES, []), target=target, opened=opened
+            )
         if TALLIES in files:
             target = ready / "tallies.parquet"
-            commit_files.write_tallies(commit_files.read_parts(files[TALLIES]), target)
+            commit_files.write_tallies(commit_files.read_parts(files[TALLIES]), target=target, database=opened)
             yield _delivered(work, "tallies", partition, target)
         if EXTRAS in files and routes.extras is not None:
             target = ready / "extras.parquet"
-            commit_files.write_sorted(commit_files.read_parts(files[EXTRAS]), routes.extras, extras.ORDER, target)
+            rows = commit_files.read_parts(files[EXTRAS])
+            commit_files.write_sorted(rows, routes.extras, extras.ORDER, target=target, database=opened)
             yield _delivered(work, "extras", partition, target)
         if ANSWERS in files:
             target = ready / "kept_outputs.parquet"
-            commit_files.write_kept(files[ANSWERS], work.kind.kept, target, Path(folder))
+            commit_files.write_kept(files[ANSWERS], work.kind.kept, target=target, database=opened)
             yield _delivered(work, "kept_outputs", partition, target)
         if REJECTED in files:
             target = ready / "rejects.parquet"
@@ -253,9 +258,11 @@ def write_partition(
             yield _delivered(work, "rejects", partition, target)
 
 
-def _write_scores(work: Work, ranges: Ranges, partition: int, files: list[Path], target: Path) -> Written:
-    answers = _RangeAnswers(work.inputs.eval_set.ids, ranges.pieces_of(partition), files)
-    runs = work.inputs.finish(answers, ScoreFile(target, work.scorer, files))
+def _write_scores(
+    work: Work, pieces: list[Piece], partition: int, *, files: list[Path], target: Path, opened: Database
+) -> Written:
+    answers = _RangeAnswers(work.inputs.eval_set.ids, pieces, files)
+    runs = work.inputs.finish(answers, ScoreFile(target, work.scorer, files, opened))
     return replace(_delivered(work, SCORES, partition, target), runs=runs, repeats=answers.met_repeats)
 
 
@@ -304,9 +311,9 @@ def _delivered(work: Work, role: str, place: int, path: Path) -> Written:
 
 def summarized(work: Work, place: int, scores: list[Path], runs: pa.Table) -> tuple[Written | None, Observed]:
     """The summary of score files that have all rows of their runs, None where it cannot be made; what they show."""
-    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder, database(Path(folder)) as opened:
         target = Path(folder) / "summary.parquet"
-        plan = summary_plan(work.scorer.profile)
-        made = write_commit_summary(plan, scores, runs, target, Path(folder))
+        profile = work.scorer.profile
+        made = write_commit_summary(summary_plan(profile), scores, runs, target=target, database=opened)
         written = _delivered(work, "summary", place, target) if made else None
-        return written, observed(scores, work.scorer.profile)
+        return written, observed(scores, profile, database=opened)

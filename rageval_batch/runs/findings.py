@@ -13,6 +13,7 @@ import duckdb
 from rageval_batch.columnar.json_objects import MISSING_OUTPUT, REASONS
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.model import Profile
+from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import parquet_reader
 
 MOST = 0.5  # share of the answers of a run from which a common failure is told
@@ -46,10 +47,10 @@ class Observed:
         return Observed(uncomputed, tuple(failure for one in several for failure in one.failures))
 
 
-def observed(scores: Sequence[Path], profile: Profile) -> Observed:
+def observed(scores: Sequence[Path], profile: Profile, *, database: Database) -> Observed:
     """What score rows show. The files have all rows of each of their runs."""
     reader = parquet_reader(scores)
-    with duckdb.connect() as connection:
+    with database.connected() as connection:
         uncomputed = {
             part.where: _counts(connection, reader, f"count(*) filter ({part.where})")
             for part in profile.scoring.uncomputed

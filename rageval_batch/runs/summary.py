@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model import Profile
 from rageval_batch.resources import sql_definition
-from rageval_batch.runs.database import connected
+from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
 
 OF_RUN = ""  # the metric of what is said of a run itself: the share of its answers that can be used
@@ -118,13 +118,13 @@ class ScoreRows:
 
 
 def write_summary(
-    plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, target: Path, spill: Path | None, *, with_commit: bool = False
+    plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, *, target: Path, database: Database, with_commit: bool = False
 ) -> None:
     """Write the summary of score rows as a Parquet file with the columns of SUMMARY, and their `commit` if asked for.
 
     `runs` are the records of their runs: commit, run_id, repeats.
     """
-    with connected(spill) as connection:
+    with database.connected() as connection:
         for name in _MACROS:
             connection.execute(sql_definition(name))
         connection.execute(f"create view score_rows as {rows.query}")
@@ -138,14 +138,17 @@ def write_summary(
         )
 
 
-def write_commit_summary(plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, target: Path, spill: Path) -> bool:
+def write_commit_summary(
+    plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, *, target: Path, database: Database
+) -> bool:
     """Write the summary of the score files of one folder; False, and no file, where it cannot be made.
 
     It can be made of the rows at any time. `runs` are the records of all their runs: run_id, repeats.
     """
     folder = pa.repeat(pa.scalar(scores[0].parent.name, LARGE_STRING), runs.num_rows)
     try:
-        write_summary(plan, ScoreRows.of_files(scores), runs.append_column("commit", folder), target, spill)
+        named = runs.append_column("commit", folder)
+        write_summary(plan, ScoreRows.of_files(scores), named, target=target, database=database)
     except (duckdb.Error, MemoryError):
         target.unlink(missing_ok=True)
         return False

@@ -24,6 +24,7 @@ from rageval_batch.model.schemas import REJECTS
 from rageval_batch.runs import commit_files, commit_record, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.commit_record import Counts, Finished
+from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
@@ -163,7 +164,7 @@ class _Sweep:
             first = next(self._rows("rejects")).slice(0, 1).to_pylist()[0] if self.rejected else None
             raise nothing_usable(self.job, self.rejected, first)
         start = time.process_time()
-        with self.staging.assembling() as ready:
+        with self.staging.assembling() as ready, database(self.staging.path) as self.database:
             finished, files = self._assemble(ready)
         manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files))
         self.timing.write += time.process_time() - start
@@ -219,17 +220,20 @@ class _Sweep:
 
     def _assemble(self, ready: Path) -> tuple[Finished, commit_record.Files]:
         """Write the files of the commit; what became of the rows, and the files by their roles."""
-        scores = ScoreFile(ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"))
+        scores = ScoreFile(
+            ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"), self.database
+        )
         runs = self.inputs.finish(self.ingest.reader, scores)
         runs = {run: found.with_input(run, self.ingest.counts) for run, found in runs.items()}
         missing = sum(counts.missing for counts in runs.values())
+        seen = observed([scores.path], self.job.profile, database=self.database)
         finished = Finished(
             runs=runs,
             counts=Counts(self.rows_read, self.scored + missing, missing, self.rejected),
             inputs=self.ingest.counts,
-            findings=findings_of(observed([scores.path], self.job.profile), self.job.profile, runs),
+            findings=findings_of(seen, self.job.profile, runs),
         )
-        commit_files.write_tallies(self._rows("tallies"), ready / "tallies.parquet")
+        commit_files.write_tallies(self._rows("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
         records = commit_record.run_records(self.job, self.identity, runs, finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
@@ -248,28 +252,33 @@ class _Sweep:
     def _extras(self, ready: Path) -> dict[str, list[str]]:
         """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
         if self.job.stored_extras is not None:
-            commit_files.copy_runs(self.job.stored_extras, sorted(self.job.runs or ()), ready / "extras.parquet")
+            runs = sorted(self.job.runs or ())
+            commit_files.copy_runs(
+                self.job.stored_extras, runs, target=ready / "extras.parquet", database=self.database
+            )
             return {"extras": ["extras.parquet"]}
         parts = self._part_files("extras")
         schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.counts.constant())
         if len(schema) == len(extras.KEYS):
             return {}
         batches = (extras.typed(batch, schema) for batch in commit_files.read_parts(parts))
-        commit_files.write_sorted(batches, schema, extras.ORDER, ready / "extras.parquet")
+        target = ready / "extras.parquet"
+        commit_files.write_sorted(batches, schema, extras.ORDER, target=target, database=self.database)
         return {"extras": ["extras.parquet"]}
 
     def _summary(self, scores: Path, records: pa.Table) -> dict[str, list[str]]:
         """The summary of the commit; none where it cannot be made, as it can be made of the rows at any time."""
         target = scores.parent / "summary.parquet"
         runs = records.select(["run_id", "repeats"])
-        if not write_commit_summary(summary_plan(self.job.profile), [scores], runs, target, self.staging.path):
+        plan = summary_plan(self.job.profile)
+        if not write_commit_summary(plan, [scores], runs, target=target, database=self.database):
             return {}
         return {"summary": [target.name]}
 
     def _kept(self, ready: Path) -> commit_record.Files:
         """A copy of the answers, every distinct one once."""
         commit_files.write_kept(
-            self._part_files("answers"), self.kind.kept, ready / "kept_outputs.parquet", self.staging.path
+            self._part_files("answers"), self.kind.kept, target=ready / "kept_outputs.parquet", database=self.database
         )
         return {"kept_outputs": ["kept_outputs.parquet"]}
 
@@ -281,6 +290,7 @@ class ScoreFile:
     path: Path
     scorer: Scorer
     parts: list[Path]
+    database: Database
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """All rows in order, with those of questions that runs left unanswered."""
@@ -297,12 +307,19 @@ class ScoreFile:
                 return
         more = (batch for make in unanswered.values() for batch in make().to_batches())
         rows = chain(commit_files.read_parts(self.parts), more)
-        commit_files.write_sorted(rows, self.scorer.schema, order, self.path)
+        commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
         """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
         return commit_files.write_reconciled(
-            self.parts, self.scorer.schema, listed, reconcile=macro, log=log, order=order, target=self.path
+            self.parts,
+            self.scorer.schema,
+            listed,
+            reconcile=macro,
+            log=log,
+            order=order,
+            target=self.path,
+            database=self.database,
         )
 
 
