@@ -223,7 +223,10 @@ class _Sweep:
         finished = Finished(
             runs=runs,
             counts=Counts(
-                sum(part.rows_read for part in parts), scored + missing, missing, sum(part.rejected for part in parts)
+                rows_read=sum(part.rows_read for part in parts),
+                score_rows=scored + missing,
+                missing_rows=missing,
+                rejected_rows=sum(part.rejected for part in parts),
             ),
             inputs=counts,
             findings=findings_of(seen, self.job.profile, runs),

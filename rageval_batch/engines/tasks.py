@@ -262,7 +262,7 @@ def _write_scores(
     work: Work, pieces: list[Piece], partition: int, *, files: list[Path], target: Path, opened: Database
 ) -> Written:
     answers = _RangeAnswers(work.inputs.eval_set.ids, pieces, files)
-    runs = work.inputs.finish(answers, ScoreFile(target, work.scorer, files, opened))
+    runs = work.inputs.finish(answers, ScoreFile(path=target, scorer=work.scorer, parts=files, database=opened))
     return replace(_delivered(work, SCORES, partition, target), runs=runs, repeats=answers.met_repeats)
 
 

@@ -26,7 +26,7 @@ PROFILE_FILE = "profile.toml"
 Files = dict[str, list[str]]  # names of files by their role in a commit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """What became of the rows: rows read = score rows - missing rows + rejected rows."""
 

@@ -221,7 +221,10 @@ class _Sweep:
     def _assemble(self, ready: Path) -> tuple[Finished, commit_record.Files]:
         """Write the files of the commit; what became of the rows, and the files by their roles."""
         scores = ScoreFile(
-            ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"), self.database
+            path=ready / f"{self.job.profile.name}.parquet",
+            scorer=self.scorer,
+            parts=self._part_files("scores"),
+            database=self.database,
         )
         runs = self.inputs.finish(self.ingest.reader, scores)
         runs = {run: found.with_input(run, self.ingest.counts) for run, found in runs.items()}
@@ -229,7 +232,12 @@ class _Sweep:
         seen = observed([scores.path], self.job.profile, database=self.database)
         finished = Finished(
             runs=runs,
-            counts=Counts(self.rows_read, self.scored + missing, missing, self.rejected),
+            counts=Counts(
+                rows_read=self.rows_read,
+                score_rows=self.scored + missing,
+                missing_rows=missing,
+                rejected_rows=self.rejected,
+            ),
             inputs=self.ingest.counts,
             findings=findings_of(seen, self.job.profile, runs),
         )
