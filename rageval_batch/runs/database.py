@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from rageval_batch.interrupts import stop_when_interrupted
 
@@ -78,6 +79,13 @@ def database(preferred: Path | None = None) -> Iterator[Database]:
             yield Database(root)
     finally:
         shutil.rmtree(spill, ignore_errors=True)
+
+
+def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Copy an Arrow table into a new table of the connection."""
+    connection.register("new_rows", rows)
+    connection.execute(f"create table {name} as from new_rows")
+    connection.unregister("new_rows")
 
 
 @contextmanager

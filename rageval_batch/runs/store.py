@@ -47,7 +47,7 @@ _PATIENCE = 600.0  # seconds that a writer waits for another to put its commit i
 Publish = Callable[[Path, dict[str, Any]], "Commit"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Commit:
     """One `score` call: a folder with its manifest."""
 
@@ -165,7 +165,7 @@ class Store:
         if manifest is None:
             return None
         check_files(folder, manifest)
-        return Commit(folder, manifest, stamp)
+        return Commit(path=folder, manifest=manifest, stamp=stamp)
 
     def require(self) -> list[Commit]:
         """All commits; StoreError where there is none."""
@@ -231,7 +231,7 @@ class Store:
             target = self.path / name
             os.rename(staging, target)
             sync(self.path)
-            return Commit(target, manifest)
+            return Commit(path=target, manifest=manifest)
 
     def _next_stamp(self) -> datetime:
         """A time later than in the name of any commit: clocks differ between machines, and may go back."""

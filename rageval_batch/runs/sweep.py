@@ -48,7 +48,7 @@ class Timing:
     write: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """What became of the rows: rows read = score rows - missing rows + rejected rows."""
 
@@ -151,7 +151,12 @@ class _Sweep:
         with self.staging.assembling() as ready, database(self.staging.path) as self.database:
             runs, findings, files = self._assemble(ready)
         missing = sum(counts.missing for counts in runs.values())
-        counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
+        counts = Counts(
+            rows_read=self.rows_read,
+            score_rows=self.scored + missing,
+            missing_rows=missing,
+            rejected_rows=self.rejected,
+        )
         manifest = {
             **self._manifest(sorted(runs), counts, files),
             "reject_reasons": dict(self.ingest.reasons.most_common()),
@@ -237,7 +242,10 @@ class _Sweep:
     def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], Findings, dict[str, list[str]]]:
         """Write the files of the commit; what became of the runs, what to say of them, and the files by their roles."""
         scores = _ScoreFile(
-            ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"), self.database
+            path=ready / f"{self.job.profile.name}.parquet",
+            scorer=self.scorer,
+            parts=self._part_files("scores"),
+            database=self.database,
         )
         runs = self.inputs.finish(self.ingest, scores)
         findings = find(scores.path, self.job.profile, runs, database=self.database)
@@ -374,7 +382,7 @@ class _Sweep:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _ScoreFile:
     """The scored parts of a job as the one file of its commit."""
 

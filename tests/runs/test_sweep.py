@@ -123,7 +123,9 @@ def test_a_commit_is_a_folder_of_parquet_files_and_a_manifest(folder: Path) -> N
 def test_rows_read_are_scored_or_rejected(folder: Path) -> None:
     outcome = sweep.run(job(folder), Store(folder / "store"))
     answers = QUESTIONS * RUNS - 3
-    assert outcome.counts == Counts(answers + 2 + 3 + 4, answers + 2 + 3, 3, 7)
+    assert outcome.counts == Counts(
+        rows_read=answers + 2 + 3 + 4, score_rows=answers + 2 + 3, missing_rows=3, rejected_rows=7
+    )
     counts = outcome.counts
     assert counts.rows_read == counts.score_rows - counts.missing_rows + counts.rejected_rows
     assert outcome.commit.manifest["counts"] == vars(counts)
@@ -285,7 +287,7 @@ def test_a_change_of_anything_makes_a_commit(folder: Path) -> None:
 def test_only_some_runs_of_the_outputs(folder: Path) -> None:
     outcome = sweep.run(replace(job(folder), runs=frozenset({"adapter-00003"})), Store(folder / "store"))
     assert {row["run_id"] for row in rows_of(outcome)} == {"adapter-00003"}
-    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+    assert outcome.counts == Counts(rows_read=QUESTIONS, score_rows=QUESTIONS, missing_rows=0, rejected_rows=0)
 
 
 def test_a_result_that_was_superseded_is_made_again(folder: Path) -> None:
@@ -374,7 +376,7 @@ def test_frames_are_kept_too(folder: Path) -> None:
         keep_inputs=True,
     )
     outcome = sweep.run(frames, Store(folder / "store"))
-    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+    assert outcome.counts == Counts(rows_read=QUESTIONS, score_rows=QUESTIONS, missing_rows=0, rejected_rows=0)
     assert len(outcome.commit.files("kept_questions")) == 1
     assert outcome.commit.files("kept_questions")[0].is_file()
 
