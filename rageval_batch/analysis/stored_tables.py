@@ -21,6 +21,7 @@ from rageval_batch.errors import StoreError
 from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
+from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
@@ -50,7 +51,7 @@ class StoredTables:
         self._catalog = catalog
         self._dropped = [{"commit": commit.id, "run_id": run} for commit in commits for run in sorted(commit.dropped)]
         if self._dropped:
-            self._register("dropped_runs", pa.Table.from_pylist(self._dropped, schema=_DROPPED))
+            create_table(self._connection, "dropped_runs", pa.Table.from_pylist(self._dropped, schema=_DROPPED))
         self._profiles = {f"stored_{row.profile}": row for row in catalog}
         index = store.index
         self._indexed = {
@@ -143,7 +144,7 @@ class StoredTables:
         """
         typed = pa.schema([*schema, ("commit", LARGE_STRING)])
         if not readers:
-            self._register(name, typed.empty_table())
+            create_table(self._connection, name, typed.empty_table())
             return
         rows = " union all by name ".join(readers)
         try:
@@ -151,23 +152,20 @@ class StoredTables:
         except duckdb.Error as error:
             raise self._unreadable(error) from error
         if later := [field for field in typed if field.name not in there]:
-            self._register(f"later_{name}", pa.schema(later).empty_table())
+            create_table(self._connection, f"later_{name}", pa.schema(later).empty_table())
             rows += f" union all by name from later_{name}"
         if self._dropped and "run_id" in there:
             rows = f"from ({rows}) anti join dropped_runs using (commit, run_id)"
         self._connection.execute(f"create view {name} as {rows}")
-
-    def _register(self, name: str, table: pa.Table) -> None:
-        self._connection.register("given", table)
-        self._connection.execute(f"create table {name} as from given")
-        self._connection.unregister("given")
 
     # --- run records and summaries ----------------------------------------------------------------------------------
 
     def _create_runs(self) -> None:
         readers = self._one_reader("runs", (commit for commit in self._commits if commit.id not in self._indexed))
         if self._indexed and self._store.index is not None:
-            self._register("indexed_commits", pa.table({"commit": pa.array(sorted(self._indexed), LARGE_STRING)}))
+            create_table(
+                self._connection, "indexed_commits", pa.table({"commit": pa.array(sorted(self._indexed), LARGE_STRING)})
+            )
             file = parquet_reader([self._store.index.path / store_index.RUNS])
             readers.append(f"from {file} where commit in (select commit from indexed_commits)")
         self._create_view("stored_runs", readers, RUNS)
@@ -200,7 +198,11 @@ class StoredTables:
                     rows_read += ScoreRows.of_files(files).count
             if pairs and self._store.index is not None:
                 columns = zip(*sorted(pairs), strict=True)
-                self._register("indexed_summaries", pa.table(dict(zip(("commit", "definition"), columns, strict=True))))
+                create_table(
+                    self._connection,
+                    "indexed_summaries",
+                    pa.table(dict(zip(("commit", "definition"), columns, strict=True))),
+                )
                 file = parquet_reader([self._store.index.path / store_index.SUMMARIES])
                 readers.append(f"from {file} semi join indexed_summaries using (commit, definition)")
             if computed:
@@ -214,8 +216,8 @@ class StoredTables:
         """The intervals of scores that were kept, by the definitions that hold now."""
         names = (("profile", LARGE_STRING), ("definition", LARGE_STRING))
         known = [{"profile": row.profile, "definition": interval_definition(row)} for row in self._catalog]
-        self._register("interval_definitions", pa.Table.from_pylist(known, schema=pa.schema(names)))
-        self._register("kept_intervals", read_intervals(self._store.path))
+        create_table(self._connection, "interval_definitions", pa.Table.from_pylist(known, schema=pa.schema(names)))
+        create_table(self._connection, "kept_intervals", read_intervals(self._store.path))
         self._connection.execute(
             "create table stored_intervals as select distinct i.commit, i.run_id, i.low, i.high from kept_intervals i "
             "join commits c on c.commit = i.commit "
@@ -240,7 +242,9 @@ class StoredTables:
         runs = self._connection.sql(
             "select commit, run_id, repeats from stored_runs where commit in (select unnest($1))", params=[commits]
         ).to_arrow_table()
-        write_summary(plan, ScoreRows.of_files(files), runs, target, self._store.staging_folder, with_commit=True)
+        with database(self._store.staging_folder) as own:
+            rows = ScoreRows.of_files(files)
+            write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
         return f"select *, {quoted(plan.definition)} as definition from {parquet_reader([target])}"
 
     def _write_index(self) -> None:
@@ -267,5 +271,5 @@ def _reader(files: Iterable[Path]) -> str:
 
 _NO_SCORES = (
     "select commit, run_id, profile, question_id, null::varchar as dataset, repeat, weight, value as score, "
-    "fail_reason from given_rows where false"
+    "fail_reason from file_rows where false"
 )

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model import Profile
 from rageval_batch.resources import sql_definition
-from rageval_batch.runs.database import connected
+from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
 
 OF_RUN = ""  # the metric of what is said of a run itself: the share of its answers that can be used
@@ -118,13 +118,13 @@ class ScoreRows:
 
 
 def write_summary(
-    plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, target: Path, spill: Path | None, *, with_commit: bool = False
+    plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, *, target: Path, database: Database, with_commit: bool = False
 ) -> None:
     """Write the summary of score rows as a Parquet file with the columns of SUMMARY, and their `commit` if asked for.
 
     `runs` are the records of their runs: commit, run_id, repeats.
     """
-    with connected(spill) as connection:
+    with database.connected() as connection:
         for name in _MACROS:
             connection.execute(sql_definition(name))
         connection.execute(f"create view score_rows as {rows.query}")
