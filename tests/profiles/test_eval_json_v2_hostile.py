@@ -109,7 +109,7 @@ PARAMS = st.fixed_dictionaries(
 
 def check(questions: list[tuple[Any, Any]], outputs: list[str], params: dict[str, Any]) -> None:
     """Every column of every answer to every question, all in one batch, is that of the oracle."""
-    rows = [(q, output, None) for output in outputs for q in range(len(questions))]
+    rows: list[tuple[int, str | None, Any]] = [(q, output, None) for output in outputs for q in range(len(questions))]
     for got, (q, output, _) in zip(rows_of(ready(questions, params), batch_of(rows)), rows, strict=True):
         want = oracle.score(*questions[q], output, params=params)
         assert set(want) == set(got)
