@@ -214,7 +214,7 @@ def run_benchmark(
             break
     runs = _runs(done.results)
     if baseline is not None and compared is None and not done.errors:
-        compared = _baseline_run(baseline, runs, done.results, store)
+        compared = _baseline_run(baseline, runs, done.results, store=store)
     end = datetime.now(UTC)
     manifest = {
         "start": start.isoformat(),
@@ -326,7 +326,7 @@ def _baseline_file(name: str) -> Baseline | None:
     return Baseline(name, float(score))
 
 
-def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetResult], store: Store) -> Baseline:
+def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetResult], *, store: Store) -> Baseline:
     """The score of a run of the benchmark, else of a run in the store over the same questions."""
     own = next((run for run in runs if run.run_id == name), None)
     if own is not None:

@@ -72,6 +72,7 @@ class Session:
         store: Store,
         catalog: Iterable[ProfileRow],
         functions: bool = False,
+        *,
         named: Iterable[str] = (),
         described: Callable[[Commit], ProfileRow | None] = stored_profile,
         commits: list[Commit] | None = None,
@@ -287,7 +288,7 @@ class Session:
             self._views.add_metric_branch(metric_sql(profile, metric, f"stored_{profile.profile}"))
         return metric
 
-    def add_run(self, run_id: str, eval_set: str, profile: ProfileRow, metric: MetricRow, rows: pa.Table) -> None:
+    def add_run(self, run_id: str, eval_set: str, profile: ProfileRow, *, metric: MetricRow, rows: pa.Table) -> None:
         """Let a run that is in no store be seen as one of it, by one metric: score rows with what that needs.
 
         Its name stands for its commit.

@@ -101,7 +101,7 @@ class SessionViews:
         connection.execute(f"create schema {INTERNAL}")
         connection.execute(f"set search_path = '{INTERNAL},{PUBLIC}'")  # new tables and views go to the first
         self._create_base_tables(pinned)
-        self._stored = StoredTables(connection, store, commits, catalog)
+        self._stored = StoredTables(connection, store, commits, catalog=catalog)
         self._metric_branches = [
             metric_sql(row, metric, f"stored_{row.profile}")
             for row in catalog if self._stored.commits_of(row.profile)
@@ -246,7 +246,7 @@ class SessionViews:
         """
         for name, columns in self._connection.execute(query).fetchall():
             if name in self._public or name == "commits":
-                comment_on(self._connection, name, self._wide.get(name), columns)
+                comment_on(self._connection, name, self._wide.get(name), columns=columns)
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

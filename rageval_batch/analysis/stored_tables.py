@@ -43,6 +43,7 @@ class StoredTables:
         connection: duckdb.DuckDBPyConnection,
         store: Store,
         commits: Sequence[Commit],
+        *,
         catalog: Sequence[ProfileRow],
     ) -> None:
         self._connection = connection
@@ -260,8 +261,8 @@ class StoredTables:
             self._store.path,
             {commit.id: (commit.stamp, commit.manifest) for commit in self._commits},
             {commit.id: self._columns(commit, commit.files("scores")[0]) for commit in self._commits},
-            frozenset(pairs),
-            write_tables,
+            summaries=frozenset(pairs),
+            write_tables=write_tables,
         )
 
 

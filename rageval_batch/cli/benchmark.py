@@ -21,6 +21,7 @@ from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_OK
 @store_option
 @output_options("json", "table", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def benchmark(
+    *,
     config: str,
     run_mode: str,
     baseline: str | None,

@@ -90,9 +90,19 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
     help="Reject rows of more bytes than this; 64 MiB where it is not given.",
 )
 @click.option("--archive", metavar="DIR", help="Also write every judgement to DIR, valid ones apart (judge_protocol).")
+@click.option(
+    "--engine",
+    type=click.Choice(("local", "spark")),
+    default="local",
+    show_default=True,
+    help="Where rows are scored: on this machine, or by the tasks of a Spark cluster (extra `spark`).",
+)
+@click.option("--master", metavar="URL", help="The Spark cluster: spark://HOST:7077, yarn, k8s://…, local[4].")
+@click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, e.g. spark.executor.memory=4g.")
 @click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
 @output_options(*_FORMATS)
 def score(
+    *,
     outputs: tuple[str, ...],
     profile_name: str,
     questions: tuple[str, ...],
@@ -114,6 +124,9 @@ def score(
     max_rows: int,
     max_row_bytes: int | None,
     archive: str | None,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
     strict: bool,
     format: str,
     target: str | None,
@@ -144,6 +157,10 @@ def score(
     )
     if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
+    if engine != "spark" and (master or conf):
+        raise InputError("--master and --conf are of Spark: add --engine spark.")
+    if engine == "spark":
+        _require_spark(outputs)
     place = Store(store)
     fields = {
         **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
@@ -180,12 +197,12 @@ def score(
             keep_inputs=keep_inputs,
             max_rows=max_rows,
         )
-        outcome = _run(job, place)
+        outcome = _run_on_spark(job, place, master, pairs(conf, "--conf")) if engine == "spark" else _run(job, place)
         if archive is not None:
             from rageval_batch.runs.archive import write_archive
 
-            say(write_archive(outcome.commit, profile, files, Path(archive)))
-    _report(place, [outcome], format, target)
+            say(write_archive(outcome.commit, profile, files, target=Path(archive)))
+    _report(place, [outcome], format, target=target)
     if strict and outcome.counts.rejected_rows:
         say(f"--strict: {outcome.counts.rejected_rows:,} rows were rejected; see rageval sql 'from rejects'.")
         return EXIT_BAD_INPUT
@@ -201,6 +218,7 @@ def score(
 @picking_options
 @output_options(*_FORMATS)
 def rescore(
+    *,
     runs: tuple[str, ...],
     every: bool,
     given_params: tuple[str, ...],
@@ -232,7 +250,7 @@ def rescore(
     place = Store(store)
     commits = {commit.id: commit for commit in place.require()}
     with open_store(store, functions=False, named=runs) as session:
-        found = [find_run(session, name, profile_name, eval_set) for name in runs]
+        found = [find_run(session, name, profile_name, eval_set=eval_set) for name in runs]
         found = found or matching_runs(session, profile_name, eval_set)
     if not found:
         raise InputError(f"The store {store} has no run of that profile or eval set. See rageval runs.")
@@ -257,14 +275,16 @@ def rescore(
             outcomes.append(existing_outcome(commit))
             continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            outcomes.append(_run(stored_inputs.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
-    _report(place, outcomes, format, target)
+            outcomes.append(
+                _run(stored_inputs.job_of(commit, profile, params, runs=frozenset(names), folder=Path(folder)), place)
+            )
+    _report(place, outcomes, format, target=target)
     return EXIT_OK
 
 
-def commit_job(job: Job, store: Store, format: str, target: str | None) -> None:
+def commit_job(job: Job, store: Store, format: str, *, target: str | None) -> None:
     """Score a job into the store and report it."""
-    _report(store, [_run(job, store)], format, target)
+    _report(store, [_run(job, store)], format, target=target)
 
 
 def _run(job: Job, store: Store) -> Outcome:
@@ -277,7 +297,28 @@ def _run(job: Job, store: Store) -> Outcome:
         progress.close()
 
 
-def _report(store: Store, outcomes: list[Outcome], format: str, target: str | None) -> None:
+def _require_spark(outputs: tuple[str, ...]) -> None:
+    """InputError where Spark cannot be used, before anything is read."""
+    from rageval_batch.engines.session import require_spark
+
+    require_spark()
+    if "-" in outputs:
+        raise InputError("--engine spark reads files that all nodes see: stdin is none. Write it to a file first.")
+
+
+def _run_on_spark(job: Job, store: Store, master: str | None, conf: dict[str, str]) -> Outcome:
+    from rageval_batch.engines import spark
+    from rageval_batch.engines.session import session
+
+    progress = Progress("scored")
+    try:
+        with session(master, conf) as started:
+            return spark.run(job, store, started, progress=progress)
+    finally:
+        progress.close()
+
+
+def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
     """What became of the rows, on stderr; a line a run, on stdout.
 
     The commits are there: a summary that cannot be shown is said, and is no failure of the command.
@@ -301,7 +342,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
         for_people = target is None and format in ("table", "md")
         shown = [*found[: FEW // 2], *found[-FEW // 2 :]] if for_people and len(found) > FEW else found
         names = dict.fromkeys(name for line in shown for name in line if name not in ("profile", *_COUNTS))
-        emit_rows(shown, [*names, *_COUNTS], format, target, optional=("stat", "answered"))
+        emit_rows(shown, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
         if len(shown) < len(found):
             say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
     _say_committed(store, outcomes)

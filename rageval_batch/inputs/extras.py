@@ -21,6 +21,7 @@ KEYS = pa.schema(
         ("line", pa.int64()),
     ]
 )
+ORDER = ("run_id", "question_id", "repeat", "input", "line")  # of the rows of a commit
 _TYPES = {
     b"integer": pa.int64(),
     b"number": pa.float64(),

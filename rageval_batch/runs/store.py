@@ -11,12 +11,13 @@ import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from filelock import BaseFileLock
@@ -47,7 +48,7 @@ _PATIENCE = 600.0  # seconds that a writer waits for another to put its commit i
 Publish = Callable[[Path, dict[str, Any]], "Commit"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Commit:
     """One `score` call: a folder with its manifest."""
 
@@ -165,7 +166,7 @@ class Store:
         if manifest is None:
             return None
         check_files(folder, manifest)
-        return Commit(folder, manifest, stamp)
+        return Commit(path=folder, manifest=manifest, stamp=stamp)
 
     def require(self) -> list[Commit]:
         """All commits; StoreError where there is none."""
@@ -196,12 +197,18 @@ class Store:
         with self.publishing() as publish:
             return publish(staging, manifest)
 
-    def seal(self, staging: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Have the files of a finished folder on the disk; the manifest with their checksums."""
+    def seal(
+        self, staging: Path, manifest: dict[str, Any], known: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    ) -> dict[str, Any]:
+        """Have the files of a finished folder on the disk; the manifest with their checksums.
+
+        `known`: checksums of files that are on the disk already.
+        """
         with _store_errors(self.path):
             for file in staging.iterdir():
-                sync(file)
-            return {**manifest, "checksums": checksums(staging)}
+                if file.name not in known:
+                    sync(file)
+            return {**manifest, "checksums": checksums(staging, known)}
 
     @contextmanager
     def publishing(self) -> Iterator[Publish]:
@@ -231,7 +238,7 @@ class Store:
             target = self.path / name
             os.rename(staging, target)
             sync(self.path)
-            return Commit(target, manifest)
+            return Commit(path=target, manifest=manifest)
 
     def _next_stamp(self) -> datetime:
         """A time later than in the name of any commit: clocks differ between machines, and may go back."""

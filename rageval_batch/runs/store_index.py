@@ -26,7 +26,7 @@ _KEPT_SECONDS = 3_600.0  # an older version may still be read by sessions that o
 Stamp = tuple[int, int]  # of a manifest: when it was written, and its size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoreIndex:
     """One version of the index: what it knows of commits, by their names."""
 
@@ -55,7 +55,7 @@ def read_index(store: Path) -> StoreIndex | None:
                 manifests = {name: ((stamp[0], stamp[1]), manifest) for name, stamp, manifest in content["commits"]}
                 columns = {name: content["columns"][k] for name, k in content["columns_of"].items()}
                 summaries = frozenset((commit, definition) for commit, definition in content["summaries"])
-                return StoreIndex(folder, manifests, columns, summaries)
+                return StoreIndex(path=folder, manifests=manifests, columns=columns, summaries=summaries)
     return None
 
 
@@ -63,6 +63,7 @@ def write_index(
     store: Path,
     manifests: Mapping[str, tuple[Stamp, dict[str, Any]]],
     columns: Mapping[str, str],
+    *,
     summaries: frozenset[tuple[str, str]],
     write_tables: Callable[[Path, Path], None],
 ) -> StoreIndex | None:
@@ -90,7 +91,7 @@ def write_index(
         shutil.rmtree(aside, ignore_errors=True)
         return None
     _remove_older(root, name)
-    return StoreIndex(root / name, manifests, columns, summaries)
+    return StoreIndex(path=root / name, manifests=manifests, columns=columns, summaries=summaries)
 
 
 def _remove_older(root: Path, newest: str) -> None:

@@ -129,7 +129,7 @@ def write_summary(
             connection.execute(sql_definition(name))
         connection.execute(f"create view score_rows as {rows.query}")
         connection.register("run_records", runs)
-        _Summarizer(connection, plan, rows.schema, rows.count).fill()
+        _Summarizer(connection, plan, rows.schema, count=rows.count).fill()
         columns = ", ".join(identifier(name) for name in (*(["commit"] if with_commit else []), *SUMMARY.names))
         order = "commit, run_id, metric, grouping, group_value"
         connection.execute(
@@ -138,7 +138,24 @@ def write_summary(
         )
 
 
-@dataclass(frozen=True)
+def write_commit_summary(
+    plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, *, target: Path, database: Database
+) -> bool:
+    """Write the summary of the score files of one folder; False, and no file, where it cannot be made.
+
+    It can be made of the rows at any time. `runs` are the records of all their runs: run_id, repeats.
+    """
+    folder = pa.repeat(pa.scalar(scores[0].parent.name, LARGE_STRING), runs.num_rows)
+    try:
+        named = runs.append_column("commit", folder)
+        write_summary(plan, ScoreRows.of_files(scores), named, target=target, database=database)
+    except (duckdb.Error, MemoryError):
+        target.unlink(missing_ok=True)
+        return False
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
 class _MetricColumns:
     """A metric as expressions over score rows; the columns of the k-th end in k, so that many stand side by side."""
 
@@ -194,7 +211,9 @@ class _MetricColumns:
 
 
 # Any metric of rows that stand one below the other: what differs between metrics is in their columns.
-_STACKED = _MetricColumns("t.metric", "value_0", "worth", "numerator_0", "denominator_0")
+_STACKED = _MetricColumns(
+    name="t.metric", value="value_0", worth="worth", numerator="numerator_0", denominator="denominator_0"
+)
 
 
 @dataclass(frozen=True)
@@ -208,13 +227,15 @@ class _Group:
 class _Summarizer:
     """Fills the table `summary` of a connection that has the views score_rows and run_records."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, plan: SummaryPlan, schema: pa.Schema, count: int) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, plan: SummaryPlan, schema: pa.Schema, *, count: int
+    ) -> None:
         self._connection = connection
         self._plan = plan
         self._schema = schema
         self._metrics = [
             *(self._metric_columns(metric) for metric in plan.metrics),
-            _MetricColumns(quoted(OF_RUN), "(s.fail_reason is null)", "0.0"),
+            _MetricColumns(name=quoted(OF_RUN), value="(s.fail_reason is null)", worth="0.0"),
         ]
         self._at_once = max(1, _MOST_VALUES // max(count, 1))
         self._stacks = count * len(self._metrics) <= _MOST_STACKED
@@ -343,9 +364,14 @@ class _Summarizer:
 
     def _metric_columns(self, metric: SummarizedMetric) -> _MetricColumns:
         worth = "null" if metric.null_counts_as is None else repr(metric.null_counts_as)
-        names = (metric.numerator, metric.denominator)
-        parts = (self._column(name) for name in names) if all(names) else (None, None)
-        return _MetricColumns(quoted(metric.name), self._column(metric.column), worth, *parts)
+        is_ratio = metric.numerator and metric.denominator
+        return _MetricColumns(
+            name=quoted(metric.name),
+            value=self._column(metric.column),
+            worth=worth,
+            numerator=self._column(metric.numerator) if is_ratio else None,
+            denominator=self._column(metric.denominator) if is_ratio else None,
+        )
 
     def _column(self, name: str | None) -> str:
         """A column of the rows; null where they do not have it, because it came later or depends on parameters."""

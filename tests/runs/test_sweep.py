@@ -31,10 +31,11 @@ from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import commit_files, store, sweep
 from rageval_batch.runs.batch import score_batch
+from rageval_batch.runs.commit_record import Counts
 from rageval_batch.runs.file_system import try_lock
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit, Store
-from rageval_batch.runs.sweep import Counts, Outcome
+from rageval_batch.runs.sweep import Outcome
 from support import inputs
 from support.inputs import put
 from support.places import TESTS
@@ -123,7 +124,9 @@ def test_a_commit_is_a_folder_of_parquet_files_and_a_manifest(folder: Path) -> N
 def test_rows_read_are_scored_or_rejected(folder: Path) -> None:
     outcome = sweep.run(job(folder), Store(folder / "store"))
     answers = QUESTIONS * RUNS - 3
-    assert outcome.counts == Counts(answers + 2 + 3 + 4, answers + 2 + 3, 3, 7)
+    assert outcome.counts == Counts(
+        rows_read=answers + 2 + 3 + 4, score_rows=answers + 2 + 3, missing_rows=3, rejected_rows=7
+    )
     counts = outcome.counts
     assert counts.rows_read == counts.score_rows - counts.missing_rows + counts.rejected_rows
     assert outcome.commit.manifest["counts"] == vars(counts)
@@ -285,7 +288,7 @@ def test_a_change_of_anything_makes_a_commit(folder: Path) -> None:
 def test_only_some_runs_of_the_outputs(folder: Path) -> None:
     outcome = sweep.run(replace(job(folder), runs=frozenset({"adapter-00003"})), Store(folder / "store"))
     assert {row["run_id"] for row in rows_of(outcome)} == {"adapter-00003"}
-    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+    assert outcome.counts == Counts(rows_read=QUESTIONS, score_rows=QUESTIONS, missing_rows=0, rejected_rows=0)
 
 
 def test_a_result_that_was_superseded_is_made_again(folder: Path) -> None:
@@ -374,7 +377,7 @@ def test_frames_are_kept_too(folder: Path) -> None:
         keep_inputs=True,
     )
     outcome = sweep.run(frames, Store(folder / "store"))
-    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+    assert outcome.counts == Counts(rows_read=QUESTIONS, score_rows=QUESTIONS, missing_rows=0, rejected_rows=0)
     assert len(outcome.commit.files("kept_questions")) == 1
     assert outcome.commit.files("kept_questions")[0].is_file()
 
@@ -418,7 +421,7 @@ def test_another_job_does_not_take_up_the_parts_of_an_interrupted_one(
         raise RuntimeError("at the end")
 
     with monkeypatch.context() as patch:
-        patch.setattr(commit_files, "write_parquet", failing)
+        patch.setattr(commit_files, "_write", failing)
         with pytest.raises(RuntimeError, match="at the end"):
             sweep.run(job(folder), Store(folder / "store"))
     other = sweep.run(job(folder, soft_threshold=0.5), Store(folder / "store"))
@@ -532,7 +535,7 @@ def _power_loss(*args: Any) -> None:
 
 def test_two_writers_that_are_slow_to_publish_make_one_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have found that nobody did their job, then both put their commit in place: it must be one."""
-    found, finished = threading.Barrier(2, timeout=20), sweep._finished
+    found, finished = threading.Barrier(2, timeout=20), sweep.finished_commit
 
     def slow(*args: Any) -> Commit | None:
         done = finished(*args)
@@ -540,7 +543,7 @@ def test_two_writers_that_are_slow_to_publish_make_one_commit(folder: Path, monk
             found.wait(timeout=3)
         return done
 
-    monkeypatch.setattr(sweep, "_finished", slow)
+    monkeypatch.setattr(sweep, "finished_commit", slow)
     with ThreadPoolExecutor(2) as writers:
         outcomes = list(writers.map(lambda _: sweep.run(job(folder), Store(folder / "store")), range(2)))
     (commit,) = Store(folder / "store").commits()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -137,12 +138,32 @@ class ColumnBlock:
         return pc.if_else(pa.array((kinds == OBJECT) | (kinds == ARRAY)), text, scalar)
 
 
+@dataclass(frozen=True)
+class RowGroups:
+    """Some row groups of a Parquet file. `line` is the number of the first row."""
+
+    path: Path
+    groups: tuple[int, ...]
+    line: int
+
+
 def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source.path) as file:
         yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS), texts=_fields(source))
+
+
+def read_row_groups(part: RowGroups) -> Iterator[ColumnBlock]:
+    """The rows of some row groups, with the lines that they have in the whole file."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(part.path) as file:
+        line = part.line
+        for batch in file.iter_batches(batch_size=blocks.BLOCK_ROWS, row_groups=list(part.groups)):
+            yield from column_blocks([batch], np.arange(line, line + batch.num_rows))
+            line += batch.num_rows
 
 
 def read_arrow(source: Source) -> Iterator[ColumnBlock]:
