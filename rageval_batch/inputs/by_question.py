@@ -20,6 +20,7 @@ from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
+from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
 from rageval_batch.model.schemas import CHUNKS, KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
@@ -113,7 +114,10 @@ class QuestionRows:
         self._texts_only = texts_only
         self._output_fields = output_fields
         self._fields_first = fields_first
-        self.output_names = (*OUTPUT, *(field.name for field in output_fields))
+        fields = tuple(field.name for field in output_fields)
+        self.output_names = (*OUTPUT, *fields)
+        self.known = frozenset((*RUN_ID, *REPEAT, *fields))
+        self.read: tuple[Names, ...] = (QUESTION_ID, OUTPUT, CHUNKS)
         self._ids = pa.array(ids, LARGE_STRING)
         self._seen = _Seen(len(ids), max_rows)
 
@@ -121,18 +125,13 @@ class QuestionRows:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
         return readers.read_output(block, self._output_fields, self._fields_first)
 
-    def known(self, block: Block) -> frozenset[str]:
-        """Of the names that a field may have, the one that is read; and the fields of an answer."""
-        own = frozenset((*RUN_ID, *REPEAT, *(field.name for field in self._output_fields)))
-        return own.union(*(block.read_names(names) for names in (QUESTION_ID, OUTPUT, CHUNKS)))
-
     def has_keys(self, block: Block) -> bool:
         """Whether any row has an id of a question."""
         return bool((block.field(QUESTION_ID).kind != ABSENT).any())
 
-    def has_extras(self, block: Block) -> bool:
-        """True: the fields of an answer are known."""
-        return True
+    def has_extras(self, block: Block) -> Flags:
+        """All: the fields of an answer are known."""
+        return np.ones(len(block), np.bool_)
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""

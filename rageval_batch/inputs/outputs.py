@@ -20,7 +20,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.extras import KEYS, extras_of
 from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, ColumnLimit, Field
-from rageval_batch.inputs.readers.blocks import MOST_COLUMNS
+from rageval_batch.inputs.readers.blocks import MOST_COLUMNS, Names
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OUTPUT_NAMES, QUESTION_ID, REJECTS, REPEAT, RUN_ID
 
@@ -50,9 +50,8 @@ class RowReader(Answers, Protocol):
     """How the rows of a block say what they are about. It remembers what only all rows together can tell."""
 
     output_names: tuple[str, ...]  # fields that an answer may stand in
-
-    def known(self, block: Block) -> frozenset[str]:
-        """Names of fields that are read from the rows of a block: all others are kept beside the answers."""
+    known: frozenset[str]  # names of fields that are no columns beside the answers
+    read: tuple[Names, ...]  # fields of several names: what stands under another than the one that is read is kept
 
     def output(self, block: Block) -> Field:
         """The answer of each row of a block; ABSENT where it has none."""
@@ -60,8 +59,8 @@ class RowReader(Answers, Protocol):
     def has_keys(self, block: Block) -> bool:
         """Whether any row says what it is about."""
 
-    def has_extras(self, block: Block) -> bool:
-        """Whether fields that are not known stand beside the answers, and are no part of them."""
+    def has_extras(self, block: Block) -> Flags:
+        """The rows whose other fields stand beside the answer, and are no part of it."""
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """The rows of a block of the file with that number; `has_run`: the file names its runs itself."""
@@ -144,14 +143,11 @@ class InputCounts:
             for found in run_id.filter(pa.array(rows)).value_counts().to_pylist():
                 counter[found["values"]] += found["counts"]
 
-    def add_values(self, others: list[Column], run_id: pa.Array, good: Flags) -> None:
+    def add_values(self, others: list[Column], run_id: pa.Array) -> None:
         """Fields with one value in a run are its metadata; one with two values is none, from then on."""
         for column in others:
-            mine = good[(short := column.short()).rows]
-            if not mine.any():
-                continue
-            name, chosen = column.name, pa.array(np.flatnonzero(mine))
-            values = pa.table({"run": run_id.take(pa.array(short.rows[mine])), "value": short.text.take(chosen)})
+            name, short = column.name, column.short()
+            values = pa.table({"run": run_id.take(pa.array(short.rows)), "value": short.text})
             found = values.group_by("run").aggregate([("value", "min"), ("value", "max"), ([], "count_all")])
             for run, low, high, count in zip(*(column.to_pylist() for column in found.columns), strict=True):
                 self.filled[run, name] += count
@@ -256,17 +252,18 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self._first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        others = block.others(self.reader.known(block), self._columns)
+        others = block.others(self.reader.known, read=self.reader.read, rows=reason == -1, limit=self._columns)
         self.counts.left_out |= self._columns.left_out
-        self.counts.add_values(others, run_id, reason == -1)
+        self.counts.add_values(others, run_id)
         rejects = _rejects(source, block, reason, details, rows)
         named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))  # a row without a run counts for its file
         self.counts.add_rows(named, reason != _SKIPPED, reason >= 0)
         self.counts.reasons.update(rejects.column("reason").to_pylist())
         extras = None
-        if others and len(kept) and self.reader.has_extras(block):
-            keys = _extra_keys(batch, rows.question_id.take(pa.array(kept)))
-            extras = extras_of(keys, others, kept, len(block), source.format == "csv")
+        if others and len(kept):
+            beside = np.flatnonzero(self.reader.has_extras(block)[kept])  # if none, the order of columns is noted
+            keys = _extra_keys(batch.take(pa.array(beside)), rows.question_id.take(pa.array(kept[beside])))
+            extras = extras_of(keys, others, kept[beside], len(block), source.format == "csv")
         return Ingested(batch, rejects, len(kept) + rejects.num_rows, extras)
 
 

@@ -19,6 +19,7 @@ from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Answers, Ingest, Rows, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
+from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params, Profile, SelfKeyed
 from rageval_batch.model.schemas import FILE, OUTPUT, QUESTION_ID, RECORDS, REPEAT
@@ -43,10 +44,11 @@ class OwnRows:
     """Reads rows with their keys: none is rejected for one, what a row lacks is null."""
 
     output_names: tuple[str, ...] = OUTPUT
+    read: tuple[Names, ...] = ()
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         """`keys`: text columns that reach the batch."""
-        self._known = KNOWN_FIELDS | {*keys, *FILE}
+        self.known = KNOWN_FIELDS | {*keys, *FILE}
         self._keys = keys
         self._schema = batch_schema(keys)
 
@@ -59,17 +61,14 @@ class OwnRows:
         kind = np.where(absent, STRUCT, output.kind).astype(np.int8)
         return Field(pc.if_else(pa.array(absent), whole, output.text), kind)
 
-    def known(self, block: Block) -> frozenset[str]:
-        """The same for every block."""
-        return self._known
-
     def has_keys(self, block: Block) -> bool:
         """True: what a row lacks shows in its score."""
         return True
 
-    def has_extras(self, block: Block) -> bool:
-        """Whether the records stand in a column; else all that a row has is its record."""
-        return bool((block.field(OUTPUT).kind != ABSENT).any())
+    def has_extras(self, block: Block) -> Flags:
+        """The rows whose record stands in a column; else all that a row has is its record."""
+        beside: Flags = block.field(OUTPUT).kind != ABSENT
+        return beside
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows with their keys; a run without a name is called like its file."""

@@ -35,9 +35,9 @@ from rageval_batch.inputs.readers.blocks import (
     Column,
     ColumnLimit,
     Field,
+    Names,
     RowError,
     absent_field,
-    first_name,
 )
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
 from rageval_batch.inputs.sources import Source, unreadable
@@ -116,33 +116,49 @@ class JsonBlock:
             return bool(self._read.having[_NAMES.index(name)])
         return bool((self._tape.members(self._root, [name]) >= 0).any())
 
-    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
-        return first_name(self, names)
-
-    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
-        if self._has_only(known):
+    def others(
+        self,
+        known: frozenset[str],
+        *,
+        read: tuple[Names, ...] = (),
+        rows: Flags | None = None,
+        limit: ColumnLimit | None = None,
+    ) -> list[Column]:
+        if self._has_only(known, read):
             return []
         limit = limit or ColumnLimit()
         tape = self._tape
-        nodes, rows, keys = tape.names(self._root)
-        filled = tape.kind[nodes] != NULL
-        nodes, rows, texts = nodes[filled], rows[filled], keys.to_arrow().filter(pa.array(filled))
-        coded = texts.dictionary_encode()
+        nodes, owners, keys = tape.names(self._root)
+        kept = tape.kind[nodes] != NULL
+        if rows is not None:
+            kept &= rows[owners]
+        coded = keys.to_arrow().dictionary_encode()
         code = coded.indices.to_numpy()
+        names = coded.dictionary.to_pylist()
+        for field in read:
+            place = np.array([field.index(name) if name in field else -1 for name in names], np.int64)
+            kept &= place[code] != self._read_name(field)[owners]
+        nodes, owners, code = nodes[kept], owners[kept], code[kept]
+        found, first = np.unique(code, return_index=True)
         order = np.argsort(code, kind="stable")
-        bounds = np.searchsorted(code[order], np.arange(len(coded.dictionary) + 1))
         out = []
-        for k, name in enumerate(coded.dictionary.to_pylist()):
-            if name not in known and limit.take(name):
-                mine = order[bounds[k] : bounds[k + 1]]
+        for k in found[np.argsort(first)].tolist():  # in the order in which rows have them
+            if names[k] not in known and limit.take(names[k]):
+                mine = order[slice(*np.searchsorted(code, (k, k + 1), sorter=order))]
                 kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
-                out.append(Column(name, rows[mine], tape.texts(nodes[mine]).to_arrow(), kind))
+                out.append(Column(names[k], owners[mine], tape.texts(nodes[mine]).to_arrow(), kind))
         return out
 
-    def _has_only(self, known: frozenset[str]) -> bool:
+    def _read_name(self, field: Names) -> Offsets:
+        """Which of the names of a field the value of each row stands under; behind the last where it has none."""
+        there = self._tape.members(self._root, list(field)) >= 0
+        return np.where(there.any(axis=1), there.argmax(axis=1), len(field))
+
+    def _has_only(self, known: frozenset[str], read: tuple[Names, ...]) -> bool:
         """Whether every member of every row is known. Usually so, and much cheaper to see than to list the others."""
         columns = [k for k, name in enumerate(_NAMES) if name in known]
-        return bool(self._read.members == self._read.having[columns].sum())
+        of_read = sum(int((self._read.fields[FIELDS.index(field)].kinds >= 0).sum()) for field in read)
+        return bool(self._read.members == self._read.having[columns].sum() + of_read)
 
     def raw(self, row: int) -> str:
         start, end = self._starts[row], self._ends[row]
