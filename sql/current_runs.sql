@@ -1,5 +1,5 @@
 -- current_runs. Grain: result that may be asked for: the newest of each run x profile x eval set, and older ones that were
--- named RUN@COMMIT. Inputs: stored_runs (every run of every commit), commits, pinned (older results asked for), given_runs
+-- named RUN@COMMIT. Inputs: stored_runs (every run of every commit), commits, pinned (older results that a query names), file_runs
 -- (runs of files that are compared in this session).
 -- run_id is what the result is called; stored_id what its rows are called in the files of its commit.
 create view current_runs as
@@ -16,4 +16,4 @@ select p.run_id, d.*
 from dated d
 join pinned p on p.stored_id = d.stored_id and p.commit = d.commit
 union all by name
-from given_runs;
+from file_runs;

@@ -8,7 +8,8 @@ with pairs as materialized (
         null,
         (select base_run from run_pair(base, cand)),
         (select base_set from run_pair(base, cand)),
-        (select cands from run_pair(base, cand))
+        (select cands from run_pair(base, cand)),
+        [base, cand]
     )
 ),
 tops as not materialized (

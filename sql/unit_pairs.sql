@@ -1,8 +1,9 @@
--- unit_pairs(of_profile, of_metric, base, base_set, cands). Grain: metric x candidate x unit of either run: a question, or
--- what else the profile pairs runs by. Inputs: unit_values, metric_catalog. cands is a list of {run_id, eval_set};
--- of_metric null stands for all metrics. A unit has its mean over its rows on both sides; one without a value on a side
--- is not on that side. delta is candidate minus base, turned where lower is better.
-create macro unit_pairs(of_profile, of_metric, base, base_set, cands) as table
+-- unit_pairs(of_profile, of_metric, base, base_set, cands, names). Grain: metric x candidate x unit of either run: a
+-- question, or what else the profile pairs runs by. Inputs: unit_values, metric_catalog. cands is a list of {run_id,
+-- eval_set}; names are the names of base and candidates, so that no rows of other runs are read; of_metric null stands
+-- for all metrics. A unit has its mean over its rows on both sides; one without a value on a side is not on that side.
+-- delta is candidate minus base, turned where lower is better.
+create macro unit_pairs(of_profile, of_metric, base, base_set, cands, names) as table
 with wanted as not materialized (
     select unnest(cands, max_depth := 2)
 ),
@@ -11,7 +12,8 @@ selected as materialized (
     select
         v.run_id, v.eval_set, v.metric, v.unit, v.question_id, v.weight, v.value, v.numerator, v.denominator
     from unit_values v
-    where v.profile = of_profile and (of_metric is null or v.metric = of_metric) and v.value is not null
+    where list_contains(names, v.run_id)
+      and v.profile = of_profile and (of_metric is null or v.metric = of_metric) and v.value is not null
       and (v.run_id, v.eval_set) in (select base, base_set union all select run_id, eval_set from wanted)
 ),
 before as not materialized (

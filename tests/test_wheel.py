@@ -78,12 +78,13 @@ def test_the_wheel_runs_the_demo_and_the_benchmark(wheel: Path, tmp_path: Path) 
     No program but those of the environment is on the path: nothing can be compiled.
     """
     home = tmp_path / "env"
-    venv.create(home, with_pip=True)
+    venv.create(home)
     python = home / "bin" / "python"
     alone = {name: value for name, value in os.environ.items() if name not in ("CC", "PYTHONPATH")}
     alone["PATH"] = str(home / "bin")
     assert not [name for name in ("cc", "gcc", "clang", "zig") if shutil.which(name, path=alone["PATH"])]
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)], check=True, env=alone)
+    installing = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", str(wheel)]
+    subprocess.run(installing, check=True, env=alone)
     environment = {**alone, "PYTHONPATH": sysconfig.get_path("purelib")}
 
     def run(*command: str) -> str:

@@ -16,7 +16,7 @@ from rageval_batch.runs import stored_inputs
 from rageval_batch.runs.commit_profile import profile_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExplainedAnswer:
     """What the store says of an answer; without the answer itself where the inputs cannot be read any more."""
 
@@ -27,7 +27,7 @@ class ExplainedAnswer:
 
 
 def explained_answer(
-    session: Session, run: Run, question: str, repeat: int, keys: Mapping[str, str]
+    session: Session, run: Run, question: str, *, repeat: int, keys: Mapping[str, str]
 ) -> ExplainedAnswer:
     """One answer; StoreError where question, repeat and `keys` do not pick one."""
     row, place = score_row(session, run, question, repeat, keys)
@@ -36,5 +36,5 @@ def explained_answer(
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
             output, explanation = stored_inputs.explain(commit, profile_of(commit), {**row, **place}, Path(folder))
     except InputError as error:  # the scores are still worth seeing
-        return ExplainedAnswer(row, None, None, str(error))
-    return ExplainedAnswer(row, output, explanation, None)
+        return ExplainedAnswer(row=row, output=None, explanation=None, note=str(error))
+    return ExplainedAnswer(row=row, output=output, explanation=explanation, note=None)

@@ -2,166 +2,32 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-
+from rageval_batch.analysis.benchmark_config import BenchmarkConfig, Dataset
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import RunSummary, summaries
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import TOLERANCE, population_std
-from rageval_batch.config import read_typed_config
 from rageval_batch.errors import InputError, RagevalError, StoreError
-from rageval_batch.inputs import run_metadata, sources
-from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep
-from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
 
 FAIL_FAST, BEST_EFFORT = "fail-fast", "best-effort"
-_DEFAULT_PROFILE = "include_rate"
-_NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
-_Paths = _NonEmpty | Annotated[list[_NonEmpty], msgspec.Meta(min_length=1)]
 _SHOWN_ERRORS = 5
-
-
-# --- configuration ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dataset:
-    """One dataset of a benchmark, its paths resolved."""
-
-    id: str
-    kind: str | None
-    weight: float
-    profile: str
-    questions: tuple[str, ...]
-    outputs: tuple[str, ...]
-    contexts: tuple[str, ...]
-    source: str | None
-    prompt: str | None
-    params: Mapping[str, Any]
-    meta: Mapping[str, str]
-    keep_inputs: bool
-
-    def job(self) -> Job:
-        """What scores it; InputError where a file or parameter cannot be used."""
-        profile = get_profile(self.profile)
-        given = run_metadata.RunMetadata(
-            dict(self.meta), {}, run_metadata.read_prompt(self.prompt) if self.prompt else {}
-        )
-        return Job(
-            profile=profile,
-            params=profile.read_params(self.params),
-            outputs=with_run_names(sources.sources(self.outputs, profile.inputs.whole_files))[0],
-            questions=sources.sources(self.questions) if self.questions else [],
-            contexts=sources.sources(self.contexts) if self.contexts else [],
-            document=sources.any_file(self.source) if self.source else None,
-            metadata=given,
-            keep_inputs=self.keep_inputs,
-        )
-
-
-@dataclass(frozen=True)
-class Config:
-    """A benchmark: its name and datasets."""
-
-    name: str
-    datasets: tuple[Dataset, ...]
-
-
-class _DatasetTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An entry of `datasets`; `pdf` is another name of `source`."""
-
-    id: _NonEmpty
-    kind: Any = None
-    description: Any = None
-    weight: float = 1.0
-    profile: str = _DEFAULT_PROFILE
-    questions: _Paths | None = None
-    outputs: _Paths
-    contexts: _Paths | None = None
-    source: _NonEmpty | None = None
-    pdf: _NonEmpty | None = None
-    prompt: _NonEmpty | None = None
-    params: dict[str, Any] | None = None
-    meta: dict[str, Any] | None = None
-    keep_inputs: bool = False
-
-    def dataset(self, folder: Path) -> Dataset:
-        """The dataset with its paths below the folder of the configuration."""
-
-        def paths(names: str | list[str] | None) -> tuple[str, ...]:
-            listed = [names] if isinstance(names, str) else names or []
-            return tuple(_beside(folder, name) for name in listed)
-
-        def path(name: str | None) -> str | None:
-            return _beside(folder, name) if name else None
-
-        return Dataset(
-            id=self.id,
-            kind=None if self.kind is None else str(self.kind),
-            weight=self.weight,
-            profile=self.profile,
-            questions=paths(self.questions),
-            outputs=paths(self.outputs),
-            contexts=paths(self.contexts),
-            source=path(self.source or self.pdf),
-            prompt=path(self.prompt),
-            params=self.params or {},
-            meta={
-                name: value if isinstance(value, str) else json.dumps(value)
-                for name, value in (self.meta or {}).items()
-            },
-            keep_inputs=self.keep_inputs,
-        )
-
-
-class _BenchmarkTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A whole configuration."""
-
-    name: str | None = None
-    description: Any = None
-    datasets: Annotated[list[_DatasetTable], msgspec.Meta(min_length=1)]
-
-
-def read_benchmark(path: str) -> Config:
-    """A TOML or JSON configuration; InputError with the JSON path of what cannot be used."""
-    content = read_typed_config(path, _BenchmarkTable)
-    seen: set[str] = set()
-    for k, table in enumerate(content.datasets):
-        if not 0 <= table.weight < math.inf:
-            raise InputError(f"{path}, $.datasets[{k}].weight: Expected a finite number from 0, got {table.weight}.")
-        if table.questions is None and get_profile(table.profile).inputs.questions_required:
-            raise InputError(f"{path}, $.datasets[{k}]: questions is missing.")
-        if table.id in seen:
-            raise InputError(f"{path}, $.datasets[{k}].id: another dataset has the id '{table.id}'.")
-        seen.add(table.id)
-    folder = Path(path).parent
-    return Config(content.name or Path(path).stem, tuple(table.dataset(folder) for table in content.datasets))
-
-
-def _beside(folder: Path, name: str) -> str:
-    """A path or glob of a configuration that lies in the folder; characters of the folder's own name are no glob."""
-    plain = folder / name
-    if plain.exists() or not glob.has_magic(name):
-        return str(plain)
-    return str(Path(glob.escape(str(folder))) / name)
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DatasetResult:
     """One dataset: the summaries of its runs and their scores on 0 to 1, or why there are none."""
 
@@ -195,7 +61,7 @@ class DatasetResult:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunResult:
     """One run over all datasets that have it."""
 
@@ -206,7 +72,7 @@ class RunResult:
     missing: tuple[str, ...]  # datasets that could not be scored for it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GateResult:
     """A gate that was asked for."""
 
@@ -216,7 +82,7 @@ class GateResult:
     passed: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gates:
     """The limits of a benchmark; null: off."""
 
@@ -241,7 +107,7 @@ class Baseline:
     run_id: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Benchmark:
     """All of it: datasets, runs, their spread, gates, and how it went."""
 
@@ -325,7 +191,7 @@ class _Progress:
 
 
 def run_benchmark(
-    config: Config,
+    config: BenchmarkConfig,
     store: Store,
     *,
     mode: str = FAIL_FAST,
@@ -337,18 +203,18 @@ def run_benchmark(
     gates = gates or Gates()
     if gates.need_baseline and baseline is None:
         raise InputError("--max-drop-vs-baseline, --min-delta and --max-regressions need --baseline FILE or RUN.")
-    given = _baseline_file(baseline) if baseline is not None else None
+    compared = _baseline_file(baseline) if baseline is not None else None
     start = datetime.now(UTC)
     done = _Progress()
     for dataset in config.datasets:
         say(f"Scoring dataset {dataset.id} with {dataset.profile}.")
         _score(dataset, store, done)
-        _absent(done)
+        _note_missing_scores(done)
         if done.errors and mode == FAIL_FAST:
             break
     runs = _runs(done.results)
-    if baseline is not None and given is None and not done.errors:
-        given = _baseline_run(baseline, runs, done.results, store)
+    if baseline is not None and compared is None and not done.errors:
+        compared = _baseline_run(baseline, runs, done.results, store=store)
     end = datetime.now(UTC)
     manifest = {
         "start": start.isoformat(),
@@ -356,13 +222,20 @@ def run_benchmark(
         "elapsed": (end - start).total_seconds(),
         "status": "failed" if done.errors else "done",
         "run_mode": mode,
-        "error": _joined(done.errors),
+        "error": _error_text(done.errors),
     }
-    checked = _gates(gates, runs, given)
-    return Benchmark(config.name, tuple(done.results), runs, given, checked, manifest)
+    checked = check_gates(gates, runs, compared)
+    return Benchmark(
+        name=config.name,
+        datasets=tuple(done.results),
+        runs=runs,
+        baseline=compared,
+        gates=checked,
+        run_manifest=manifest,
+    )
 
 
-def _joined(errors: list[str]) -> str | None:
+def _error_text(errors: list[str]) -> str | None:
     more = [f"And {len(errors) - _SHOWN_ERRORS} more."] if len(errors) > _SHOWN_ERRORS else []
     return " ".join([*errors[:_SHOWN_ERRORS], *more]) or None
 
@@ -371,14 +244,14 @@ def _score(dataset: Dataset, store: Store, done: _Progress) -> None:
     try:
         outcome = sweep.run(dataset.job(), store)
         with open_store(store.path, functions=False) as session:
-            found = _of_dataset(session, dataset, outcome.commit.id)
+            found = _dataset_result(session, dataset, outcome.commit.id)
     except RagevalError as error:
         done.errors.append(f"Dataset '{dataset.id}' could not be scored: {error}")
-        found = DatasetResult(dataset, 0, (), {}, None, str(error))
+        found = DatasetResult(dataset=dataset, questions=0, summaries=(), scores={}, commit=None, error=str(error))
     done.results.append(found)
 
 
-def _of_dataset(session: Session, dataset: Dataset, commit: str) -> DatasetResult:
+def _dataset_result(session: Session, dataset: Dataset, commit: str) -> DatasetResult:
     profile = get_profile(dataset.profile)
     found = tuple(summaries(session, commit, profile.summary.stats))
     if not found:
@@ -390,38 +263,45 @@ def _of_dataset(session: Session, dataset: Dataset, commit: str) -> DatasetResul
             scores[summary.run.record["run_id"]] = value / profile.summary.score_top
     record = found[0].run.record
     count = record["question_count"]
-    # Without a list of what should be there, what was judged is all there is.
-    return DatasetResult(dataset, record["answered_count"] if count is None else count, found, scores, commit, None)
+    return DatasetResult(
+        dataset=dataset,
+        questions=record["answered_count"] if count is None else count,  # self-keyed profiles have no question list
+        summaries=found,
+        scores=scores,
+        commit=commit,
+        error=None,
+    )
 
 
-def _absent(done: _Progress) -> None:
-    """Note the runs that a dataset lacks and another has, once."""
+def _note_missing_scores(done: _Progress) -> None:
+    """Add an error, once, for every run that has a score in another dataset and none in this one."""
     scored = [found for found in done.results if found.error is None]
-    everybody = sorted({run for found in scored for run in found.scores})
+    run_ids = sorted({run for found in scored for run in found.scores})
     for found in scored:
-        for run in everybody:
+        for run in run_ids:
             said = f"Dataset '{found.dataset.id}' could not be scored for run '{run}': it has no score there."
             if run not in found.scores and said not in done.errors:
                 done.errors.append(said)
 
 
 def _runs(results: list[DatasetResult]) -> tuple[RunResult, ...]:
-    everybody = sorted({run for found in results for run in found.scores})
-    return tuple(_run(name, results) for name in everybody)
+    run_ids = sorted({run for found in results for run in found.scores})
+    return tuple(_run(name, results) for name in run_ids)
 
 
 def _run(name: str, results: list[DatasetResult]) -> RunResult:
-    mine = [found for found in results if name in found.scores]
+    scored = [found for found in results if name in found.scores]
     return RunResult(
-        name,
-        _weighted([(found.scores[name], found.dataset.weight) for found in mine]),
-        _weighted([(found.scores[name], float(found.questions)) for found in mine]),
-        sum(found.questions for found in mine),
-        tuple(found.dataset.id for found in results if name not in found.scores),
+        run_id=name,
+        weighted_score=_weighted_mean([(found.scores[name], found.dataset.weight) for found in scored]),
+        question_weighted_score=_weighted_mean([(found.scores[name], float(found.questions)) for found in scored]),
+        total_questions=sum(found.questions for found in scored),
+        missing=tuple(found.dataset.id for found in results if name not in found.scores),
     )
 
 
-def _weighted(scores: list[tuple[float, float]]) -> float | None:
+def _weighted_mean(scores: list[tuple[float, float]]) -> float | None:
+    """The mean of (score, weight) pairs; null where there are none or all weights are 0."""
     top = max((weight for _, weight in scores), default=0.0)
     if top == 0:
         return None
@@ -446,7 +326,7 @@ def _baseline_file(name: str) -> Baseline | None:
     return Baseline(name, float(score))
 
 
-def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetResult], store: Store) -> Baseline:
+def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetResult], *, store: Store) -> Baseline:
     """The score of a run of the benchmark, else of a run in the store over the same questions."""
     own = next((run for run in runs if run.run_id == name), None)
     if own is not None:
@@ -470,13 +350,13 @@ def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetR
             stored.append(
                 (rows[0]["score"] / get_profile(found.dataset.profile).summary.score_top, found.dataset.weight)
             )
-    score = _weighted(stored)
+    score = _weighted_mean(stored)
     if score is None:
         raise InputError(f"--baseline {name}: the run has no score, all datasets weigh 0.")
     return Baseline(name, score)
 
 
-def _gates(gates: Gates, runs: tuple[RunResult, ...], baseline: Baseline | None) -> tuple[GateResult, ...]:
+def check_gates(gates: Gates, runs: tuple[RunResult, ...], baseline: Baseline | None) -> tuple[GateResult, ...]:
     """Every gate that is on; one that cannot be measured fails."""
     out = []
     for name, limit, score in (
@@ -485,22 +365,26 @@ def _gates(gates: Gates, runs: tuple[RunResult, ...], baseline: Baseline | None)
     ):
         if limit is not None:
             std = population_std(_known(runs, score))
-            out.append(GateResult(name, std, limit, std is not None and std <= limit + TOLERANCE))
+            out.append(
+                GateResult(gate=name, actual=std, limit=limit, passed=std is not None and std <= limit + TOLERANCE)
+            )
     others = tuple(run for run in runs if baseline is None or run.run_id != baseline.run_id) or runs
     scores = _known(others, "weighted_score")
     mean = _mean(scores)
     delta = mean - baseline.score if baseline and mean is not None else None
     if gates.max_drop_vs_baseline is not None:
-        kept = delta is not None and -delta <= gates.max_drop_vs_baseline + TOLERANCE
+        passed = delta is not None and -delta <= gates.max_drop_vs_baseline + TOLERANCE
         drop = -delta if delta is not None else None
-        out.append(GateResult("max_drop_vs_baseline", drop, gates.max_drop_vs_baseline, kept))
+        out.append(
+            GateResult(gate="max_drop_vs_baseline", actual=drop, limit=gates.max_drop_vs_baseline, passed=passed)
+        )
     if gates.min_delta is not None:
-        kept = delta is not None and delta >= gates.min_delta - TOLERANCE
-        out.append(GateResult("min_delta", delta, gates.min_delta, kept))
+        passed = delta is not None and delta >= gates.min_delta - TOLERANCE
+        out.append(GateResult(gate="min_delta", actual=delta, limit=gates.min_delta, passed=passed))
     if gates.max_regressions is not None:
         worse = _regressions(scores, baseline, gates.min_delta or 0.0)
-        kept = worse is not None and worse <= gates.max_regressions
-        out.append(GateResult("max_regressions", worse, gates.max_regressions, kept))
+        passed = worse is not None and worse <= gates.max_regressions
+        out.append(GateResult(gate="max_regressions", actual=worse, limit=gates.max_regressions, passed=passed))
     return tuple(out)
 
 

@@ -93,6 +93,7 @@ def open_store(
     path: str | os.PathLike[str] = "runs",
     functions: bool = True,
     named: Iterable[str] = (),
+    *,
     gate_file: GateFile | None = None,
     waived: tuple[str, ...] = (),
     missing_ok: bool = False,
@@ -120,7 +121,9 @@ def open_store(
 
     commits = store.commits()
     stored = None if every_profile or (every_profile is None and functions) else _profiles_in(commits)
-    session = Session(store, catalog(gate_file, waived, of=stored), functions, named, kept, commits)
+    session = Session(
+        store, catalog(gate_file, waived, of=stored), functions, named=named, described=kept, commits=commits
+    )
     for commit in session.commits:
         if declared := commit.manifest.get("declaration"):
             note_reference(commit.manifest["profile"], declared["reference"])

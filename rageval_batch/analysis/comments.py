@@ -43,7 +43,7 @@ def columns_query(view: str) -> str:
 
 
 def comment_on(
-    connection: duckdb.DuckDBPyConnection, name: str, profile: ProfileRow | None, columns: list[str]
+    connection: duckdb.DuckDBPyConnection, name: str, profile: ProfileRow | None, *, columns: list[str]
 ) -> None:
     """Comment a public view or table and its columns; one of a profile says what the profile declares."""
     kind = "table" if name == "commits" else "view"

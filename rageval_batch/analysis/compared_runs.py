@@ -20,7 +20,7 @@ _SHOWN_HASH = 16
 _FILE_SET = "file"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparedRun:
     """One run of a comparison, from a store or a file."""
 
@@ -46,7 +46,7 @@ class ComparedRun:
         return int(self.run.record["repeats"]) if self.run else 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparedRuns:
     """A base, its candidates, and what they are compared by."""
 
@@ -83,7 +83,7 @@ def find_compared_runs(
     for name in (base, *candidates):
         if not _is_text(name):
             raise InputError(f"The name {name!a} is no valid text. Rename the file.")
-    picker = _Picker(session, profile, eval_set, metric)
+    picker = _Picker(session, profile, eval_set, metric=metric)
     first = picker.base(base, candidates)
     found = [picker.candidate(name, first) for name in dict.fromkeys(candidates)]
     if every:
@@ -102,14 +102,22 @@ def find_compared_runs(
         raise InputError(f"There is no run to compare with '{base}'. See rageval runs.")
     base_side, *others = (picker.known(side, row, measure) for side in (first, *found))
     return ComparedRuns(
-        base_side, tuple(others), chosen, metric, measure.higher_is_better, row.run_stat, row.unit, left_out, notes
+        base=base_side,
+        candidates=tuple(others),
+        profile=chosen,
+        metric=metric,
+        higher_is_better=measure.higher_is_better,
+        run_stat=row.run_stat,
+        unit=row.unit,
+        left_out=left_out,
+        notes=notes,
     )
 
 
 class _Picker:
     """Finds sides in one session."""
 
-    def __init__(self, session: Session, profile: str | None, eval_set: str | None, metric: str) -> None:
+    def __init__(self, session: Session, profile: str | None, eval_set: str | None, *, metric: str) -> None:
         self._session = session
         self._profile = profile
         self._eval_set = eval_set
@@ -125,7 +133,7 @@ class _Picker:
         others = [stored for candidate in candidates if (stored := self._stored(candidate))]
         keys = [{_key(run) for run in runs} for runs in others]
         shared = [run for run in mine if all(_key(run) in theirs for theirs in keys)]
-        return _side((shared or mine)[-1], name)
+        return _compared_run((shared or mine)[-1], name)
 
     def candidate(self, name: str, base: ComparedRun) -> ComparedRun:
         """A candidate: of several results the newest of the base's questions, else of its profile."""
@@ -134,7 +142,7 @@ class _Picker:
             return self._outside(name)
         same_profile = [run for run in mine if base.profile in (UNKNOWN, run.record["profile"])]
         same = [run for run in same_profile if run.record["questions_sha256"] == base.questions_sha256]
-        return _side((same or same_profile or mine)[-1], name)
+        return _compared_run((same or same_profile or mine)[-1], name)
 
     def others(self, base: ComparedRun, named: set[str]) -> list[ComparedRun]:
         """All other current runs of the base's profile and questions."""
@@ -145,7 +153,7 @@ class _Picker:
             for run in runs
             if run.record["questions_sha256"] == base.questions_sha256 and run.record["run_id"] not in taken
         }
-        return [_side(same[name], name) for name in sorted(same)]
+        return [_compared_run(same[name], name) for name in sorted(same)]
 
     def measure(self, profile: ProfileRow) -> tuple[MetricRow, tuple[str, ...]]:
         """(what runs are compared by, what must be said of it): a metric of the profile, or a column of numbers."""
@@ -176,36 +184,45 @@ class _Picker:
             needed = dict.fromkeys((*metric.needs(profile.run_stat), *profile.unit_key))
             wanted = WantedRows(profile.profile, metric.metric, tuple(needed), profile.unit_key, profile.restored)
             rows = self._files[side.name].rows(wanted)
-            self._session.add_run(side.name, side.eval_set, profile, metric, rows)
+            self._session.add_run(side.name, side.eval_set, profile, metric=metric, rows=rows)
             self._added.add(side.name)
         return replace(side, profile=profile.profile)
 
     def _stored(self, name: str) -> list[Run]:
-        return matching_runs(self._session, self._profile, self._eval_set, name)
+        return matching_runs(self._session, self._profile, self._eval_set, name=name)
 
     def _outside(self, name: str) -> ComparedRun:
         """A side from a file; where there is none, the store's own words for an unknown run."""
         if not is_run_file(name):
             if name.lower().endswith((".json", ".parquet")):
                 raise InputError(f"There is no file {name}, and no run of that name in {self._session.store.path}.")
-            find_run(self._session, name, self._profile, self._eval_set)
+            find_run(self._session, name, self._profile, eval_set=self._eval_set)
             raise StoreError(f"Run '{name}' cannot be found.")
         if name not in self._files:
             self._files[name] = open_run_file(name)
         file = self._files[name]
         about = file.about
         eval_set = about.get("eval_set")
-        if self._eval_set and eval_set and not _names(self._eval_set, eval_set, about.get("questions_sha256")):
+        if (
+            self._eval_set
+            and eval_set
+            and not _matches_eval_set(self._eval_set, eval_set, about.get("questions_sha256"))
+        ):
             raise InputError(f"{name} is of eval set {eval_set}, not of {self._eval_set}.")
         return ComparedRun(
-            name, about.get("profile") or UNKNOWN, eval_set or _FILE_SET, about.get("questions_sha256"),
-            about["source_sha256"], about.get("params_sha256"), score=file.score if self._metric == "score" else None,
-        )  # fmt: skip
+            name=name,
+            profile=about.get("profile") or UNKNOWN,
+            eval_set=eval_set or _FILE_SET,
+            questions_sha256=about.get("questions_sha256"),
+            source_sha256=about["source_sha256"],
+            params_sha256=about.get("params_sha256"),
+            score=file.score if self._metric == "score" else None,
+        )
 
 
-def _names(given: str, eval_set: str, questions_sha256: str | None) -> bool:
+def _matches_eval_set(wanted: str, eval_set: str, questions_sha256: str | None) -> bool:
     """Whether an eval set is meant: its name, its version, or the start of its hash."""
-    return given in (eval_set, eval_set.split("@", maxsplit=1)[0]) or (questions_sha256 or "").startswith(given)
+    return wanted in (eval_set, eval_set.split("@", maxsplit=1)[0]) or (questions_sha256 or "").startswith(wanted)
 
 
 def _is_text(name: str) -> bool:
@@ -221,12 +238,17 @@ def _key(run: Run) -> tuple[str, str]:
     return run.record["profile"], run.record["questions_sha256"]
 
 
-def _side(run: Run, name: str) -> ComparedRun:
+def _compared_run(run: Run, name: str) -> ComparedRun:
     record = run.record
     return ComparedRun(
-        name, record["profile"], record["eval_set"], record["questions_sha256"], record["source_sha256"],
-        record["params_sha256"], run,
-    )  # fmt: skip
+        name=name,
+        profile=record["profile"],
+        eval_set=record["eval_set"],
+        questions_sha256=record["questions_sha256"],
+        source_sha256=record["source_sha256"],
+        params_sha256=record["params_sha256"],
+        run=run,
+    )
 
 
 # --- compatibility ----------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Rules:
         return delta >= self.min_delta - TOLERANCE and regressions <= self.max_regressions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mover:
     """A question, or what else is paired, that moved, with the answers of both runs where they can still be read."""
 
@@ -139,12 +139,13 @@ def compare(
     base = compared.base
     session.keep_table(
         "compared",
-        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $cands)",
+        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $cands, $names)",
         {
             "profile": compared.profile,
             "metric": compared.metric,
             "base": base.name,
             "base_set": base.eval_set,
+            "names": [side.name for side in (base, *compared.candidates)],
             "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
         },
     )
@@ -154,7 +155,9 @@ def compare(
             raise InputError(
                 f"'{base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
             )
-    chances = dict(zip(sorted(totals), _chances(session, totals, compared.run_stat == WEIGHTED, seed), strict=True))
+    chances = dict(
+        zip(sorted(totals), _chances(session, totals, compared.run_stat == WEIGHTED, seed=seed), strict=True)
+    )
     listed = _first_units(session, MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL)
     movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
     found = [
@@ -162,10 +165,10 @@ def compare(
             compared,
             candidate,
             totals[candidate.name],
-            chances[candidate.name],
-            rules,
-            listed.get(candidate.name, {}),
-            movers.get(candidate.name, ()),
+            chance=chances[candidate.name],
+            rules=rules,
+            listed=listed.get(candidate.name, {}),
+            movers=movers.get(candidate.name, ()),
         )
         for candidate in compared.candidates
     ]
@@ -236,7 +239,7 @@ def _first_units(session: Session, most: int) -> dict[str, dict[str, list[str]]]
 
 
 def _chances(
-    session: Session, totals: dict[str, dict[str, Any]], weighted: bool, seed: int
+    session: Session, totals: dict[str, dict[str, Any]], weighted: bool, *, seed: int
 ) -> Iterator[tuple[float | None, Interval, float]]:
     """(mean delta, interval, p-value) of every candidate by name, on threads: the resamples do not depend on them."""
     shared = session.table(_SHARED)
@@ -261,6 +264,7 @@ def _comparison(
     compared: ComparedRuns,
     candidate: ComparedRun,
     total: dict[str, Any],
+    *,
     chance: tuple[float | None, Interval, float],
     rules: Rules,
     listed: dict[str, list[str]],

@@ -55,7 +55,7 @@ class GateResult:
         return f"no value of {self.metric}" if self.metric else f"no {self.stat} of this run"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GatedRun:
     """A run and all its gates, with the claims that do not hold where its profile knows claims."""
 
@@ -115,7 +115,7 @@ class GatedRun:
         }
 
 
-def wanted_runs(session: Session, names: Sequence[str], profile: str | None, eval_set: str | None) -> list[Run]:
+def wanted_runs(session: Session, names: Sequence[str], profile: str | None, *, eval_set: str | None) -> list[Run]:
     """The runs of these names, each once, or all current ones; StoreError where one is not there."""
     current = matching_runs(session, profile, eval_set)
     if not names:
@@ -126,7 +126,7 @@ def wanted_runs(session: Session, names: Sequence[str], profile: str | None, eva
             )
         return current
     newest = {run.record["run_id"]: run for run in current}
-    return [newest.get(name) or find_run(session, name, profile, eval_set) for name in dict.fromkeys(names)]
+    return [newest.get(name) or find_run(session, name, profile, eval_set=eval_set) for name in dict.fromkeys(names)]
 
 
 def wanted_levels(session: Session, runs: Sequence[Run], level: str | None) -> list[str]:
@@ -172,7 +172,7 @@ def check_gates(runs: Sequence[Run], levels: Sequence[str], file: GateFile | Non
             raise InputError(f"Gate '{given.gate.name}': {unknown}")
 
 
-def gate_runs(session: Session, runs: Sequence[Run], levels: Sequence[str], every: bool = False) -> list[GatedRun]:
+def gate_runs(session: Session, runs: Sequence[Run], levels: Sequence[str], *, every: bool = False) -> list[GatedRun]:
     """All gates of the runs, each at its level, by one statement; the session knows the gates."""
     names = None if every else [run.record["run_id"] for run in runs]
     rows = session.rows(
@@ -188,7 +188,7 @@ def gate_runs(session: Session, runs: Sequence[Run], levels: Sequence[str], ever
     for run, level in zip(runs, levels, strict=True):
         mine = [row for row in found.get(tuple(run.key.values()), []) if row["level"] in ("", level)]
         mine.sort(key=lambda row: places.get((run.record["profile"], row["gate"], row["level"]), len(places)))
-        gated.append(GatedRun(run, level, tuple(GateResult(**row) for row in mine)))
+        gated.append(GatedRun(run=run, level=level, gates=tuple(GateResult(**row) for row in mine)))
     return gated
 
 

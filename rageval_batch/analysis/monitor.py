@@ -26,7 +26,7 @@ _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # before it a time is a placeholde
 _SPAN = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])\s*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Window:
     """A span of time (start, end] and the span before it; `drop` is positive where the metric became worse."""
 
@@ -52,7 +52,7 @@ class Window:
         return self.status in ("alert", "stale")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Watch:
     """All windows from the one of the first run on, oldest first, and what was noticed on the way."""
 
@@ -85,7 +85,7 @@ class _Dated:
     sample: Sample
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Watched:
     """A metric of the catalog: which way is better, its scale (null: a count), whether its mean is weighted."""
 
@@ -151,16 +151,24 @@ def watch(
             f"windows, and {MOST_WINDOWS:,} can be watched."
         )
     spans = _Spans(there, window, baseline)
-    windows = [_window(watched, spans, end - k * window, max_drop) for k in range(oldest, -1, -1)]
+    windows = [_window(watched, spans, end - k * window, max_drop=max_drop) for k in range(oldest, -1, -1)]
     if not windows[-1].runs:
         windows[-1] = replace(windows[-1], status="stale")
     eval_sets = tuple(sorted({one.run.record["eval_set"] for one in there}))
     if len(eval_sets) > 1:
         notes.append(f"{len(eval_sets)} eval sets are watched together. --eval-set picks one.")
     return Watch(
-        watched.profile, metric, watched.higher_is_better, end, window, baseline, max_drop, eval_sets, tuple(windows),
-        tuple(notes),
-    )  # fmt: skip
+        profile=watched.profile,
+        metric=metric,
+        higher_is_better=watched.higher_is_better,
+        now=end,
+        window=window,
+        baseline=baseline,
+        max_drop=max_drop,
+        eval_sets=eval_sets,
+        windows=tuple(windows),
+        notes=tuple(notes),
+    )
 
 
 def _watched(session: Session, metric: str, runs: Sequence[Run]) -> _Watched:
@@ -236,7 +244,7 @@ class _Spans:
         return self._dated[bisect_right(self._times, start) : bisect_right(self._times, end)]
 
 
-def _window(watched: _Watched, spans: _Spans, end: datetime, max_drop: float | None) -> Window:
+def _window(watched: _Watched, spans: _Spans, end: datetime, *, max_drop: float | None) -> Window:
     start = end - spans.window
     inside, before = spans.runs(start, end), spans.runs(start - spans.baseline, start)
     now, then = (drift.joined([one.sample for one in part]) for part in (inside, before))
@@ -256,7 +264,19 @@ def _window(watched: _Watched, spans: _Spans, end: datetime, max_drop: float | N
         if drop > limit + TOLERANCE and low > 0:
             status = "alert"
     return Window(
-        watched.metric, start, end, len(inside), len(now), now.mean if len(now) else None,
-        start - spans.baseline, len(before), len(then), then.mean if len(then) else None, drop, low, high, limit,
-        status,
-    )  # fmt: skip
+        metric=watched.metric,
+        start=start,
+        end=end,
+        runs=len(inside),
+        n=len(now),
+        mean=now.mean if len(now) else None,
+        baseline_start=start - spans.baseline,
+        baseline_runs=len(before),
+        baseline_n=len(then),
+        baseline_mean=then.mean if len(then) else None,
+        drop=drop,
+        low=low,
+        high=high,
+        max_drop=limit,
+        status=status,
+    )

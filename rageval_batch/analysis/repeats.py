@@ -38,7 +38,7 @@ def repeat_summary(session: Session, key: dict[str, str], repeats: int) -> dict[
 
 
 def pass_rates(
-    session: Session, key: dict[str, str], repeats: int, metric: str = "passed"
+    session: Session, key: dict[str, str], repeats: int, *, metric: str = "passed"
 ) -> dict[str, float | int | None]:
     """pass@1 … pass@repeats: the mean over questions with at least k repeats; an unanswered one has them all."""
     groups = session.rows(_OUTCOMES, {**key, "metric": metric, "repeats": repeats})

@@ -23,7 +23,7 @@ class Run:
         return {name: self.record[name] for name in ("run_id", "profile", "eval_set")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunSummary:
     """One run: its record, the profile's summary, every metric, failures and what was counted beside."""
 
@@ -61,9 +61,9 @@ def stat_name(run_stat: str) -> str:
 _OF_RUN = "run_id = $run_id and profile = $profile and eval_set = $eval_set"
 
 
-def find_run(session: Session, name: str, profile: str | None = None, eval_set: str | None = None) -> Run:
+def find_run(session: Session, name: str, profile: str | None = None, *, eval_set: str | None = None) -> Run:
     """The run of that name: of several profiles or eval sets the newest; StoreError where there is none."""
-    found = matching_runs(session, profile, eval_set, name)
+    found = matching_runs(session, profile, eval_set, name=name)
     if found:
         return found[-1]
     known = [row["run_id"] for row in session.rows("select distinct run_id from runs order by 1 limit 200")]
@@ -75,7 +75,7 @@ def find_run(session: Session, name: str, profile: str | None = None, eval_set: 
 
 
 def matching_runs(
-    session: Session, profile: str | None = None, eval_set: str | None = None, name: str | None = None
+    session: Session, profile: str | None = None, eval_set: str | None = None, *, name: str | None = None
 ) -> list[Run]:
     """The current runs, oldest first, of a name, profile or eval set (its name, version, or the start of its hash)."""
     query = """
@@ -91,7 +91,7 @@ def matching_runs(
 
 
 def summarize(
-    session: Session, run: Run, named: Mapping[str, tuple[str, str]], views: Sequence[str] = ()
+    session: Session, run: Run, named: Mapping[str, tuple[str, str]], *, views: Sequence[str] = ()
 ) -> RunSummary:
     """The summary of a run; `named` are the profile's own names for statistics of metrics."""
     metrics = session.rows(
@@ -107,17 +107,19 @@ def summarize(
         summary[name] = _statistic(by_name[metric], stat)
     summary |= repeat_summary(session, run.key, run.record["repeats"])
     return RunSummary(
-        run,
-        summary,
-        metrics,
-        session.rows(f"select fail_reason, n, share from fail_reasons where {_OF_RUN} order by n desc, 1", run.key),
-        session.rows(
+        run=run,
+        summary=summary,
+        metrics=metrics,
+        fail_reasons=session.rows(
+            f"select fail_reason, n, share from fail_reasons where {_OF_RUN} order by n desc, 1", run.key
+        ),
+        tallies=session.rows(
             f"select kind, got, expected, n from tallies where {_OF_RUN} "
             f"order by n desc, kind, got, expected limit {_MOST_TALLIES}",
             run.key,
         ),
-        {view: _rows_of(session, view, run) for view in views},
-        session.rows(
+        views={view: _rows_of(session, view, run) for view in views},
+        groups=session.rows(
             f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} order by grouping, value",
             run.key,
         ),
@@ -231,19 +233,24 @@ def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> 
 
 
 def ranked_runs(
-    session: Session, profile: str | None, eval_set: str | None, limit: int | None = None
+    session: Session, profile: str | None, eval_set: str | None, *, limit: int | None = None
 ) -> list[dict[str, Any]]:
     """The leaderboard, best first, of each profile and eval set; `limit` is for each of them."""
     query = """
-        select * from leaderboard
+        select * from ranked($wanted)
         where ($profile is null or profile = $profile)
           and ($eval_set is null or eval_set = $eval_set or split_part(eval_set, '@', 1) = $eval_set
                or eval_set in (select eval_set from runs where starts_with(questions_sha256, $eval_set)))
         qualify $limit is null
             or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
-        order by profile, eval_set, rank, run_id
     """
-    rows = session.rows(query, {"profile": profile, "eval_set": eval_set, "limit": limit})
+    asked = {"profile": profile, "eval_set": eval_set, "limit": limit}
+    session.keep_table("ranking", query, {**asked, "wanted": []})  # no score rows are read for that
+    lacking = session.rows("select distinct run_id from ranking where low is null order by run_id")
+    if lacking:
+        session.keep_table("ranking", query, {**asked, "wanted": [row["run_id"] for row in lacking]})
+        session.keep_intervals()
+    rows = session.rows("from ranking order by profile, eval_set, rank, run_id")
     return [_with_stat(session, row) for row in rows]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from rageval_batch.analysis.catalog_rows import ProfileRow
+from rageval_batch.columnar import statistics
+from rageval_batch.resources import sql_definition
 
 Function = tuple[Callable[..., pa.Array], list[Any], str]  # of columns, the types of its arguments, that of its result
 
@@ -19,8 +24,6 @@ def _whole(column: Any) -> pa.Array:
 
 def _mean_intervals(column: Any, resamples: Any) -> pa.Array:
     """Bootstrap intervals of weighted means; values are sorted first, so that their order changes nothing."""
-    from rageval_batch.columnar.statistics import bootstrap_interval
-
     lists, counts = _whole(column), _whole(resamples).to_pylist()
     offsets = lists.offsets.to_numpy().tolist()
     values, weights = (lists.values.field(name).to_numpy(zero_copy_only=False) for name in ("value", "weight"))
@@ -28,7 +31,7 @@ def _mean_intervals(column: Any, resamples: Any) -> pa.Array:
     def interval(row: int) -> dict[str, float | None]:
         mine = slice(offsets[row], offsets[row + 1])
         order = np.lexsort((weights[mine], values[mine]))
-        found = bootstrap_interval(values[mine][order], weights[mine][order], resamples=counts[row])
+        found = statistics.bootstrap_interval(values[mine][order], weights[mine][order], resamples=counts[row])
         return {"low": found.low, "high": found.high}
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -44,3 +47,10 @@ VIEW_FUNCTIONS: dict[str, Function] = {
         "STRUCT(low DOUBLE, high DOUBLE)",
     ),
 }
+
+
+def interval_definition(row: ProfileRow) -> str:
+    """The hash of all that the interval of a run's score depends on beside its rows."""
+    sampling = f"{statistics.SEED} {statistics.BLOCKS} {statistics.LEVEL}"
+    parts = (row.summary_plan.definition, sampling, *map(sql_definition, ("ranked", "unit_values", "metric_values")))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -15,12 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.analysis.catalog_rows import ProfileRow, common_sql
+from rageval_batch.analysis.sql_functions import interval_definition
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import StoreError
 from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
+from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
 from rageval_batch.sql_text import COMMIT_OF_FILE, PACKED_COMMIT, identifier, parquet_reader, quoted
 
@@ -32,13 +35,15 @@ _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definiti
 
 
 class StoredTables:
-    """stored_runs, stored_rejects, stored_tallies, stored_extras, stored_summary, stored_scores, stored_PROFILE."""
+    """stored_runs, stored_rejects, stored_tallies, stored_extras, stored_summary, stored_intervals, stored_scores,
+    stored_PROFILE."""
 
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
         store: Store,
         commits: Sequence[Commit],
+        *,
         catalog: Sequence[ProfileRow],
     ) -> None:
         self._connection = connection
@@ -47,7 +52,7 @@ class StoredTables:
         self._catalog = catalog
         self._dropped = [{"commit": commit.id, "run_id": run} for commit in commits for run in sorted(commit.dropped)]
         if self._dropped:
-            self._register("dropped_runs", pa.Table.from_pylist(self._dropped, schema=_DROPPED))
+            create_table(self._connection, "dropped_runs", pa.Table.from_pylist(self._dropped, schema=_DROPPED))
         self._profiles = {f"stored_{row.profile}": row for row in catalog}
         self._columns_of_files: dict[Path, str] = {}
         index = store.index
@@ -58,7 +63,7 @@ class StoredTables:
     @property
     def names(self) -> set[str]:
         """The tables that can be made."""
-        roles = ("runs", "rejects", "tallies", "extras", "summary", "scores")
+        roles = ("runs", "rejects", "tallies", "extras", "summary", "intervals", "scores")
         return {*(f"stored_{role}" for role in roles), *self._profiles}
 
     def commits_of(self, profile: str) -> list[Commit]:
@@ -77,6 +82,8 @@ class StoredTables:
             self._create_runs()
         elif name == "stored_summary":
             self._create_summary()
+        elif name == "stored_intervals":
+            self._create_intervals()
         elif name == "stored_scores":
             branches = [common_sql(row) for row in self._catalog if self.commits_of(row.profile)]
             self._connection.execute(f"create view {name} as {' union all '.join([_NO_SCORES, *branches])}")
@@ -137,7 +144,7 @@ class StoredTables:
         """
         typed = pa.schema([*schema, ("commit", LARGE_STRING)])
         if not readers:
-            self._register(name, typed.empty_table())
+            create_table(self._connection, name, typed.empty_table())
             return
         rows = " union all by name ".join(readers)
         try:
@@ -145,23 +152,20 @@ class StoredTables:
         except duckdb.Error as error:
             raise self._unreadable(error) from error
         if later := [field for field in typed if field.name not in there]:
-            self._register(f"later_{name}", pa.schema(later).empty_table())
+            create_table(self._connection, f"later_{name}", pa.schema(later).empty_table())
             rows += f" union all by name from later_{name}"
         if self._dropped and "run_id" in there:
             rows = f"from ({rows}) anti join dropped_runs using (commit, run_id)"
         self._connection.execute(f"create view {name} as {rows}")
-
-    def _register(self, name: str, table: pa.Table) -> None:
-        self._connection.register("given", table)
-        self._connection.execute(f"create table {name} as from given")
-        self._connection.unregister("given")
 
     # --- run records and summaries ----------------------------------------------------------------------------------
 
     def _create_runs(self) -> None:
         readers = _readers("runs", [commit for commit in self._commits if commit.id not in self._indexed])
         if self._indexed and self._store.index is not None:
-            self._register("indexed_commits", pa.table({"commit": pa.array(sorted(self._indexed), LARGE_STRING)}))
+            create_table(
+                self._connection, "indexed_commits", pa.table({"commit": pa.array(sorted(self._indexed), LARGE_STRING)})
+            )
             file = parquet_reader([self._store.index.path / store_index.RUNS])
             readers.append(f"from {file} where commit in (select commit from indexed_commits)")
         self._create_view("stored_runs", readers, RUNS)
@@ -194,7 +198,11 @@ class StoredTables:
                     rows_read += rows.count
             if pairs and self._store.index is not None:
                 columns = zip(*sorted(pairs), strict=True)
-                self._register("indexed_summaries", pa.table(dict(zip(("commit", "definition"), columns, strict=True))))
+                create_table(
+                    self._connection,
+                    "indexed_summaries",
+                    pa.table(dict(zip(("commit", "definition"), columns, strict=True))),
+                )
                 file = parquet_reader([self._store.index.path / store_index.SUMMARIES])
                 readers.append(f"from {file} semi join indexed_summaries using (commit, definition)")
             if computed:
@@ -205,13 +213,38 @@ class StoredTables:
         if unindexed > _MOST_UNINDEXED or rows_read > _MANY_ROWS:
             self._write_index()
 
+    def _create_intervals(self) -> None:
+        """The intervals of scores that were kept, by the definitions that hold now."""
+        names = (("profile", LARGE_STRING), ("definition", LARGE_STRING))
+        known = [{"profile": row.profile, "definition": interval_definition(row)} for row in self._catalog]
+        create_table(self._connection, "interval_definitions", pa.Table.from_pylist(known, schema=pa.schema(names)))
+        create_table(self._connection, "kept_intervals", read_intervals(self._store.path))
+        self._connection.execute(
+            "create table stored_intervals as select distinct i.commit, i.run_id, i.low, i.high from kept_intervals i "
+            "join commits c on c.commit = i.commit "
+            "join interval_definitions d on d.profile = c.profile and d.definition = i.definition"
+        )
+
+    def keep_intervals(self) -> None:
+        """Keep the intervals of the table `ranking`, as far as they are new and took long to compute."""
+        added = self._connection.sql(
+            "select r.commit, r.stored_id as run_id, d.definition, k.low, k.high, k.n from ranking k "
+            "join current_runs r on r.run_id = k.run_id and r.profile = k.profile and r.eval_set = k.eval_set "
+            "join interval_definitions d on d.profile = r.profile "
+            "anti join stored_intervals i on i.commit = r.commit and i.run_id = r.stored_id "
+            "where r.created_at is not null"
+        ).to_arrow_table()
+        if sum(added.column("n").to_pylist()) > _MANY_ROWS:
+            keep_intervals(self._store.path, added.drop_columns("n"))
+
     def _computed(self, plan: SummaryPlan, group: Sequence[Commit], rows: ScoreRows, target: Path) -> str:
         """The reader of the summary of score rows that have none."""
         commits = sorted(commit.id for commit in group)
         runs = self._connection.sql(
             "select commit, run_id, repeats from stored_runs where commit in (select unnest($1))", params=[commits]
         ).to_arrow_table()
-        write_summary(plan, rows, runs, target, self._store.staging_folder, with_commit=True)
+        with database(self._store.staging_folder) as own:
+            write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
         return f"select *, {quoted(plan.definition)} as definition from {parquet_reader([target])}"
 
     def _write_index(self) -> None:
@@ -227,8 +260,8 @@ class StoredTables:
             self._store.path,
             {commit.id: (commit.stamp, commit.manifest) for commit in self._commits},
             {commit.id: self._columns(commit) for commit in self._commits},
-            frozenset(pairs),
-            write_tables,
+            summaries=frozenset(pairs),
+            write_tables=write_tables,
         )
 
 
@@ -261,7 +294,11 @@ def _by_file(role: str, commits: Iterable[Commit]) -> Mapping[Path, list[Commit]
 
 def _without_others(role: str, path: Path, commits: Sequence[Commit]) -> str:
     """The condition that leaves out what a file has beside the rows of these commits; empty where it has no other."""
-    held = {name for name, manifest in commits[0].packed.items() if path.name in manifest["files"].get(role, ())}
+    held = {
+        name
+        for name, manifest in commits[0].packed.get("packs", {}).items()
+        if path.name in manifest["files"].get(role, ())
+    }
     others = sorted(held - {commit.id for commit in commits})
     return f" where {PACKED_COMMIT} not in ({', '.join(map(quoted, others))})" if others else ""
 
@@ -277,5 +314,5 @@ def _score_rows(commits: Sequence[Commit]) -> ScoreRows:
 
 _NO_SCORES = (
     "select commit, run_id, profile, question_id, null::varchar as dataset, repeat, weight, value as score, "
-    "fail_reason from given_rows where false"
+    "fail_reason from file_rows where false"
 )

@@ -33,6 +33,7 @@ _FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s")
 @click.option("--against", metavar="FILE", help="Beside an earlier measurement, a file of --format json.")
 @output_options("table", "json", "md", "jsonl", "csv", "tsv", "html", "parquet", "xlsx")
 def bench(
+    *,
     rows: int,
     seed: int,
     profile: str,
@@ -105,7 +106,7 @@ def _show(result: dict[str, Any], format: str, target: str | None) -> None:
         return
     if format not in ("table", "md"):
         rows = [{"profile": one["profile"], **line} for one in result["profiles"] for line in one["stages"]]
-        emit_rows(rows, ("profile", *_STAGES), format, target)
+        emit_rows(rows, ("profile", *_STAGES), format, target=target)
         return
     screen = standard_screen(target)
     parts = []

@@ -21,6 +21,7 @@ from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_OK
 @store_option
 @output_options("json", "table", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def benchmark(
+    *,
     config: str,
     run_mode: str,
     baseline: str | None,
@@ -41,13 +42,20 @@ def benchmark(
     Example:
       rageval benchmark benchmark.json -o result.json --baseline old-result.json --max-drop-vs-baseline 0.01
     """
-    from rageval_batch.analysis.benchmark import Gates, read_benchmark, run_benchmark
+    from rageval_batch.analysis.benchmark import Gates, run_benchmark
+    from rageval_batch.analysis.benchmark_config import read_benchmark
     from rageval_batch.report.benchmark import benchmark_table, benchmark_text
     from rageval_batch.report.formats import FILE_FORMATS
     from rageval_batch.report.screen import standard_screen
     from rageval_batch.runs.store import Store
 
-    gates = Gates(max_std_weighted, max_std_question, max_drop_vs_baseline, min_delta, max_regressions)
+    gates = Gates(
+        max_std_weighted=max_std_weighted,
+        max_std_question=max_std_question,
+        max_drop_vs_baseline=max_drop_vs_baseline,
+        min_delta=min_delta,
+        max_regressions=max_regressions,
+    )
     read = read_benchmark(config)
     result = run_benchmark(read, Store(store), mode=run_mode, gates=gates, baseline=baseline, say=say)
     if format in FILE_FORMATS:

@@ -18,6 +18,7 @@ _COLUMNS = ("file", "line", "question", "path", "found", "allowed")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the profile's question files.")
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def check(
+    *,
     files: tuple[str, ...],
     profile_name: str | None,
     outputs: bool,
@@ -60,7 +61,7 @@ def check(
     checked = [check_outputs(file, profiles[0]) if outputs else check_file(file, profiles) for file in found]
     rows = [vars(violation) for one in checked for violation in one.violations]
     if rows or format != "table":
-        emit_rows(rows, _COLUMNS, format, target)
+        emit_rows(rows, _COLUMNS, format, target=target)
     for one in checked:
         verdict = f"{len(one.violations):,} violations" if one.violations else "ok"
         what = "outputs" if outputs else "questions"

@@ -31,6 +31,7 @@ _SHOWN = 5
 @picking_options
 @output_options("table", "json", "md", "csv", "junit", "parquet", "jsonl", "tsv", "html", "xlsx")
 def compare(
+    *,
     runs: tuple[str, ...],
     base: str | None,
     more: tuple[str, ...],
@@ -81,7 +82,7 @@ def compare(
         names = and_more(compared.left_out, len(compared.left_out), _SHOWN)
         say(f"{len(compared.left_out)} runs were left out, scored with another source or other parameters: {names}")
     if format in FILE_FORMATS:
-        emit_rows(compare_rows(results), COLUMNS, format, target)
+        emit_rows(compare_rows(results), COLUMNS, format, target=target)
     else:
         emit(compare_text(results, format, standard_screen(target)), target, format)
     return EXIT_OK if all(result.passed for result in results) else EXIT_FAILED
@@ -105,7 +106,7 @@ def _named(runs: tuple[str, ...], base: str | None, more: tuple[str, ...], every
 @click.option("-n", "--limit", type=click.IntRange(1), help="Only so many runs, the best.")
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def leaderboard(
-    store: str, profile_name: str | None, eval_set: str | None, limit: int | None, format: str, target: str | None
+    *, store: str, profile_name: str | None, eval_set: str | None, limit: int | None, format: str, target: str | None
 ) -> None:
     """Rank the runs of a store by score, with 95 % intervals, for each profile and eval set.
 
@@ -117,7 +118,7 @@ def leaderboard(
     from rageval_batch.analysis.runs import ranked_runs
 
     with open_store(store, functions=False) as session:
-        rows = ranked_runs(session, profile_name, eval_set, limit)
+        rows = ranked_runs(session, profile_name, eval_set, limit=limit)
     if not rows:
         raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
-    emit_rows(rows, list(rows[0]), format, target, optional=("eval_set", "stat", "low", "high"))
+    emit_rows(rows, list(rows[0]), format, target=target, optional=("eval_set", "stat", "low", "high"))

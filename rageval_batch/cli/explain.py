@@ -18,6 +18,7 @@ from rageval_batch.errors import InputError
 @picking_options
 @output_options("table", "json", "md")
 def explain(
+    *,
     run: str,
     question: str,
     repeat: int,
@@ -43,12 +44,12 @@ def explain(
     from rageval_batch.runs.commit_profile import profile_of
 
     with open_store(store, functions=False, named=[run]) as session:
-        found = find_run(session, run, profile_name, eval_set)
+        found = find_run(session, run, profile_name, eval_set=eval_set)
         commit = next(commit for commit in session.commits if commit.id == found.record["commit"])
         profile = profile_of(commit)
         if keys and not profile.inputs.keys:
             raise InputError(f"Rows of {profile.name} are known by question and repeat alone. Leave --key out.")
-        answer = explained_answer(session, found, question, repeat, pairs(keys, "--key"))
+        answer = explained_answer(session, found, question, repeat=repeat, keys=pairs(keys, "--key"))
     row, explanation = answer.row, answer.explanation
     if format == "json":
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None

@@ -23,6 +23,7 @@ from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
 @picking_options
 @output_options("table", "json", "jsonl", "csv", "md", "junit", "parquet", "tsv", "html", "xlsx")
 def gate(
+    *,
     runs: tuple[str, ...],
     every: bool,
     level: str | None,
@@ -78,14 +79,14 @@ def gate(
     file = read_gates(gates_path, profiles_of(store)) if gates_path else None
     waived = WAIVED_PROVENANCE if allow_missing_provenance else ()
     with open_store(store, functions=False, named=runs, gate_file=file, waived=waived) as session:
-        wanted = wanted_runs(session, runs, profile_name, eval_set)
+        wanted = wanted_runs(session, runs, profile_name, eval_set=eval_set)
         levels = wanted_levels(session, wanted, level)
         if every:
             wanted, levels, without = gated_runs(wanted, levels, file)
             for name, count in without.items():
                 say(f"{count:,} runs of {name} are skipped: it has no gates. Give some with --gates FILE.toml.")
         check_gates(wanted, levels, file)
-        results = gate_runs(session, wanted, levels, every)
+        results = gate_runs(session, wanted, levels, every=every)
         if format in ("json", "jsonl") or (format in ("table", "md") and len(results) <= report.FEW):
             results = with_claims(session, results)
     if format in FILE_FORMATS:

@@ -18,6 +18,7 @@ from rageval_batch.cli.options import output_options, store_option
 @store_option
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def import_scores(
+    *,
     files: tuple[str, ...],
     run_id: str | None,
     name: str,
@@ -45,4 +46,4 @@ def import_scores(
     options = ImportOptions(name=name, score=score_column, top=top, lower=lower, run_id=run_id)
     with sources.opened(files) as opened:
         job = import_job(opened, sources.sources(questions) if questions else [], options)
-        commit_job(job, Store(store), format, target)
+        commit_job(job, Store(store), format, target=target)

@@ -24,6 +24,7 @@ from rageval_batch.errors import EXIT_FAILED, EXIT_OK, InputError
 @picking_options
 @output_options("table", "jsonl", "json", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def monitor(
+    *,
     metric: str,
     window: str,
     baseline: str,
@@ -62,7 +63,7 @@ def monitor(
         say(note)
     if format in FILE_FORMATS:
         rows = window_rows(result)
-        emit_rows(rows, list(rows[0]) if rows else [], format, target)
+        emit_rows(rows, list(rows[0]) if rows else [], format, target=target)
     elif (text := watch_text(result, format, standard_screen(target))) or target:
         emit(text, target, format)
     say(f"Alerts: {len(result.alerts)} of {len(result.windows)} windows ({result.profile}, {result.metric}).")

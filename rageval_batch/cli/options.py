@@ -158,8 +158,8 @@ def emit_rows(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str],
     format: str,
-    target: str | None,
     *,
+    target: str | None,
     optional: Sequence[str] = (),
     tones: Tones | None = None,
 ) -> None:

@@ -25,7 +25,7 @@ def profiles(name: str | None, format: str, target: str | None) -> None:
 
     if name is None:
         rows = [{"profile": profile.name, "what it scores": profile.title} for profile in known_profiles().values()]
-        emit_rows(rows, ("profile", "what it scores"), format, target)
+        emit_rows(rows, ("profile", "what it scores"), format, target=target)
         return
     if format not in ("table", "json", "md"):
         raise InputError(f"One profile is described as table, json or md, not as {format}. The list has every format.")

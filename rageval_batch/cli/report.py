@@ -16,6 +16,7 @@ from rageval_batch.errors import InputError
 @store_option
 @picking_options
 def report(
+    *,
     runs: tuple[str, ...],
     every: bool,
     base: str | None,

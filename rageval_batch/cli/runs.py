@@ -16,7 +16,7 @@ _OPTIONAL = ("commit", "eval_set", "stat")  # where the screen has no room
 @store_option
 @picking_options
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
-def runs(store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
+def runs(*, store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
     """List the runs of a store with their scores, newest last.
 
     \b
@@ -31,7 +31,7 @@ def runs(store: str, profile_name: str | None, eval_set: str | None, format: str
     if not rows:
         raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
     columns = list(_COLUMNS) if format in ("table", "md", "html") else list(rows[0])
-    emit_rows(rows, columns, format, target, optional=_OPTIONAL)
+    emit_rows(rows, columns, format, target=target, optional=_OPTIONAL)
 
 
 @click.command()
@@ -39,7 +39,9 @@ def runs(store: str, profile_name: str | None, eval_set: str | None, format: str
 @store_option
 @picking_options
 @output_options("table", "json", "md", "jsonl", "csv", "tsv", "html", "parquet", "xlsx")
-def show(run: str, store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None) -> None:
+def show(
+    *, run: str, store: str, profile_name: str | None, eval_set: str | None, format: str, target: str | None
+) -> None:
     """Show one RUN: its record, summary, metrics, failures and confusions. RUN@COMMIT is an older result.
 
     As a file of rows (csv, tsv, jsonl, html, parquet, xlsx): its metrics.
@@ -56,13 +58,13 @@ def show(run: str, store: str, profile_name: str | None, eval_set: str | None, f
     from rageval_batch.report.show import metric_rows, show_text
 
     with open_store(store, functions=False, named=[run]) as session:
-        found = find_run(session, run, profile_name, eval_set)
+        found = find_run(session, run, profile_name, eval_set=eval_set)
         profile = get_profile(found.record["profile"])
-        summary = summarize(session, found, profile.summary.stats, tuple(profile.views.shown))
+        summary = summarize(session, found, profile.summary.stats, views=tuple(profile.views.shown))
     if format == "json":
         emit(json_line(summary.as_dict()), target, format)
     elif format in ("table", "md"):
         emit(show_text(summary, format, profile.views.shown, standard_screen(target)), target, format)
     else:
         rows = metric_rows(summary)
-        emit_rows(rows, list(rows[0]) if rows else [], format, target)
+        emit_rows(rows, list(rows[0]) if rows else [], format, target=target)

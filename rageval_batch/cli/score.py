@@ -93,6 +93,7 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
 @output_options(*_FORMATS)
 def score(
+    *,
     outputs: tuple[str, ...],
     profile_name: str,
     questions: tuple[str, ...],
@@ -184,8 +185,8 @@ def score(
         if archive is not None:
             from rageval_batch.runs.archive import write_archive
 
-            say(write_archive(outcome.commit, profile, files, Path(archive)))
-    _report(place, [outcome], format, target)
+            say(write_archive(outcome.commit, profile, files, target=Path(archive)))
+    _report(place, [outcome], format, target=target)
     if strict and outcome.counts.rejected_rows:
         say(f"--strict: {outcome.counts.rejected_rows:,} rows were rejected; see rageval sql 'from rejects'.")
         return EXIT_BAD_INPUT
@@ -201,6 +202,7 @@ def score(
 @picking_options
 @output_options(*_FORMATS)
 def rescore(
+    *,
     runs: tuple[str, ...],
     every: bool,
     given_params: tuple[str, ...],
@@ -232,7 +234,7 @@ def rescore(
     place = Store(store)
     commits = {commit.id: commit for commit in place.require()}
     with open_store(store, functions=False, named=runs) as session:
-        found = [find_run(session, name, profile_name, eval_set) for name in runs]
+        found = [find_run(session, name, profile_name, eval_set=eval_set) for name in runs]
         found = found or matching_runs(session, profile_name, eval_set)
     if not found:
         raise InputError(f"The store {store} has no run of that profile or eval set. See rageval runs.")
@@ -257,14 +259,16 @@ def rescore(
             outcomes.append(existing_outcome(commit))
             continue
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            outcomes.append(_run(stored_inputs.job_of(commit, profile, params, frozenset(names), Path(folder)), place))
-    _report(place, outcomes, format, target)
+            outcomes.append(
+                _run(stored_inputs.job_of(commit, profile, params, runs=frozenset(names), folder=Path(folder)), place)
+            )
+    _report(place, outcomes, format, target=target)
     return EXIT_OK
 
 
-def commit_job(job: Job, store: Store, format: str, target: str | None) -> None:
+def commit_job(job: Job, store: Store, format: str, *, target: str | None) -> None:
     """Score a job into the store and report it."""
-    _report(store, [_run(job, store)], format, target)
+    _report(store, [_run(job, store)], format, target=target)
 
 
 def _run(job: Job, store: Store) -> Outcome:
@@ -277,7 +281,7 @@ def _run(job: Job, store: Store) -> Outcome:
         progress.close()
 
 
-def _report(store: Store, outcomes: list[Outcome], format: str, target: str | None) -> None:
+def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
     """What became of the rows, on stderr; a line a run, on stdout.
 
     The commits are there: a summary that cannot be shown is said, and is no failure of the command.
@@ -301,7 +305,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, target: str | No
         for_people = target is None and format in ("table", "md")
         shown = [*found[: FEW // 2], *found[-FEW // 2 :]] if for_people and len(found) > FEW else found
         names = dict.fromkeys(name for line in shown for name in line if name not in ("profile", *_COUNTS))
-        emit_rows(shown, [*names, *_COUNTS], format, target, optional=("stat", "answered"))
+        emit_rows(shown, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
         if len(shown) < len(found):
             say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
     _say_committed(store, outcomes)

@@ -28,7 +28,7 @@ MOST_ROWS = 200  # of a table on the screen
 @store_option
 @output_options("table", "csv", "json", "jsonl", "md", "parquet", "tsv", "html", "xlsx")
 def sql(
-    query: str | None, files: tuple[str, ...], allow_files: bool, store: str, format: str, target: str | None
+    *, query: str | None, files: tuple[str, ...], allow_files: bool, store: str, format: str, target: str | None
 ) -> None:
     """Ask a store in SQL: all views and macros, and the functions that `rageval functions` lists.
 
@@ -56,16 +56,16 @@ def sql(
     with open_store(store) as session:
         session.lock(named, allow_files)
         if query is not None:
-            write_result(session, query, format, target)
+            write_result(session, query, format, target=target)
             for note in session.notes:
                 say(note)
             return
         from rageval_batch.cli.sql_shell import run_shell
 
-        run_shell(session, lambda text: write_result(session, text, format, target))
+        run_shell(session, lambda text: write_result(session, text, format, target=target))
 
 
-def write_result(session: Session, query: str, format: str, target: str | None) -> None:
+def write_result(session: Session, query: str, format: str, *, target: str | None) -> None:
     """Write the result of a query as it comes; a screen shows the first rows and says how many more there are."""
     from rageval_batch.report.layout import table_lines
     from rageval_batch.report.screen import standard_screen
@@ -76,7 +76,7 @@ def write_result(session: Session, query: str, format: str, target: str | None) 
         return
     reader = session.reader(query)
     if format in ("md", "html"):
-        emit_rows(list(_rows(reader)), reader.schema.names, format, target)
+        emit_rows(list(_rows(reader)), reader.schema.names, format, target=target)
     elif format != "table":
         emit_batches(reader, format, target)
     elif target is not None:

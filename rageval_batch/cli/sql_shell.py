@@ -39,7 +39,7 @@ _WORD = re.compile(r"\w+")
 
 
 def run_shell(
-    session: Session, execute: Callable[[str], None], source: Input | None = None, screen: Output | None = None
+    session: Session, execute: Callable[[str], None], source: Input | None = None, *, screen: Output | None = None
 ) -> None:
     """Read queries until the end of input and execute each; what is wrong with one is said, and the next is read."""
     say("rageval sql: .help for help, Ctrl-D to leave.")

@@ -16,7 +16,7 @@ from rageval_batch.errors import InputError
 @click.option("--seed", type=int, default=42, show_default=True, help="Another seed, another subset.")
 @click.option("--by", metavar="FIELD,FIELD", help="Fields to stratify over (dotted names); else those of the profile.")
 @click.option("-o", "--output", "target", required=True, help="The file to write.")
-def subset(questions: str, size: int, seed: int, by: str | None, target: str) -> None:
+def subset(*, questions: str, size: int, seed: int, by: str | None, target: str) -> None:
     """Choose questions of an eval set, stratified over some of their fields, the same on every machine.
 
     Without --by the fields are those that the profile of the questions declares: audience and topic for eval_json_v2.

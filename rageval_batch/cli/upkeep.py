@@ -24,7 +24,7 @@ _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xl
 @click.argument("results", nargs=-1, required=True, metavar="RUN|COMMIT…", shell_complete=completion.runs)
 @store_option
 @picking_options
-def drop(results: tuple[str, ...], store: str, profile_name: str | None, eval_set: str | None) -> None:
+def drop(*, results: tuple[str, ...], store: str, profile_name: str | None, eval_set: str | None) -> None:
     """Hide results: all results of a RUN, one of them as RUN@COMMIT, or all runs of a COMMIT.
 
     Nothing is removed: the files stay until rageval prune. The same score command makes a dropped result again.
@@ -46,7 +46,7 @@ def drop(results: tuple[str, ...], store: str, profile_name: str | None, eval_se
 @click.option("--compacted", is_flag=True, help="The files that compact has put together; alone, nothing else.")
 @click.option("--now", "at_once", is_flag=True, help="Remove the files at once: only where nobody reads the store.")
 @store_option
-def prune(older_than: str | None, keep_last: int | None, compacted: bool, at_once: bool, store: str) -> None:
+def prune(*, older_than: str | None, keep_last: int | None, compacted: bool, at_once: bool, store: str) -> None:
     """Take superseded and dropped commits out of a store. The current result of every run stays.
 
     With both options, commits to which both apply. They are out of sight at once; their files are removed by the next
@@ -99,7 +99,7 @@ def fsck(store: str, format: str, target: str | None) -> int:
 
     checked = upkeep.check_store(_existing(store))
     if checked.problems or format != "table" or target is not None:
-        emit_rows(checked.problems, upkeep.PROBLEM_COLUMNS, format, target)
+        emit_rows(checked.problems, upkeep.PROBLEM_COLUMNS, format, target=target)
     older = (
         f"; {checked.without_checksums:,} of an older version have no checksums" if checked.without_checksums else ""
     )

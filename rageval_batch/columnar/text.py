@@ -16,7 +16,6 @@ from rageval_batch.columnar import characters, kernels
 from rageval_batch.columnar.kernels import KeywordHits, KeywordTables
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
-from rageval_batch.columnar.values.plain import en_numeric
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")
@@ -65,7 +64,11 @@ def normalized(column: Strings, normalizer: str) -> Strings:
     """A column as one of NORMALIZERS has it; empty stays empty."""
     if normalizer == "ru_numeric":
         return ru_numeric(column)
-    return map_distinct(column, en_numeric) if normalizer == "en_numeric" else unicode_form(column, normalizer)
+    if normalizer != "en_numeric":
+        return unicode_form(column, normalizer)
+    from rageval_batch.columnar.values.plain import en_numeric  # readers of figures, which take long to compile
+
+    return map_distinct(column, en_numeric)
 
 
 # --- numbers as Russian texts write them ------------------------------------------------------------------------

@@ -42,7 +42,7 @@ _BATCH = 4096
 _OWN = pa.schema([("path", LARGE_STRING), ("bytes", pa.int64()), ("sha256", LARGE_STRING), ("source", LARGE_STRING)])
 
 
-def write_archive(commit: Commit, profile: Profile, outputs: list[Source], target: Path) -> str:
+def write_archive(commit: Commit, profile: Profile, outputs: list[Source], *, target: Path) -> str:
     """Write the archive of a commit from its inputs; what became of it, as a sentence."""
     if (index := target / INDEX).is_file():
         if (pq.read_schema(index).metadata or {}).get(b"commit") == commit.id.encode():
@@ -53,7 +53,7 @@ def write_archive(commit: Commit, profile: Profile, outputs: list[Source], targe
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} is there already and no archive. Name another folder with --archive.")
     with _aside(target) as folder:
-        kept, invalid = _Writer(commit, profile, outputs, folder).write()
+        kept, invalid = _Writer(commit, profile, outputs, folder=folder).write()
     return f"Archived {kept:,} judgements to {target}: {kept - invalid:,} valid, {invalid:,} invalid."
 
 
@@ -130,7 +130,7 @@ def _folded(name: str) -> str:
 class _Writer:
     """The records of a commit and its inputs, gone through side by side in the order of the inputs."""
 
-    def __init__(self, commit: Commit, profile: Profile, outputs: list[Source], folder: Path) -> None:
+    def __init__(self, commit: Commit, profile: Profile, outputs: list[Source], *, folder: Path) -> None:
         assert profile.inputs.archive is not None
         self.commit = commit
         self.outputs = outputs

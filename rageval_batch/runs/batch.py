@@ -17,7 +17,7 @@ from rageval_batch.model import BATCH, EvalSet, Params, Profile, Scored
 from rageval_batch.model.schemas import KEYS, TALLIES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scorer:
     """A profile with its eval set worked out: all that scoring a batch needs. It can be pickled."""
 
@@ -30,10 +30,10 @@ class Scorer:
 def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
     """The profile made ready for an eval set."""
     return Scorer(
-        profile,
-        profile.scoring.prepare(eval_set, params),
-        input_kind(profile).row_keys(eval_set),
-        pa.schema([*KEYS, *profile.schema_for(params)]),
+        profile=profile,
+        prepared=profile.scoring.prepare(eval_set, params),
+        row_keys=input_kind(profile).row_keys(eval_set),
+        schema=pa.schema([*KEYS, *profile.schema_for(params)]),
     )
 
 

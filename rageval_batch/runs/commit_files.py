@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import Ints
 from rageval_batch.inputs.protocols import KeptFormat
 from rageval_batch.resources import sql_definition
-from rageval_batch.runs.database import connected
+from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
@@ -25,14 +25,16 @@ KEPT_MEMORY = "256MB"  # for the keys and hashes of answers that are kept
 RECONCILE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
 
 
-def write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, target: Path) -> None:
+def write_parquet(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, *, target: Path, database: Database
+) -> None:
     """Write what a query makes of all `rows` as one Parquet file."""
     first = next(batches, None)
     if first is None:
         pq.write_table(schema.empty_table(), target)
         return
     reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
-    with connected(target.parent.parent, MEMORY) as connection:
+    with database.connected(MEMORY) as connection:
         connection.register("rows", reader)
         _copy(connection, query, target)
 
@@ -55,16 +57,16 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
-def copy_rows(query: str, target: Path) -> None:
+def copy_rows(query: str, target: Path, database: Database) -> None:
     """Write what a query gives, in its order."""
-    with connected(target.parent.parent, MEMORY) as connection:
+    with database.connected(MEMORY) as connection:
         _copy(connection, query, target)
 
 
-def copy_runs(stored: str, runs: list[str], target: Path) -> None:
+def copy_runs(stored: str, runs: list[str], *, target: Path, database: Database) -> None:
     """Write the rows that some runs have in what a query gives."""
     names = ", ".join(map(quoted, runs))
-    copy_rows(f"from ({stored}) where run_id in ({names})", target)
+    copy_rows(f"from ({stored}) where run_id in ({names})", target, database)
 
 
 def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:
@@ -78,7 +80,7 @@ def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> Non
             writer.write_table(rows.sort_by("line"), ROW_GROUP)
 
 
-def write_kept(parts: Sequence[Path], format: KeptFormat, target: Path, spill: Path) -> None:
+def write_kept(parts: Sequence[Path], format: KeptFormat, *, target: Path, database: Database) -> None:
     """Write each distinct answer once, at its first place, with the list of the rows that gave it.
 
     Answers may be long: they are told apart by their SHA-256, so that only that and the keys are sorted.
@@ -87,7 +89,7 @@ def write_kept(parts: Sequence[Path], format: KeptFormat, target: Path, spill: P
     given = pa.struct([format.schema.field(name) for name in format.given_by])
     schema = pa.schema([*answer_schema, ("given_by", pa.list_(given))])
     placed = pa.schema([("place", pa.int64()), *format.schema])
-    with connected(spill, KEPT_MEMORY) as connection:
+    with database.connected(KEPT_MEMORY) as connection:
         connection.register("rows", pa.RecordBatchReader.from_batches(placed, _with_places(parts, placed)))
         keys = ", ".join(map(identifier, format.given_by))
         connection.execute(
@@ -165,11 +167,12 @@ def write_reconciled(
     log: str,
     order: Sequence[str],
     target: Path,
+    database: Database,
 ) -> list[dict[str, Any]]:
     """Write what the macro `reconcile` makes of all score rows of the parts; the rows of the macro `log` about them."""
     from pyarrow import dataset
 
-    with connected(target.parent.parent, RECONCILE_MEMORY) as connection:
+    with database.connected(RECONCILE_MEMORY) as connection:
         connection.register("rows", dataset.dataset([str(path) for path in parts], schema=schema, format="ipc"))
         connection.register("listed", listed)
         connection.execute(sql_definition(reconcile))

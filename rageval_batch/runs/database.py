@@ -1,4 +1,4 @@
-"""DuckDB connections: each with a limit of memory, and a private folder that it spills to and that goes with it."""
+"""DuckDB databases in memory: each has a limit of memory, and spills to a private folder that goes with it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from rageval_batch.interrupts import stop_when_interrupted
 
 MEMORY = "512MB"
+_CATALOG = "work"
 
 
 def connect(spill: Path, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
@@ -44,12 +46,50 @@ def spill_folder(preferred: Path | None) -> Path:
     return parent.absolute() / f"spill-{os.getpid()}-{secrets.token_hex(4)}"
 
 
+class Database:
+    """A database for several uses, one after the other: to open one costs 14 ms of CPU, a connection next to none.
+
+    A connection sees nothing of those before it: what it creates, and what is registered with it, goes when it closes.
+    """
+
+    def __init__(self, root: duckdb.DuckDBPyConnection) -> None:
+        self._root = root
+
+    @contextmanager
+    def connected(self, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection to an empty catalog, under a limit of memory."""
+        self._root.execute(f"attach ':memory:' as {_CATALOG}")
+        try:
+            with self._root.cursor() as connection:
+                stop_when_interrupted(connection)
+                connection.execute("set enable_progress_bar = false")  # a setting of each connection
+                connection.execute(f"set memory_limit = '{memory}'")
+                connection.execute(f"use {_CATALOG}")
+                yield connection
+        finally:
+            self._root.execute(f"detach {_CATALOG}")
+
+
 @contextmanager
-def connected(preferred: Path | None = None, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection in memory that spills below the preferred folder; what it spilled is removed at the end."""
+def database(preferred: Path | None = None) -> Iterator[Database]:
+    """A database that spills below the preferred folder; what it spilled is removed at the end."""
     spill = spill_folder(preferred)
     try:
-        with connect(spill, memory) as connection:
-            yield connection
+        with connect(spill) as root:
+            yield Database(root)
     finally:
         shutil.rmtree(spill, ignore_errors=True)
+
+
+def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Copy an Arrow table into a new table of the connection."""
+    connection.register("new_rows", rows)
+    connection.execute(f"create table {name} as from new_rows")
+    connection.unregister("new_rows")
+
+
+@contextmanager
+def connected(preferred: Path | None = None, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The only connection to a database of its own."""
+    with database(preferred) as own, own.connected(memory) as connection:
+        yield connection

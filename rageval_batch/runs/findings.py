@@ -14,6 +14,7 @@ import duckdb
 from rageval_batch.columnar.json_objects import MISSING_OUTPUT, REASONS
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.model import Profile
+from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import parquet_reader
 
 MOST = 0.5  # share of the answers of a run from which a common failure is told
@@ -29,11 +30,11 @@ class Findings:
     of_run: Mapping[str, tuple[str, ...]]
 
 
-def find(scores: Path, profile: Profile, runs: Mapping[str, RunCounts]) -> Findings:
+def find(scores: Path, profile: Profile, runs: Mapping[str, RunCounts], *, database: Database) -> Findings:
     """What the score rows of a commit show."""
     said: list[str] = []
     of_run: dict[str, list[str]] = {}
-    with duckdb.connect() as connection:
+    with database.connected() as connection:
         for sentence, by_run in (*_uncomputed(connection, scores, profile), *_common_failures(connection, scores)):
             said.append(sentence)
             for run, own in by_run.items():

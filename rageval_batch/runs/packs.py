@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from rageval_batch.errors import StoreError
 from rageval_batch.runs.commit_files import copy_rows
+from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.manifest import PACK_FORMAT, file_checksum
 from rageval_batch.runs.store import Commit, Listing, Store, removable_commits
 from rageval_batch.sql_text import COMMIT_OF_FILE, PACKED_COMMIT, parquet_reader, quoted
@@ -45,8 +46,8 @@ def compact(store: Store) -> Compacted:
         if len({commit.path for commit in commits}) < 2:
             staging.clear()
             return Compacted(None, 0, before, before)
-        with staging.assembling() as ready:
-            packed = _packed_files(commits, ready)
+        with staging.assembling() as ready, database(staging.path) as own:
+            packed = _packed_files(commits, ready, own)
         names = sorted({name for files in packed.values() for named in files.values() for name in named})
         manifests = {commit.id: _packed_manifest(commit, packed[commit.id]) for commit in commits}
         manifest = store.seal(ready, {"format": PACK_FORMAT, "packs": manifests, "files": {"packed": names}})
@@ -73,7 +74,7 @@ def _small(listing: Listing) -> list[Commit]:
     found = []
     for commits in folders.values():
         rows = sum(commit.manifest["counts"]["score_rows"] for commit in commits)
-        whole = len(commits) == max(len(commits[0].packed), 1)
+        whole = not commits[0].packed or len(commits) == len(commits[0].packed["packs"])
         if (rows <= _LARGE or not whole) and not any(map(_has_own_column, commits)):
             found += commits
     return sorted(found, key=lambda commit: commit.id)
@@ -94,13 +95,13 @@ def _packed_manifest(commit: Commit, files: Mapping[str, list[str]]) -> dict[str
 # --- the files ------------------------------------------------------------------------------------------------------
 
 
-def _packed_files(commits: Sequence[Commit], ready: Path) -> dict[str, dict[str, list[str]]]:
+def _packed_files(commits: Sequence[Commit], ready: Path, database: Database) -> dict[str, dict[str, list[str]]]:
     """Write the files of a pack; for each commit, its files by their roles."""
     packed: dict[str, dict[str, list[str]]] = {commit.id: {} for commit in commits}
     for role in MERGED:
         for number, (about, group) in enumerate(_groups(role, commits).items()):
             name = f"{role}-{about[0]}-{number}.parquet" if role == "scores" else f"{role}-{number}.parquet"
-            copy_rows(_rows(role, group), ready / name)
+            copy_rows(_rows(role, group), ready / name, database)
             for commit in group:
                 packed[commit.id][role] = [name]
     for commit in commits:

@@ -51,7 +51,7 @@ _PATIENCE = 600.0  # seconds that a writer waits for another to put its commit i
 Publish = Callable[[Path, dict[str, Any]], "Commit"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Commit:
     """One `score` call: its manifest, and the folder that its files lie in, alone or with those of other commits."""
 
@@ -59,7 +59,7 @@ class Commit:
     manifest: dict[str, Any]
     stamp: Stamp = field(default=(0, 0), compare=False)  # of the manifest, by which an index knows that it is the same
     dropped: frozenset[str] = frozenset()  # runs that its files have and that are no longer to be seen
-    packed: Mapping[str, dict[str, Any]] = field(default_factory=dict, compare=False)  # of its pack: all manifests
+    packed: Mapping[str, Any] = field(default_factory=dict, compare=False)  # the manifest of the pack that it lies in
 
     @property
     def id(self) -> str:
@@ -73,10 +73,7 @@ class Commit:
 
     def damaged_files(self) -> Iterator[tuple[str, str]]:
         """(file, what is wrong with it) of all files of the folder, by reading them whole."""
-        if not self.packed:
-            return damaged_files(self.path, self.manifest)
-        checked = self.manifest["checksums"]
-        return damaged_files(self.path, {"files": {"packed": list(checked)}, "checksums": checked})
+        return damaged_files(self.path, self.packed or self.manifest)
 
     def rows(self, role: str) -> str:
         """The query of the rows of a role: scores, runs, summary, tallies, rejects or extras."""
@@ -150,10 +147,9 @@ def _listing(folders: list[Commit], damaged: list[tuple[Path, Damage]]) -> Listi
 
 def _unpacked(pack: Commit) -> dict[str, Commit]:
     """The commits of a pack by their names."""
-    checked = {"checksums": pack.manifest["checksums"]}
-    packed = pack.manifest["packs"]
     return {
-        name: Commit(pack.path, {**manifest, **checked}, pack.stamp, packed=packed) for name, manifest in packed.items()
+        name: Commit(path=pack.path, manifest=manifest, stamp=pack.stamp, packed=pack.manifest)
+        for name, manifest in pack.manifest["packs"].items()
     }
 
 
@@ -228,7 +224,7 @@ class Store:
         if manifest is None:
             return None
         check_files(folder, manifest)
-        return Commit(folder, manifest, stamp)
+        return Commit(path=folder, manifest=manifest, stamp=stamp)
 
     def require(self) -> list[Commit]:
         """All commits; StoreError where there is none."""
@@ -294,7 +290,7 @@ class Store:
             target = self.path / name
             os.rename(staging, target)
             sync(self.path)
-            return Commit(target, manifest)
+            return Commit(path=target, manifest=manifest)
 
     def _next_stamp(self) -> datetime:
         """A time later than in the name of any commit: clocks differ between machines, and may go back."""

@@ -26,7 +26,7 @@ _KEPT_SECONDS = 3_600.0  # an older version may still be read by sessions that o
 Stamp = tuple[int, int]  # of a manifest: when it was written, and its size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoreIndex:
     """One version of the index: what it knows of commits, by their names."""
 
@@ -44,10 +44,10 @@ class StoreIndex:
 def read_index(store: Path) -> StoreIndex | None:
     """The newest version of the index of a store; None where there is none that can be read."""
     try:
-        names = sorted(entry.name for entry in os.scandir(store / FOLDER) if not entry.name.startswith("."))
+        entries = [entry for entry in os.scandir(store / FOLDER) if entry.is_dir()]
     except OSError:
         return None
-    for name in reversed(names):
+    for name in sorted((entry.name for entry in entries if not entry.name.startswith(".")), reverse=True):
         with suppress(OSError, ValueError, KeyError, TypeError):  # damaged, or removed meanwhile: an older one, or none
             folder = store / FOLDER / name
             content = json.loads((folder / MANIFESTS).read_bytes())
@@ -55,7 +55,7 @@ def read_index(store: Path) -> StoreIndex | None:
                 manifests = {name: ((stamp[0], stamp[1]), manifest) for name, stamp, manifest in content["commits"]}
                 columns = {name: content["columns"][k] for name, k in content["columns_of"].items()}
                 summaries = frozenset((commit, definition) for commit, definition in content["summaries"])
-                return StoreIndex(folder, manifests, columns, summaries)
+                return StoreIndex(path=folder, manifests=manifests, columns=columns, summaries=summaries)
     return None
 
 
@@ -63,6 +63,7 @@ def write_index(
     store: Path,
     manifests: Mapping[str, tuple[Stamp, dict[str, Any]]],
     columns: Mapping[str, str],
+    *,
     summaries: frozenset[tuple[str, str]],
     write_tables: Callable[[Path, Path], None],
 ) -> StoreIndex | None:
@@ -90,7 +91,7 @@ def write_index(
         shutil.rmtree(aside, ignore_errors=True)
         return None
     _remove_older(root, name)
-    return StoreIndex(root / name, manifests, columns, summaries)
+    return StoreIndex(path=root / name, manifests=manifests, columns=columns, summaries=summaries)
 
 
 def _remove_older(root: Path, newest: str) -> None:
@@ -98,5 +99,5 @@ def _remove_older(root: Path, newest: str) -> None:
     limit = time.time() - _KEPT_SECONDS
     with suppress(OSError):
         for folder in root.iterdir():
-            if folder.name != newest and folder.stat().st_mtime < limit:
+            if folder.is_dir() and folder.name != newest and folder.stat().st_mtime < limit:
                 shutil.rmtree(folder, ignore_errors=True)

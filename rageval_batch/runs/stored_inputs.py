@@ -125,7 +125,7 @@ def _kept_rows(kept: Path, format: KeptFormat, where: str = "true") -> str:
     return f"select {', '.join(names)} from {rows} where {where}" + (f" order by {order}" if order else "")
 
 
-def job_of(commit: Commit, profile: Profile, params: dict[str, Any], runs: frozenset[str], folder: Path) -> Job:
+def job_of(commit: Commit, profile: Profile, params: dict[str, Any], *, runs: frozenset[str], folder: Path) -> Job:
     """The job that scores runs of a commit again with other parameters."""
     return Job(
         profile=profile,
@@ -213,33 +213,33 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path)
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}': it is missing.")
     inputs, prepared = _load(commit, profile, folder)
-    batch = inputs.with_contexts(_stored_rows(commit, profile, inputs.eval_set.ids, [row])[0])
+    batch = inputs.with_contexts(_stored_rows(commit, profile, inputs.eval_set.ids, rows=[row])[0])
     return batch.column("output")[0].as_py(), profile.scoring.explain(prepared, batch)
 
 
 def unit_outputs(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:
     """The outputs of score rows of a commit by their `unit`; those without an input have none."""
     answered = [row for row in rows if row["input"] is not None]
-    batches = _stored_rows(commit, profile, [row["question_id"] for row in answered], answered)
+    batches = _stored_rows(commit, profile, [row["question_id"] for row in answered], rows=answered)
     outputs = (batch.column("output")[0].as_py() for batch in batches)
     return {row["unit"]: output for row, output in zip(answered, outputs, strict=True)}
 
 
 def _stored_rows(
-    commit: Commit, profile: Profile, ids: Sequence[str], rows: list[dict[str, Any]]
+    commit: Commit, profile: Profile, ids: Sequence[str], *, rows: list[dict[str, Any]]
 ) -> list[pa.RecordBatch]:
     """The outputs of score rows as they were read, a batch of one row each; `ids` are the questions."""
     kind = input_kind(profile)
     reader = kind.row_reader(ids)
     if kept := commit.files("kept_outputs"):
-        return [_kept_row(kept[0], kind.kept, reader, row) for row in rows]
+        return [_kept_row(kept[0], kind.kept, reader, row=row) for row in rows]
     found: dict[tuple[int, int], pa.RecordBatch] = {}
     for number in sorted({row["input"] for row in rows}):
         file = _outputs(commit, number)
         lines = {row["line"] for row in rows if row["input"] == number}
         for block in readers.read_blocks(file, np.array(sorted(lines))):
             for at in np.flatnonzero(np.isin(block.lines, list(lines))).tolist():
-                found[number, int(block.lines[at])] = _batch(reader, file, number, block).slice(at, 1)
+                found[number, int(block.lines[at])] = _batch(reader, file, number, block=block).slice(at, 1)
                 lines.remove(int(block.lines[at]))
             if not lines:
                 break
@@ -248,16 +248,16 @@ def _stored_rows(
     return [found[row["input"], row["line"]] for row in rows]
 
 
-def _batch(reader: RowReader, file: Source, number: int, block: readers.Block) -> pa.RecordBatch:
+def _batch(reader: RowReader, file: Source, number: int, *, block: readers.Block) -> pa.RecordBatch:
     return reader.rows(file, number, block, False, reader.output(block)).batch
 
 
-def _kept_row(path: Path, format: KeptFormat, reader: RowReader, row: dict[str, Any]) -> pa.RecordBatch:
+def _kept_row(path: Path, format: KeptFormat, reader: RowReader, *, row: dict[str, Any]) -> pa.RecordBatch:
     key = {**row, "run_id": row["stored_id"]}
     equal = " and ".join(f"{'' if name in format.answer else 'g.'}{identifier(name)} = ${name}" for name in format.key)
     with connected(memory=MEMORY) as connection:
         found = connection.sql(_kept_rows(path, format, equal), params={name: key[name] for name in format.key})
         kept = frame_source(found.to_arrow_table(), "kept outputs")
     for block in readers.read_blocks(kept):
-        return _batch(reader, kept, 0, block).slice(0, 1)
+        return _batch(reader, kept, 0, block=block).slice(0, 1)
     raise InputError(f"The kept inputs have no answer of '{row['stored_id']}' to '{row['question_id']}'.")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model import Profile
 from rageval_batch.resources import sql_definition
-from rageval_batch.runs.database import connected
+from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
 
 OF_RUN = ""  # the metric of what is said of a run itself: the share of its answers that can be used
@@ -118,18 +118,18 @@ class ScoreRows:
 
 
 def write_summary(
-    plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, target: Path, spill: Path | None, *, with_commit: bool = False
+    plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, *, target: Path, database: Database, with_commit: bool = False
 ) -> None:
     """Write the summary of score rows as a Parquet file with the columns of SUMMARY, and their `commit` if asked for.
 
     `runs` are the records of their runs: commit, run_id, repeats.
     """
-    with connected(spill) as connection:
+    with database.connected() as connection:
         for name in _MACROS:
             connection.execute(sql_definition(name))
         connection.execute(f"create view score_rows as {rows.query}")
         connection.register("run_records", runs)
-        _Summarizer(connection, plan, rows.schema, rows.count).fill()
+        _Summarizer(connection, plan, rows.schema, count=rows.count).fill()
         columns = ", ".join(identifier(name) for name in (*(["commit"] if with_commit else []), *SUMMARY.names))
         order = "commit, run_id, metric, grouping, group_value"
         connection.execute(
@@ -138,7 +138,7 @@ def write_summary(
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _MetricColumns:
     """A metric as expressions over score rows; the columns of the k-th end in k, so that many stand side by side."""
 
@@ -194,7 +194,9 @@ class _MetricColumns:
 
 
 # Any metric of rows that stand one below the other: what differs between metrics is in their columns.
-_STACKED = _MetricColumns("t.metric", "value_0", "worth", "numerator_0", "denominator_0")
+_STACKED = _MetricColumns(
+    name="t.metric", value="value_0", worth="worth", numerator="numerator_0", denominator="denominator_0"
+)
 
 
 @dataclass(frozen=True)
@@ -208,13 +210,15 @@ class _Group:
 class _Summarizer:
     """Fills the table `summary` of a connection that has the views score_rows and run_records."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, plan: SummaryPlan, schema: pa.Schema, count: int) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, plan: SummaryPlan, schema: pa.Schema, *, count: int
+    ) -> None:
         self._connection = connection
         self._plan = plan
         self._schema = schema
         self._metrics = [
             *(self._metric_columns(metric) for metric in plan.metrics),
-            _MetricColumns(quoted(OF_RUN), "(s.fail_reason is null)", "0.0"),
+            _MetricColumns(name=quoted(OF_RUN), value="(s.fail_reason is null)", worth="0.0"),
         ]
         self._at_once = max(1, _MOST_VALUES // max(count, 1))
         self._stacks = count * len(self._metrics) <= _MOST_STACKED
@@ -343,9 +347,14 @@ class _Summarizer:
 
     def _metric_columns(self, metric: SummarizedMetric) -> _MetricColumns:
         worth = "null" if metric.null_counts_as is None else repr(metric.null_counts_as)
-        names = (metric.numerator, metric.denominator)
-        parts = (self._column(name) for name in names) if all(names) else (None, None)
-        return _MetricColumns(quoted(metric.name), self._column(metric.column), worth, *parts)
+        is_ratio = metric.numerator and metric.denominator
+        return _MetricColumns(
+            name=quoted(metric.name),
+            value=self._column(metric.column),
+            worth=worth,
+            numerator=self._column(metric.numerator) if is_ratio else None,
+            denominator=self._column(metric.denominator) if is_ratio else None,
+        )
 
     def _column(self, name: str | None) -> str:
         """A column of the rows; null where they do not have it, because it came later or depends on parameters."""

@@ -28,6 +28,7 @@ from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, REJECTS, RUN_
 from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs import commit_files, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
+from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import Findings, find
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
@@ -47,7 +48,7 @@ class Timing:
     write: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """What became of the rows: rows read = score rows - missing rows + rejected rows."""
 
@@ -147,10 +148,15 @@ class _Sweep:
         if self.scored == 0:
             raise self._nothing_usable()
         start = time.process_time()
-        with self.staging.assembling() as ready:
+        with self.staging.assembling() as ready, database(self.staging.path) as self.database:
             runs, findings, files = self._assemble(ready)
         missing = sum(counts.missing for counts in runs.values())
-        counts = Counts(self.rows_read, self.scored + missing, missing, self.rejected)
+        counts = Counts(
+            rows_read=self.rows_read,
+            score_rows=self.scored + missing,
+            missing_rows=missing,
+            rejected_rows=self.rejected,
+        )
         manifest = {
             **self._manifest(sorted(runs), counts, files),
             "reject_reasons": dict(self.ingest.reasons.most_common()),
@@ -235,13 +241,18 @@ class _Sweep:
 
     def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], Findings, dict[str, list[str]]]:
         """Write the files of the commit; what became of the runs, what to say of them, and the files by their roles."""
-        scores = _ScoreFile(ready / f"{self.job.profile.name}.parquet", self.scorer, self._part_files("scores"))
+        scores = _ScoreFile(
+            path=ready / f"{self.job.profile.name}.parquet",
+            scorer=self.scorer,
+            parts=self._part_files("scores"),
+            database=self.database,
+        )
         runs = self.inputs.finish(self.ingest, scores)
-        findings = find(scores.path, self.job.profile, runs)
+        findings = find(scores.path, self.job.profile, runs, database=self.database)
         commit_files.write_parquet(
             self._rows("tallies"), TALLIES,
             "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
-            ready / "tallies.parquet",
+            target=ready / "tallies.parquet", database=self.database,
         )  # fmt: skip
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
         records = self._run_records(runs, findings)
@@ -261,7 +272,10 @@ class _Sweep:
     def _extras(self, ready: Path) -> dict[str, list[str]]:
         """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
         if self.job.stored_extras is not None:
-            commit_files.copy_runs(self.job.stored_extras, sorted(self.job.runs or ()), ready / "extras.parquet")
+            runs = sorted(self.job.runs or ())
+            commit_files.copy_runs(
+                self.job.stored_extras, runs, target=ready / "extras.parquet", database=self.database
+            )
             return {"extras": ["extras.parquet"]}
         parts = self._part_files("extras")
         schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.constant())
@@ -269,7 +283,7 @@ class _Sweep:
             return {}
         batches = (extras.typed(batch, schema) for batch in commit_files.read_parts(parts))
         order = "from rows order by run_id, question_id, repeat, input, line"
-        commit_files.write_parquet(batches, schema, order, ready / "extras.parquet")
+        commit_files.write_parquet(batches, schema, order, target=ready / "extras.parquet", database=self.database)
         return {"extras": ["extras.parquet"]}
 
     def _profile_file(self, ready: Path) -> dict[str, list[str]]:
@@ -285,7 +299,7 @@ class _Sweep:
         folder = pa.repeat(pa.scalar(scores.parent.name, LARGE_STRING), records.num_rows)
         runs = records.select(["run_id", "repeats"]).append_column("commit", folder)
         try:
-            write_summary(self.summary_plan, ScoreRows.of_files([scores]), runs, target, self.staging.path)
+            write_summary(self.summary_plan, ScoreRows.of_files([scores]), runs, target=target, database=self.database)
         except (duckdb.Error, MemoryError):
             target.unlink(missing_ok=True)
             return {}
@@ -294,7 +308,7 @@ class _Sweep:
     def _kept(self, ready: Path) -> dict[str, list[str]]:
         """A copy of the inputs: every distinct answer once, and the question and context files."""
         commit_files.write_kept(
-            self._part_files("answers"), self.kind.kept, ready / "kept_outputs.parquet", self.staging.path
+            self._part_files("answers"), self.kind.kept, target=ready / "kept_outputs.parquet", database=self.database
         )
         kept = {"kept_outputs": ["kept_outputs.parquet"]}
         for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
@@ -368,13 +382,14 @@ class _Sweep:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _ScoreFile:
     """The scored parts of a job as the one file of its commit."""
 
     path: Path
     scorer: Scorer
     parts: list[Path]
+    database: Database
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """All rows in order, with those of questions that runs left unanswered."""
@@ -391,12 +406,20 @@ class _ScoreFile:
                 return
         more = (batch for make in unanswered.values() for batch in make().to_batches())
         rows = chain(commit_files.read_parts(self.parts), more)
-        commit_files.write_parquet(rows, self.scorer.schema, f"from rows order by {', '.join(order)}", self.path)
+        query = f"from rows order by {', '.join(order)}"
+        commit_files.write_parquet(rows, self.scorer.schema, query, target=self.path, database=self.database)
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
         """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
         return commit_files.write_reconciled(
-            self.parts, self.scorer.schema, listed, reconcile=macro, log=log, order=order, target=self.path
+            self.parts,
+            self.scorer.schema,
+            listed,
+            reconcile=macro,
+            log=log,
+            order=order,
+            target=self.path,
+            database=self.database,
         )
 
 

@@ -37,7 +37,7 @@ def drop(store: Store, names: Iterable[str], profile: str | None = None, eval_se
         commits = [commit for commit in listing.visible() if _matches(commit, profile, eval_set)]
         hidden: dict[str, list[str] | None] = {}
         for name in names:
-            for commit, runs in _results(store, listing, commits, name).items():
+            for commit, runs in _results(store, listing, commits, name=name).items():
                 known = hidden.get(commit, [])
                 hidden[commit] = None if runs is None or known is None else [*known, *runs]
         _publish_tombstone(staging, publish, {"hides": hidden})
@@ -51,7 +51,7 @@ def _matches(commit: Commit, profile: str | None, eval_set: str | None) -> bool:
     return named and profile in (None, commit.manifest["profile"])
 
 
-def _results(store: Store, listing: Listing, commits: list[Commit], name: str) -> Hidden:
+def _results(store: Store, listing: Listing, commits: list[Commit], *, name: str) -> Hidden:
     """What a name stands for: a run, RUN@COMMIT, or a commit, whose name may be shortened."""
     if found := {commit.id: [name] for commit in commits if name in commit.manifest["runs"]}:
         return found
@@ -193,15 +193,15 @@ PROBLEM_COLUMNS = ("commit", "file", "problem", "remedy")
 def check_store(store: Store) -> Checked:
     """Read every file of every commit that is not dropped, and compare it with its checksum."""
     listing = store.listing()
-    rows = [_problem(folder.name, None, str(damage), damage.remedy) for folder, damage in listing.reported()]
+    rows = [_problem(folder.name, None, str(damage), remedy=damage.remedy) for folder, damage in listing.reported()]
     commits = listing.visible()
     for folder, commit in {commit.path: commit for commit in commits}.items():
         with suppress(FileNotFoundError):  # pruned meanwhile
             rows += [_problem(folder.name, file, problem) for file, problem in commit.damaged_files()]
-    unknown = sum("checksums" not in commit.manifest for commit in commits)
+    unknown = sum("checksums" not in commit.manifest and not commit.packed for commit in commits)
     return Checked(rows, len(commits) + len(listing.reported()), unknown)
 
 
-def _problem(commit: str, file: str | None, problem: str, remedy: str | None = None) -> dict[str, str | None]:
+def _problem(commit: str, file: str | None, problem: str, *, remedy: str | None = None) -> dict[str, str | None]:
     remedy = remedy or f"restore it from a copy, or: rageval drop {commit}, and score its runs again"
     return {"commit": commit, "file": file, "problem": problem, "remedy": remedy}

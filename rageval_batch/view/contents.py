@@ -183,7 +183,7 @@ def run_content(
     view: View,
 ) -> Content:
     """One run: where it comes from, its metrics, failures and groups, and its answers, worst first."""
-    run = find_run(session, name, profile, eval_set)
+    run = find_run(session, name, profile, eval_set=eval_set)
     key = run.key
     scope = Scope(key["profile"], key["eval_set"], (key["run_id"],), False)
     keys = _key_columns(session, scope.profile)
@@ -285,8 +285,8 @@ def answer_content(
     session: Session, name: str, about: Mapping[str, str | None], question: str, repeat: int, keys: Mapping[str, str]
 ) -> tuple[Content, ExplainedAnswer]:
     """(where an answer stands, the answer taken apart)"""
-    run = find_run(session, name, about["profile"], about["eval_set"])
-    found = explained_answer(session, run, question, repeat, keys)
+    run = find_run(session, name, about["profile"], eval_set=about["eval_set"])
+    found = explained_answer(session, run, question, repeat=repeat, keys=keys)
     profile, eval_set = run.key["profile"], run.key["eval_set"]
     there = address("/run", run=run.key["run_id"], profile=profile, eval_set=eval_set)
     everywhere = address("/question", question=question, profile=profile, eval_set=eval_set)

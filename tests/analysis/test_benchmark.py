@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from rageval_batch.analysis.benchmark import Baseline, Gates, RunResult, _gates, read_benchmark
+from rageval_batch.analysis.benchmark import Baseline, Gates, RunResult, check_gates
+from rageval_batch.analysis.benchmark_config import read_benchmark
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError
@@ -165,7 +166,7 @@ def test_bad_configurations(tmp_path: Path, config: str, says: str) -> None:
 
 
 def run(name: str, score: float | None) -> RunResult:
-    return RunResult(name, score, score, 1, ())
+    return RunResult(run_id=name, weighted_score=score, question_weighted_score=score, total_questions=1, missing=())
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def run(name: str, score: float | None) -> RunResult:
     ],
 )
 def test_gates(gates: Gates, scores: list[float], baseline: Baseline | None, passed: list[bool]) -> None:
-    found = _gates(gates, tuple(run(f"r{k}", score) for k, score in enumerate(scores)), baseline)
+    found = check_gates(gates, tuple(run(f"r{k}", score) for k, score in enumerate(scores)), baseline)
     assert [gate.passed for gate in found] == passed
 
 

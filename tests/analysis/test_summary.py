@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 
 from rageval_batch.analysis import stored_tables
 from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.runs import ranked_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli import main
 from rageval_batch.cli import score as score_command
 from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import store_index, summary, sweep
+from rageval_batch.runs import store_index, stored_intervals, summary, sweep
 from rageval_batch.runs.manifest import checksums
 from rageval_batch.runs.store import Store
 from support.effort import examples
@@ -214,11 +215,13 @@ def test_summaries_of_any_rows_are_the_same_bits(commits: list[dict[str, list[di
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for rows in commits:
             add_commit(Path(folder), rows)
+        with open_store(folder, functions=False) as session:
+            expected, reasons = bits(session, FROM_ROWS), bits(session, REASONS_FROM_ROWS)
         for most_stacked in (summary._MOST_STACKED, 0):
             patch.setattr(summary, "_MOST_STACKED", most_stacked)
             with open_store(folder, functions=False) as session:
-                assert bits(session, "from run_summary") == bits(session, FROM_ROWS)
-                assert bits(session, "from fail_reasons") == bits(session, REASONS_FROM_ROWS)
+                assert bits(session, "from run_summary") == expected
+                assert bits(session, "from fail_reasons") == reasons
 
 
 @pytest.mark.parametrize("most_values", [100, 16_000_000])
@@ -401,3 +404,22 @@ def test_results_are_streamed(many: Path, tmp_path: Path, capsys: pytest.Capture
             lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
             assert lines == ["i", *map(str, range(20_000))]
     assert "SQL: Invalid Input Error: boom" in capsys.readouterr().err
+
+
+def test_intervals_that_took_long_are_kept_and_are_the_same(
+    samples: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A kept interval has the bits of a computed one; a damaged file of them is passed over."""
+    shutil.copytree(samples, tmp_path / "runs")
+    kept = tmp_path / "runs" / store_index.FOLDER / stored_intervals.FILE
+    monkeypatch.setattr("rageval_batch.analysis.stored_tables._MANY_ROWS", 0)
+    with open_store(samples) as session:
+        want = bits(session, "from leaderboard")
+    for _ in range(2):
+        with open_store(tmp_path / "runs", functions=False) as session:
+            ranked_runs(session, None, None)
+        assert stored_intervals.read_intervals(tmp_path / "runs").num_rows > 0
+        with open_store(tmp_path / "runs") as session:
+            assert bits(session, "from leaderboard") == want == bits(session, "from ranked([])")
+        kept.write_bytes(b"PAR1")
+    assert stored_intervals.read_intervals(tmp_path / "runs").num_rows == 0

@@ -191,7 +191,7 @@ def test_the_shell_reads_queries_of_several_lines_and_goes_on_after_a_mistake(
     typed = ["from runs", "limit 1;", ".tables", "", ".schema runs", "wrong;", ".what", "select 1;", ".quit"]
     with open_store(store) as session, create_pipe_input() as keys:
         keys.send_text("".join(f"{line}\r" for line in typed))
-        run_shell(session, execute, keys, DummyOutput())
+        run_shell(session, execute, keys, screen=DummyOutput())
     assert asked == ["from runs\nlimit 1;", "show tables", columns_query("runs"), "wrong;", "select 1;"]
     out, err = capsys.readouterr()
     assert ".schema NAME" in out and "wrong\\x1b[31m" in err
@@ -207,7 +207,7 @@ def test_the_shell_ends_with_the_input_and_needs_no_place_for_its_history(
     asked: list[str] = []
     with open_store(store) as session, create_pipe_input() as keys:
         keys.send_text("half a query\x03select 1;\r\x04")
-        run_shell(session, asked.append, keys, DummyOutput())
+        run_shell(session, asked.append, keys, screen=DummyOutput())
     assert asked == ["select 1;"]
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rageval_batch.bench.functions import made_up_texts
 from rageval_batch.columnar.strings import from_arrow, from_list
 from rageval_batch.columnar.values import numbers_in
-from rageval_batch.columnar.values.windows import Windows, find_windows, window_numbers
+from rageval_batch.columnar.values.plain_windows import plain_numbers
+from rageval_batch.columnar.values.windows import Windows, find_windows, padded, window_numbers
 from support.effort import examples
 from support.figures import FIGURES, GAPS, INERT, SIGNS, WORDS, made_up
 
@@ -92,3 +93,51 @@ def test_most_figures_stand_alone() -> None:
     written = windows.texts.to_arrow().to_pylist()
     assert max(map(len, written)) < 100
     assert len(set(written)) < len(written) / 3
+
+
+PLAIN_PIECES = (
+    *INERT, *FIGURES, *"三五十百千万亿兆零0123456789元人%、。，は同时克半角分多号日到约$\nゝ月年, ", "of", "and",
+    "марта", "до", "более", "и", "рублей", ", ", "until", "to", "p", "page", "стр", "минус", "March", "million", "m",
+    "тыс", "以上", "RMB", "dozen", "公里",
+)  # fmt: skip
+
+
+@settings(max_examples=examples(600), deadline=None)
+@given(
+    st.lists(st.sampled_from(PLAIN_PIECES), min_size=1, max_size=9).map("".join),
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.booleans(),
+    st.sampled_from([(False, False), (True, False), (False, True), (True, True)]),
+)
+@example("五元78,3", 0, 0, True, (False, False))
+@example("3、x", 0, 0, False, (True, False))
+def test_plain_stretches_say_what_the_reader_reads(
+    text: str, left: int, right: int, decimal_comma: bool, edges: tuple[bool, bool]
+) -> None:
+    at_start, at_end = edges
+    plain = plain_numbers(text, decimal_comma=decimal_comma, at_start=at_start, at_end=at_end)
+    flags = 2048 | decimal_comma | at_start << 1 | at_end << 2 | (not at_start) * left << 4 | (not at_end) * right << 7
+    before, behind = padded(text, flags)
+    assert plain is None or list(map(str, plain)) == list(map(str, numbers_in(f"{before}{text}{behind}")))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("", ()),
+        (" 30 of 1,250.50 and ", ("30", "1250.50")),
+        ("は三百、", ("300",)),
+        ("三日", ("3",)),
+        ("一定", ()),
+        (" March, 1,250 ", None),
+        (" 3 million ", None),
+        ("第3", None),
+        ("-3", None),
+        ("3年", None),
+        ("3.", None),
+    ],
+)
+def test_what_is_plain(text: str, numbers: tuple[str, ...] | None) -> None:
+    found = plain_numbers(text, decimal_comma=False, at_start=False, at_end=False)
+    assert (found if found is None else tuple(map(str, found))) == numbers

@@ -260,7 +260,7 @@ def test_rescoring_a_kept_copy_keeps_them(tmp_path: Path) -> None:
     rows = [{"question_id": str(k), "output": "a", "ms": k} for k in range(3)]
     found, commit = extras_of(tmp_path, put(tmp_path / "o.jsonl", rows), keep_inputs=True)
     profile = get_profile("include_rate")
-    again = job_of(commit, profile, profile.read_params({"w_safe": 0.1}), frozenset({"o"}), tmp_path)
+    again = job_of(commit, profile, profile.read_params({"w_safe": 0.1}), runs=frozenset({"o"}), folder=tmp_path)
     rescored = run(again, Store(tmp_path / "runs")).commit
     assert rescored.id != commit.id
     table = pq.read_table(rescored.files("extras")[0], partitioning=None)

@@ -25,7 +25,7 @@ from rageval_batch.runs.store import STAGING, Store
 from rageval_batch.runs.upkeep import check_store, drop, prune
 from support.stores import publish, simple_run
 
-ANSWERS = {
+ANSWERS: dict[str, list[Any]] = {
     "one": [
         {"question_id": "q1", "output": "yes", "seconds": 1.5},
         {"question_id": "q2", "output": "no", "seconds": 2},

@@ -197,7 +197,7 @@ def scored_again(commit: Commit, folder: Path) -> Commit:
     profile = get_profile(commit.manifest["profile"])
     params = profile.read_params(commit.manifest["params"])
     folder.mkdir()
-    again = stored_inputs.job_of(commit, profile, params, frozenset(commit.manifest["runs"]), folder)
+    again = stored_inputs.job_of(commit, profile, params, runs=frozenset(commit.manifest["runs"]), folder=folder)
     return run(again, Store(folder / "again")).commit
 
 

@@ -44,26 +44,33 @@ from support.writer import job
 WRITER = TESTS / "support" / "writer.py"
 ROLES = ("scores", "tallies", "rejects", "runs")
 QUESTIONS, RUNS = 12, 5
+SMALL_BLOCK = 5  # rows of a part
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def write_inputs(folder: Path) -> Path:
     """A sweep of five runs over twelve questions in two files, with holes, repeats and every kind of bad row."""
-    monkeypatch.setattr(synthetic, "QUESTIONS", QUESTIONS)
-    files = synthetic.write_sweep(tmp_path, QUESTIONS * RUNS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(synthetic, "QUESTIONS", QUESTIONS)
+        files = synthetic.write_sweep(folder, QUESTIONS * RUNS)
     rows = [json.loads(line) for line in files.outputs.read_text(encoding="utf-8").splitlines()]
     del rows[10:13]
     repeated = [{**rows[0], "repeat": 1, "output": None}, {**rows[1], "repeat": 2}]
     bad = [rows[5], {**rows[0], "question_id": "q9"}, {**rows[0], "run_id": None}, {**rows[0], "repeat": "x"}]
-    put(tmp_path / "outputs.jsonl", inputs.jsonl([*rows[:30], *repeated]) + b"broken\n\xff\n[]\n\n")
-    put(tmp_path / "outputs_more.jsonl", inputs.jsonl([*rows[30:], *bad]))
-    return tmp_path
+    put(folder / "outputs.jsonl", inputs.jsonl([*rows[:30], *repeated]) + b"broken\n\xff\n[]\n\n")
+    put(folder / "outputs_more.jsonl", inputs.jsonl([*rows[30:], *bad]))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Inputs of the test's own."""
+    return write_inputs(tmp_path)
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five rows a part."""
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
+    """Many parts."""
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", SMALL_BLOCK)
 
 
 def tables(commit: Commit, roles: tuple[str, ...] = ROLES) -> dict[str, pa.Table]:
@@ -116,7 +123,9 @@ def test_a_commit_is_a_folder_of_parquet_files_and_a_manifest(folder: Path) -> N
 def test_rows_read_are_scored_or_rejected(folder: Path) -> None:
     outcome = sweep.run(job(folder), Store(folder / "store"))
     answers = QUESTIONS * RUNS - 3
-    assert outcome.counts == Counts(answers + 2 + 3 + 4, answers + 2 + 3, 3, 7)
+    assert outcome.counts == Counts(
+        rows_read=answers + 2 + 3 + 4, score_rows=answers + 2 + 3, missing_rows=3, rejected_rows=7
+    )
     counts = outcome.counts
     assert counts.rows_read == counts.score_rows - counts.missing_rows + counts.rejected_rows
     assert outcome.commit.manifest["counts"] == vars(counts)
@@ -278,7 +287,7 @@ def test_a_change_of_anything_makes_a_commit(folder: Path) -> None:
 def test_only_some_runs_of_the_outputs(folder: Path) -> None:
     outcome = sweep.run(replace(job(folder), runs=frozenset({"adapter-00003"})), Store(folder / "store"))
     assert {row["run_id"] for row in rows_of(outcome)} == {"adapter-00003"}
-    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+    assert outcome.counts == Counts(rows_read=QUESTIONS, score_rows=QUESTIONS, missing_rows=0, rejected_rows=0)
 
 
 def test_a_result_that_was_superseded_is_made_again(folder: Path) -> None:
@@ -367,7 +376,7 @@ def test_frames_are_kept_too(folder: Path) -> None:
         keep_inputs=True,
     )
     outcome = sweep.run(frames, Store(folder / "store"))
-    assert outcome.counts == Counts(QUESTIONS, QUESTIONS, 0, 0)
+    assert outcome.counts == Counts(rows_read=QUESTIONS, score_rows=QUESTIONS, missing_rows=0, rejected_rows=0)
     assert len(outcome.commit.files("kept_questions")) == 1
     assert outcome.commit.files("kept_questions")[0].is_file()
 
@@ -407,7 +416,7 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(
 def test_another_job_does_not_take_up_the_parts_of_an_interrupted_one(
     folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(*args: Any) -> Any:
+    def failing(*args: Any, **options: Any) -> Any:
         raise RuntimeError("at the end")
 
     with monkeypatch.context() as patch:
@@ -487,17 +496,27 @@ def test_several_writers_at_once(folder: Path, small_blocks: None) -> None:
     assert left_aside(place) == []
 
 
+@pytest.fixture(scope="module")
+def without_power(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Commit]:
+    """Inputs beside a store whose power went just before the commit, and the commit that it would have had."""
+    folder = write_inputs(tmp_path_factory.mktemp("power"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_ROWS", SMALL_BLOCK)
+        whole = sweep.run(job(folder), Store(folder / "whole"))
+        patch.setattr(Store, "seal", _power_loss)
+        with pytest.raises(KeyboardInterrupt):
+            sweep.run(job(folder), Store(folder / "store"))
+    return folder, whole.commit
+
+
 @pytest.mark.parametrize("torn", ["scores-000001", "rejects-*", "done-000001"])
 @pytest.mark.parametrize("tear", ["gone", "empty", "zeros", "half"])
 def test_a_part_that_a_power_loss_tore_is_scored_again(
-    torn: str, tear: str, folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
+    torn: str, tear: str, without_power: tuple[Path, Commit], small_blocks: None, tmp_path: Path
 ) -> None:
     """A mark may be on the disk before the bytes that it stands for, and the other way round."""
-    place = folder / "store"
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "seal", _power_loss)
-        with pytest.raises(KeyboardInterrupt):
-            sweep.run(job(folder), Store(place))
+    folder, whole = without_power
+    place = shutil.copytree(folder / "store", tmp_path / "store")
     part = sorted((place / store.STAGING).glob(f"*/{torn}"))[0]
     content = part.read_bytes()
     left = {"empty": b"", "zeros": bytes(len(content)), "half": content[: len(content) // 2]}
@@ -505,8 +524,7 @@ def test_a_part_that_a_power_loss_tore_is_scored_again(
     again = sweep.run(job(folder), Store(place))
     assert again.created
     assert again.resumed_parts > 0
-    whole = sweep.run(job(folder), Store(folder / "whole"))
-    one, other = tables(whole.commit), tables(again.commit)
+    one, other = tables(whole), tables(again.commit)
     assert all(one[role].equals(other[role]) for role in ROLES)
 
 

@@ -41,11 +41,11 @@ class _Distinct:
         coded_texts = texts.fill_null("").dictionary_encode()
         windows = find_windows(from_arrow(coded_texts.dictionary))
         coded = windows.texts.to_arrow().dictionary_encode()
-        placed = coded.indices.to_numpy().astype(np.int64) << 16 | windows.flags
-        distinct, which = np.unique(placed, return_inverse=True)
+        placed = pa.array(coded.indices.to_numpy().astype(np.int64) << 16 | windows.flags).dictionary_encode()
+        distinct = placed.dictionary.to_numpy()
         written = coded.dictionary.take(pa.array(distinct >> 16)).to_pylist()
         found = [self._coded(window_numbers(*one)) for one in zip(written, (distinct & 0xFFFF).tolist(), strict=True)]
-        by_window = pa.array(found, pa.large_list(pa.int64())).take(pa.array(which))
+        by_window = pa.array(found, pa.large_list(pa.int64())).take(placed.indices)
         ends = _bounds(pc.list_value_length(by_window))
         by_text = pa.LargeListArray.from_arrays(pa.array(ends[windows.bounds]), by_window.flatten())
         lists = by_text.take(coded_texts.indices)

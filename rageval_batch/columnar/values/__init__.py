@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
+from rageval_batch.columnar.computed_once import computed_once
 from rageval_batch.columnar.values.dates import DATE_ORDERS, Date, Dates, agrees, ambiguous_dates, find_dates
 from rageval_batch.columnar.values.figures import DECIMAL_MARKS, ambiguities, point_format
 from rageval_batch.columnar.values.lexicon import Lexicon, lexicon
@@ -92,11 +93,11 @@ class Reading:
     reader: Reader
     raw: str
 
-    @cached_property
+    @computed_once
     def _normal(self) -> Normal:
         return normal(self.raw)
 
-    @cached_property
+    @computed_once
     def _dates(self) -> Dates:
         return find_dates(without_references(self._normal.text), self.reader.date_order)
 
@@ -104,17 +105,17 @@ class Reading:
         start, end = self._normal.span(date.start, date.end)
         return date._replace(start=start, end=end)
 
-    @cached_property
+    @computed_once
     def dates(self) -> list[Date]:
         """Every date, in order, ends of ranges completed."""
         return [self._placed(date) for date in self._dates.dates]
 
-    @cached_property
+    @computed_once
     def date_ranges(self) -> list[tuple[Date, Date]]:
         """Pairs of dates joined by 至, to or a dash."""
         return [(self._placed(first), self._placed(last)) for first, last in self._dates.ranges]
 
-    @cached_property
+    @computed_once
     def numbers(self) -> list[Number]:
         """Every number, in order; digits of dates, references and markers are none."""
         text = point_format(self._dates.rest, self.reader.decimal_mark)
@@ -122,7 +123,7 @@ class Reading:
         spans = (self._normal.span(number.start, number.end) for number in found)
         return [number._replace(start=a, end=b) for number, (a, b) in zip(found, spans, strict=True)]
 
-    @cached_property
+    @computed_once
     def ambiguous(self) -> list[Ambiguous]:
         """Values that are read by the language of the text or a parameter, with how they were read."""
         mark, order = self.reader.decimal_mark, self.reader.date_order
@@ -139,27 +140,27 @@ class Reading:
                 found.append(Ambiguous(*self._normal.span(start, end), why, order != "auto"))
         return sorted(found)
 
-    @cached_property
+    @computed_once
     def boolean(self) -> Boolean | None:
         """The first boolean."""
         return first_boolean(self._normal)
 
-    @cached_property
+    @computed_once
     def names(self) -> list[Name]:
         """Names in quotation marks and with titles."""
         return self.reader.names.find(self._normal)
 
-    @cached_property
+    @computed_once
     def citations(self) -> list[Citation]:
         """The pages it cites."""
         return cited_pages(self._normal)
 
-    @cached_property
+    @computed_once
     def sentences(self) -> list[tuple[int, int]]:
         """Spans between sentence ends."""
         return sentences(self.raw)
 
-    @cached_property
+    @computed_once
     def abstention(self) -> str | None:
         """The first phrase that says that nothing is known."""
         return self.reader.abstention.first(self.raw)

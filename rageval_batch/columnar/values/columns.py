@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
+from rageval_batch.columnar.computed_once import computed_once
 from rageval_batch.columnar.strings import Strings
 from rageval_batch.columnar.values import Citation, Date, Number, Reader, Reading
+from rageval_batch.columnar.values.dates import may_have_dates
+from rageval_batch.columnar.values.references import may_cite
 from rageval_batch.columnar.values.window_classes import classes_for_reading
 from rageval_batch.columnar.values.windows import WHOLE, find_windows, padded
 
@@ -56,20 +59,20 @@ class _Stretch:
     reading: Reading
     before: int  # characters of the reading that are not of the stretch
 
-    @cached_property
+    @computed_once
     def numbers(self) -> list[Number]:
         return [_moved_number(number, -self.before) for number in self.reading.numbers]
 
-    @cached_property
+    @computed_once
     def dates(self) -> list[Date]:
         return [_moved_date(date, -self.before) for date in self.reading.dates]
 
-    @cached_property
+    @computed_once
     def date_ranges(self) -> list[tuple[Date, Date]]:
         by = -self.before
         return [(_moved_date(first, by), _moved_date(last, by)) for first, last in self.reading.date_ranges]
 
-    @cached_property
+    @computed_once
     def citations(self) -> list[Citation]:
         by = -self.before
         return [Citation(page, start + by, end + by) for page, start, end in self.reading.citations]
@@ -96,11 +99,11 @@ def _moved_date(date: Date, by: int) -> Date:
 
 @dataclass(frozen=True)
 class _ReadByStretches(Reading):
-    """What a text says, by the stretches that hold its figures."""
+    """What a text says, by the stretches that hold its figures; letters, Han and Kana of such a text are in NFKC."""
 
     places: tuple[_Place, ...]
 
-    @cached_property
+    @computed_once
     def numbers(self) -> list[Number]:
         return [
             _moved_number(number, first)
@@ -108,11 +111,13 @@ class _ReadByStretches(Reading):
             for number in read(text, flags).numbers
         ]
 
-    @cached_property
+    @computed_once
     def dates(self) -> list[Date]:
+        if not may_have_dates(self.raw):
+            return []
         return [_moved_date(date, at) for read, text, flags, at in self.places for date in read(text, flags).dates]
 
-    @cached_property
+    @computed_once
     def date_ranges(self) -> list[tuple[Date, Date]]:
         return [
             (_moved_date(low, first), _moved_date(high, first))
@@ -120,8 +125,10 @@ class _ReadByStretches(Reading):
             for low, high in read(text, flags).date_ranges
         ]
 
-    @cached_property
+    @computed_once
     def citations(self) -> list[Citation]:
+        if not may_cite(self.raw):
+            return []
         return [
             Citation(page, start + first, end + first)
             for read, text, flags, first in self.places

@@ -64,6 +64,9 @@ _END_DAY = re.compile(rf"(?P<day>[0-9]{{1,2}}|{_CN_DAY}){_B}[日号號]")
 _END_MONTH_DAY = re.compile(r"(?P<month>[0-9]{1,2})(?P<mark>[-/.])(?P<day>[0-9]{1,2})(?![0-9])(?!(?P=mark)[0-9])")
 
 
+_PERHAPS_DATE = re.compile("[-/.․﹒﹣－．／年月A-Za-zА-Яа-я]")
+
+
 class Date(NamedTuple):
     """What a text says of a day, with its span; year, month and day as far as they are there."""
 
@@ -177,6 +180,11 @@ def _exists(m: re.Match[str], date: Date) -> bool:
 
 def _is_separated(m: re.Match[str], date: Date) -> bool:
     return date.exists() and not _is_glued(m)
+
+
+def may_have_dates(text: str) -> bool:
+    """Whether a text with letters and Han in NFKC has a character without which there is no date."""
+    return _PERHAPS_DATE.search(text) is not None
 
 
 def find_dates(text: str, order: str = "auto") -> Dates:

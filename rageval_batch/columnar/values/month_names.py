@@ -45,13 +45,13 @@ MONTH_PATTERNS = tuple(
     )
 )
 _LETTER = re.compile("[A-Za-zА-Яа-я]")
-_STEM = re.compile("|".join(_STEMS), re.IGNORECASE)
+_STEM = re.compile("|".join(_STEMS))  # of casefolded texts, as looking without regard to case is far slower
 _FULL_NAME = re.compile("|".join((*ENGLISH, *RUSSIAN)), re.IGNORECASE)
 
 
 def may_have_month_name(text: str) -> bool:
     """Whether a text may have the name of a month."""
-    return _LETTER.search(text) is not None and _STEM.search(text) is not None
+    return _LETTER.search(text) is not None and _STEM.search(text.casefold()) is not None
 
 
 def month_number(name: str) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cached_property
+
+from rageval_batch.columnar.computed_once import computed_once
 
 MASK = "\x00"  # stands where a character says nothing about a value
 HAN = "\u4e00-\u9fff\u3400-\u4dbf"
@@ -51,7 +52,7 @@ class Normal:
             return start, end
         return self._origins[start], self._origins[end - 1] + 1
 
-    @cached_property
+    @computed_once
     def _origins(self) -> list[int]:
         """For every character of the normal text the index of the raw one it came from."""
         return [at for at, character in enumerate(_narrow_commas(self.raw)) for _ in _FORMS[ord(character)]]

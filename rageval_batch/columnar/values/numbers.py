@@ -122,11 +122,16 @@ class _Found(NamedTuple):
     lone: bool = False
 
 
+def unit_pattern(units: Iterable[str]) -> re.Pattern[str]:
+    """A unit behind a figure, the longest where several begin."""
+    return re.compile(rf"[ \t]*(?P<unit>{'|'.join(map(re.escape, longest_first(units)))})")
+
+
 class NumberReader:
     """Finds numbers, given the units that may follow them."""
 
     def __init__(self, units: Iterable[str]) -> None:
-        self._unit = re.compile(rf"[ \t]*(?P<unit>{'|'.join(map(re.escape, longest_first(units)))})")
+        self._unit = unit_pattern(units)
 
     def find(self, text: str) -> list[Number]:
         """The numbers of a normal text in which dates, references and markers are masked."""

@@ -194,6 +194,12 @@ def _word_classes(beginnings: Iterable[str]) -> tuple[npt.NDArray[np.uint64], By
     return keys, values
 
 
+MONTH_NAMES = frozenset(_months())
+# Words that may change a value wherever they stand near it, a month not among them, and beginnings of such words.
+VALUE_WORDS = frozenset((*_STRONG_WORDS.split(), *_STRONG_WITH_POINT_WORDS.split(), *(c.lower() for c in CURRENCIES)))
+VALUE_WORD_BEGINNINGS = tuple(_STRONG_BEGINNINGS.split())
+
+
 class WindowClasses(NamedTuple):
     """The class of every character, and a table of words: hashes, each at its place, and their classes."""
 

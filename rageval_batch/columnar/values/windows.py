@@ -8,7 +8,6 @@ with the stretch.
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,19 +18,15 @@ import numpy.typing as npt
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.kernels.figure_windows import figure_windows
 from rageval_batch.columnar.strings import Offsets, Strings
-from rageval_batch.columnar.values import numbers_in, numerals
+from rageval_batch.columnar.values import numbers_in
 from rageval_batch.columnar.values.normal import MASK
+from rageval_batch.columnar.values.plain_windows import plain_numbers
 from rageval_batch.columnar.values.window_classes import WindowClasses, classes_for_values
 
 # What a stretch is, as the kernel says it.
 _CYRILLIC, _AT_START, _AT_END, WHOLE, _LISTS, _SEPARATED = 1, 2, 4, 8, 1024, 2048
-_LANGUAGE = _LISTS | _SEPARATED
 _LEFT, _RIGHT, _KIND = 4, 7, 7  # where in the flags of a window the kinds of the tokens beside it stand
 _BESIDE = (MASK, "門", "の", "qq", "ж")  # a token of each kind that says nothing
-
-# Figures by themselves that are read in one way: 30, 4.25, 1,250.50; where a comma is before decimals 30 and 78,3.
-_PLAIN = re.compile(r"(?P<figure>(?:[0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.[0-9]+)?)%?")
-_PLAIN_CYRILLIC = re.compile("(?P<figure>[0-9]+(?:,[0-9]{1,2})?)%?")
 
 
 class Windows(NamedTuple):
@@ -69,9 +64,13 @@ def window_numbers(text: str, flags: int) -> tuple[Decimal, ...]:
     """The numbers of a stretch as they are read where it stands; those of the newest are kept."""
     if flags & WHOLE:
         return tuple(numbers_in(text))
-    if flags & ~_LANGUAGE == 0 and (m := _PLAIN.fullmatch(text)):
-        return (numerals.arabic(m["figure"]),)
-    if flags & ~_LANGUAGE == _CYRILLIC and (m := _PLAIN_CYRILLIC.fullmatch(text)):
-        return (Decimal(m["figure"].replace(",", ".")),)
+    plain = plain_numbers(
+        text,
+        decimal_comma=flags & _CYRILLIC != 0,
+        at_start=flags & _AT_START != 0,
+        at_end=flags & _AT_END != 0,
+    )
+    if plain is not None:
+        return plain
     before, behind = padded(text, flags)
     return tuple(numbers_in(f"{before}{text}{behind}"))

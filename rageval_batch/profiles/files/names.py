@@ -29,8 +29,8 @@ KEY_COLUMNS = frozenset(
 )
 RESULT_COLUMNS = frozenset(("score", "fail_reason", "fail_detail", "question_fields"))
 _SESSION_TABLES = frozenset(
-    ("commits", "pinned", "metric_catalog", "profile_catalog", "gate_catalog", "given_rows", "given_runs", "given",
-     "group_rows", "metric_rows", "gate_values")
+    ("commits", "pinned", "metric_catalog", "profile_catalog", "gate_catalog", "file_rows", "file_runs", "new_rows",
+     "compared_file", "group_rows", "metric_rows", "gate_values")
 )  # fmt: skip
 
 

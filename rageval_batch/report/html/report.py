@@ -62,9 +62,9 @@ def build_report(
 
     Without a base, the first of the named runs is the base, else the best run of each eval set.
     """
-    runs = wanted_runs(session, names, profile, eval_set)
+    runs = wanted_runs(session, names, profile, eval_set=eval_set)
     if base is not None and base not in {run.record["run_id"] for run in runs}:
-        runs = [find_run(session, base, profile, eval_set), *runs]
+        runs = [find_run(session, base, profile, eval_set=eval_set), *runs]
     chosen = base or (names[0] if names else None)
     keep_summaries(session)
     if len(runs) <= sections.MOST_ROWS:  # intervals of more runs are made for those that are shown alone
