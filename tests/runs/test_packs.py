@@ -262,7 +262,7 @@ _KILLED = "import sys; from rageval_batch.runs.packs import compact; from rageva
 _KILLED += "print('ready', flush=True); compact(Store(sys.argv[1]))"
 
 
-@pytest.mark.parametrize("milliseconds", [40, *(pytest.param(ms, marks=pytest.mark.soak) for ms in range(0, 400, 10))])
+@pytest.mark.parametrize("milliseconds", [45, *(pytest.param(ms, marks=pytest.mark.soak) for ms in range(0, 400, 10))])
 def test_killed_at_any_moment(store: Store, before: dict[str, list[str]], milliseconds: int) -> None:
     with subprocess.Popen([sys.executable, "-c", _KILLED, str(store.path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline()
