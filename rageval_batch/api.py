@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,15 +14,10 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
-from rageval_batch.inputs.map_check import check_map
-from rageval_batch.inputs.one_table import take_questions
-from rageval_batch.inputs.presets import read_map, with_map
-from rageval_batch.inputs.run_names import with_run_names
-from rageval_batch.inputs.sources import Source, frame_source, sources
 from rageval_batch.profiles.registry import get_profile
-from rageval_batch.runs.job import Job
+from rageval_batch.runs.commit_record import Counts
+from rageval_batch.runs.job_inputs import given_job, given_sources
 from rageval_batch.runs.store import Store
-from rageval_batch.runs.sweep import Counts
 from rageval_batch.runs.sweep import run as run_sweep
 
 
@@ -54,24 +48,11 @@ def score(
     tool exported them.
     """
     chosen = get_profile(profile)
-    fields = read_map(map or {}, "map")
-    files, _ = with_run_names(with_map(_sources(outputs, "outputs", chosen.inputs.whole_files), preset, fields))
-    check_map(files, fields, chosen, questions is not None)
+    files = given_sources(outputs, "outputs", chosen.inputs.whole_files)
     with (
-        tempfile.TemporaryDirectory(prefix="rageval-") as taken,
+        given_job(files, questions, chosen, contexts=contexts, params=params, map=map, preset=preset) as job,
         tempfile.TemporaryDirectory(prefix="rageval-") as folder,
     ):
-        question_files = _sources(questions, "questions") if questions is not None else []
-        if questions is None and chosen.inputs.questions_required:
-            table = take_questions(files, chosen, Path(taken))
-            files, question_files = table.outputs, [table.questions]
-        job = Job(
-            profile=chosen,
-            params=chosen.read_params(params or {}),
-            outputs=files,
-            questions=question_files,
-            contexts=_sources(contexts, "contexts") if contexts is not None else [],
-        )
         place = Store(folder if store is None else store)
         outcome = run_sweep(job, place, threads=threads)
         with open_store(place.path, functions=False) as session:
@@ -111,15 +92,3 @@ def _frame(table: Any) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame
-
-
-def _sources(given: Any, name: str, whole_json: bool = False) -> list[Source]:
-    if isinstance(given, str | os.PathLike):
-        return sources([given], whole_json)
-    if isinstance(given, Iterable) and all(isinstance(part, str | os.PathLike) for part in _first(given)):
-        return sources(given, whole_json)
-    return [frame_source(given, name)]
-
-
-def _first(given: Iterable[Any]) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) and given else [None]

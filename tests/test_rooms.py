@@ -21,6 +21,7 @@ ROOMS = (
     ("inputs",),
     ("runs",),
     ("analysis",),
+    ("engines",),
     ("report",),
     ("view",),
     ("cli", "api", "functions", "bench", "start", "__init__", "__main__"),
@@ -38,6 +39,7 @@ HOMES = {
     "rapidfuzz": {"columnar", "profiles"},
     "prompt_toolkit": {"cli"},
     "xlsxwriter": {"report"},
+    "pyspark": {"engines"},
 }
 
 

@@ -1,4 +1,4 @@
-"""Who is compared with whom: names of runs and files become sides, checked to be of the same questions and source."""
+"""Which runs are compared: names of runs and files become compared runs of the same questions and source."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def find_compared_runs(
     metric: str = "score",
     strict: bool = True,
 ) -> ComparedRuns:
-    """The sides of a comparison; IncompatibleRuns where they must not be compared."""
+    """The runs of a comparison; IncompatibleRuns where they must not be compared."""
     for name in (base, *candidates):
         if not _is_text(name):
             raise InputError(f"The name {name!a} is no valid text. Rename the file.")
@@ -87,22 +87,22 @@ def find_compared_runs(
     first = picker.base(base, candidates)
     found = [picker.candidate(name, first) for name in dict.fromkeys(candidates)]
     if every:
-        found += picker.others(first, {side.name for side in found})
-    chosen = next((side.profile for side in (first, *found) if side.profile != UNKNOWN), profile or UNKNOWN)
+        found += picker.others(first, {run.name for run in found})
+    chosen = next((run.profile for run in (first, *found) if run.profile != UNKNOWN), profile or UNKNOWN)
     row = session.profile(chosen)
     if row is None:
         raise InputError(f"Profile '{chosen}' is not known. See rageval profiles.")
     measure, notes = picker.measure(row)
     left_out: tuple[str, ...] = ()
     if every:
-        left_out = tuple(side.name for side in found if side.name not in candidates and differences(first, side))
-        found = [side for side in found if side.name not in left_out]
+        left_out = tuple(run.name for run in found if run.name not in candidates and differences(first, run))
+        found = [run for run in found if run.name not in left_out]
     _check(first, found, chosen, strict)
     if not found:
         raise InputError(f"There is no run to compare with '{base}'. See rageval runs.")
-    base_side, *others = (picker.known(side, row, measure) for side in (first, *found))
+    base_run, *others = (picker.known(run, row, measure) for run in (first, *found))
     return ComparedRuns(
-        base=base_side,
+        base=base_run,
         candidates=tuple(others),
         profile=chosen,
         metric=metric,
@@ -115,7 +115,7 @@ def find_compared_runs(
 
 
 class _Picker:
-    """Finds sides in one session."""
+    """Finds the runs to compare in one session."""
 
     def __init__(self, session: Session, profile: str | None, eval_set: str | None, *, metric: str) -> None:
         self._session = session
@@ -176,23 +176,23 @@ class _Picker:
         files = ", ".join(name for name in self._files if name.lower().endswith(".parquet"))
         return (f"{files}: no profile is named, rows count by their weight. -p PROFILE says which.",) if files else ()
 
-    def known(self, side: ComparedRun, profile: ProfileRow, metric: MetricRow) -> ComparedRun:
-        """The side with its values where SQL finds them: those of a file are put there."""
-        if side.run is not None:
-            return side
-        if side.name not in self._added:
+    def known(self, run: ComparedRun, profile: ProfileRow, metric: MetricRow) -> ComparedRun:
+        """The run, with its rows in the session: those of a file are added there once."""
+        if run.run is not None:
+            return run
+        if run.name not in self._added:
             needed = dict.fromkeys((*metric.needs(profile.run_stat), *profile.unit_key))
             wanted = WantedRows(profile.profile, metric.metric, tuple(needed), profile.unit_key, profile.restored)
-            rows = self._files[side.name].rows(wanted)
-            self._session.add_run(side.name, side.eval_set, profile, metric=metric, rows=rows)
-            self._added.add(side.name)
-        return replace(side, profile=profile.profile)
+            rows = self._files[run.name].rows(wanted)
+            self._session.add_run(run.name, run.eval_set, profile, metric=metric, rows=rows)
+            self._added.add(run.name)
+        return replace(run, profile=profile.profile)
 
     def _stored(self, name: str) -> list[Run]:
         return matching_runs(self._session, self._profile, self._eval_set, name=name)
 
     def _outside(self, name: str) -> ComparedRun:
-        """A side from a file; where there is none, the store's own words for an unknown run."""
+        """A run from a file; where there is none, the store's own words for an unknown run."""
         if not is_run_file(name):
             if name.lower().endswith((".json", ".parquet")):
                 raise InputError(f"There is no file {name}, and no run of that name in {self._session.store.path}.")
@@ -265,11 +265,11 @@ def differences(base: ComparedRun, candidate: ComparedRun) -> list[str]:
 
 
 def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, strict: bool) -> None:
-    for side in (base, *candidates):
-        if side.profile not in (UNKNOWN, profile):
+    for run in (base, *candidates):
+        if run.profile not in (UNKNOWN, profile):
             raise IncompatibleRuns(
-                f"'{side.name}' was scored by {side.profile}, "
-                f"'{base.name if side is not base else candidates[0].name}' by {profile}: "
+                f"'{run.name}' was scored by {run.profile}, "
+                f"'{base.name if run is not base else candidates[0].name}' by {profile}: "
                 f"their scores cannot be compared. Choose one profile with -p."
             )
     bad = [(candidate, found) for candidate in candidates if strict and (found := differences(base, candidate))]

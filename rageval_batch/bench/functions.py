@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.inputs.readers.blocks import BLOCK_ROWS
 from rageval_batch.model import EvalSet
 
 LENGTH = 300  # characters of a text
@@ -25,7 +26,6 @@ _REFERENCES = 1_000
 _CHUNKS = 3
 _CHANGED = 0.3  # of the words of an answer
 _BATCH = 2_048  # rows of a call, as DuckDB makes them
-BATCH_ROWS = 16_384  # rows of a batch of answers
 PROFILE = "reference"
 
 _ENGLISH = (
@@ -144,7 +144,7 @@ def _whole_profile(texts: Texts) -> Rate:
             "chunks": pa.nulls(rows, LARGE_STRING),
         }
     )
-    batches = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+    batches = table.combine_chunks().to_batches(max_chunksize=BLOCK_ROWS)
     profile.scoring.score(prepared, batches[0].slice(0, 1))  # the expressions are bound at the first call
     start = time.process_time()
     for batch in batches:

@@ -90,6 +90,15 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
     help="Reject rows of more bytes than this; 64 MiB where it is not given.",
 )
 @click.option("--archive", metavar="DIR", help="Also write every judgement to DIR, valid ones apart (judge_protocol).")
+@click.option(
+    "--engine",
+    type=click.Choice(("local", "spark")),
+    default="local",
+    show_default=True,
+    help="Where rows are scored: on this machine, or by the tasks of a Spark cluster (extra `spark`).",
+)
+@click.option("--master", metavar="URL", help="The Spark cluster: spark://HOST:7077, yarn, k8s://…, local[4].")
+@click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, e.g. spark.executor.memory=4g.")
 @click.option("--strict", is_flag=True, help="Exit 2 if any row is rejected; the others are scored all the same.")
 @output_options(*_FORMATS)
 def score(
@@ -115,6 +124,9 @@ def score(
     max_rows: int,
     max_row_bytes: int | None,
     archive: str | None,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
     strict: bool,
     format: str,
     target: str | None,
@@ -145,6 +157,10 @@ def score(
     )
     if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
+    if engine != "spark" and (master or conf):
+        raise InputError("--master and --conf are of Spark: add --engine spark.")
+    if engine == "spark":
+        _require_spark(outputs)
     place = Store(store)
     fields = {
         **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
@@ -181,7 +197,7 @@ def score(
             keep_inputs=keep_inputs,
             max_rows=max_rows,
         )
-        outcome = _run(job, place)
+        outcome = _run_on_spark(job, place, master, pairs(conf, "--conf")) if engine == "spark" else _run(job, place)
         if archive is not None:
             from rageval_batch.runs.archive import write_archive
 
@@ -277,6 +293,27 @@ def _run(job: Job, store: Store) -> Outcome:
     progress = Progress("scored")
     try:
         return sweep.run(job, store, progress)
+    finally:
+        progress.close()
+
+
+def _require_spark(outputs: tuple[str, ...]) -> None:
+    """InputError where Spark cannot be used, before anything is read."""
+    from rageval_batch.engines.session import require_spark
+
+    require_spark()
+    if "-" in outputs:
+        raise InputError("--engine spark reads files that all nodes see: stdin is none. Write it to a file first.")
+
+
+def _run_on_spark(job: Job, store: Store, master: str | None, conf: dict[str, str]) -> Outcome:
+    from rageval_batch.engines import spark
+    from rageval_batch.engines.session import session
+
+    progress = Progress("scored")
+    try:
+        with session(master, conf) as started:
+            return spark.run(job, store, started, progress=progress)
     finally:
         progress.close()
 

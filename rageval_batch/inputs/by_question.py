@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -17,9 +17,10 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import Ingest, Rows, read_keys, read_repeats, read_run_ids
+from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
+from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
 from rageval_batch.model.schemas import CHUNKS, KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
@@ -80,15 +81,19 @@ class _Seen:
         """InputError where the runs make too many score rows, before anything is made of them."""
         self.rows += rows
         self.runs.update(names)
-        if len(self.runs) * self.questions <= self.max_rows:
-            return
-        reason = f"{self.rows:,} rows have {len(self.runs):,} run ids: is the column right?"
-        if len(self.runs) == self.rows:
-            reason = "every row has its own run id: is the column right?"
-        raise InputError(
-            f"{len(self.runs):,} runs x {self.questions:,} questions make more than {self.max_rows:,} score rows: "
-            f"{reason} --max-rows N allows more."
-        )
+        _check_rows(len(self.runs), self.rows, self.questions, self.max_rows)
+
+
+def _check_rows(runs: int, rows: int, questions: int, max_rows: int) -> None:
+    if runs * questions <= max_rows:
+        return
+    reason = f"{rows:,} rows have {runs:,} run ids: is the column right?"
+    if runs == rows:
+        reason = "every row has its own run id: is the column right?"
+    raise InputError(
+        f"{runs:,} runs x {questions:,} questions make more than {max_rows:,} score rows: "
+        f"{reason} --max-rows N allows more."
+    )
 
 
 class QuestionRows:
@@ -109,7 +114,10 @@ class QuestionRows:
         self._texts_only = texts_only
         self._output_fields = output_fields
         self._fields_first = fields_first
-        self.output_names = (*OUTPUT, *(field.name for field in output_fields))
+        fields = tuple(field.name for field in output_fields)
+        self.output_names = (*OUTPUT, *fields)
+        self.known = frozenset((*RUN_ID, *REPEAT, *fields))
+        self.read: tuple[Names, ...] = (QUESTION_ID, OUTPUT, CHUNKS)
         self._ids = pa.array(ids, LARGE_STRING)
         self._seen = _Seen(len(ids), max_rows)
 
@@ -117,18 +125,13 @@ class QuestionRows:
         """The field `output`, else an object of the fields that the profile reads from the row itself."""
         return readers.read_output(block, self._output_fields, self._fields_first)
 
-    def known(self, block: Block) -> frozenset[str]:
-        """Of the names that a field may have, the one that is read; and the fields of an answer."""
-        own = frozenset((*RUN_ID, *REPEAT, *(field.name for field in self._output_fields)))
-        return own.union(*(block.read_names(names) for names in (QUESTION_ID, OUTPUT, CHUNKS)))
-
     def has_keys(self, block: Block) -> bool:
         """Whether any row has an id of a question."""
         return bool((block.field(QUESTION_ID).kind != ABSENT).any())
 
-    def has_extras(self, block: Block) -> bool:
-        """True: the fields of an answer are known."""
-        return True
+    def has_extras(self, block: Block) -> Flags:
+        """All: the fields of an answer are known."""
+        return np.ones(len(block), np.bool_)
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
@@ -188,6 +191,19 @@ class LoadedQuestions:
         """Reads the outputs; rows of other runs are passed over; InputError beyond `max_rows` score rows."""
         return Ingest(outputs, question_rows(self.eval_set.ids, self._declared, max_rows), runs)
 
+    def row_reader(self) -> QuestionRows:
+        """What reads the rows of a part of the outputs."""
+        return question_rows(self.eval_set.ids, self._declared)
+
+    def without_questions(self) -> LoadedQuestions:
+        """The same with the ids of the questions alone."""
+        ids = self.eval_set.ids
+        return LoadedQuestions(EvalSet(ids, (), (), ()), self._run_contexts, self._declared)
+
+    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
+        """InputError where so many usable rows of these runs make too many score rows: one a run and question."""
+        _check_rows(len(runs), rows, len(self.eval_set), max_rows)
+
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
         return batch if self._run_contexts is None else self._run_contexts.joined_to(batch, self._ids)
@@ -198,19 +214,12 @@ class LoadedQuestions:
         columns = (ids if name == "question_id" else batch.column(name) for name in KEPT.names)
         return pa.RecordBatch.from_arrays(list(columns), schema=KEPT)
 
-    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
+    def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
         """Every run has a row for every question: those without an answer are missing."""
-        assert isinstance(ingest.reader, QuestionRows)
-        answered, repeats, metadata = ingest.reader.answered(), ingest.reader.repeats(), ingest.metadata()
+        answered, repeats = answers.answered(), answers.repeats()
         scores.write({run: np.flatnonzero(~flags).astype(np.int32) for run, flags in answered.items()}, ORDER)
         return {
-            run: RunCounts(
-                question_count=len(flags),
-                answered_count=int(flags.sum()),
-                repeats=repeats[run],
-                metadata=metadata.get(run, {}),
-                rejected=ingest.rejected(run),
-            )
+            run: RunCounts(question_count=len(flags), answered_count=int(flags.sum()), repeats=repeats[run])
             for run, flags in answered.items()
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ KEYS = pa.schema(
         ("line", pa.int64()),
     ]
 )
+ORDER = ("run_id", "question_id", "repeat", "input", "line")  # of the rows of a commit
 _TYPES = {
     b"integer": pa.int64(),
     b"number": pa.float64(),
@@ -27,6 +29,7 @@ _TYPES = {
     b"text": LARGE_STRING,
 }
 _KIND = b"kind"
+_EMPTY = b"empty"  # a column of a columnar file that has no value in a part: it keeps its place among the others
 _INTEGER = r"^-?(0|[1-9]\d{0,17})$"
 _NUMBER = r"^-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?$"
 
@@ -52,15 +55,14 @@ def extras_of(
         text = column.text.take(pa.array(index, mask=lacking))
         if typeless:
             text = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), pa.scalar(None, LARGE_STRING), text)
-        if text.null_count == len(text):
-            continue
+        kind = _EMPTY if text.null_count == len(text) else _kind_of(column.kind[mine], text, typeless)
         arrays.append(text)
-        fields.append(pa.field(column.name, LARGE_STRING, metadata={_KIND: _kind_of(column, text, typeless)}))
+        fields.append(pa.field(column.name, LARGE_STRING, metadata={_KIND: kind}))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _kind_of(column: Column, text: pa.Array, typeless: bool) -> bytes:
-    kinds = set(np.unique(column.kind).tolist())
+def _kind_of(found: npt.NDArray[np.int8], text: pa.Array, typeless: bool) -> bytes:
+    kinds = set(np.unique(found).tolist())
     if kinds == {NUMERIC} or (typeless and kinds == {TEXT}):
         for kind, pattern in ((b"integer", _INTEGER), (b"number", _NUMBER)):
             if pc.all(pc.match_substring_regex(text, pattern)).as_py():
@@ -75,14 +77,17 @@ def _fits_float(text: pa.Array) -> bool:
 
 
 def common_schema(schemas: Iterable[pa.Schema], left_out: frozenset[str] = frozenset()) -> pa.Schema:
-    """The keys, and every column with the one type that all parts allow; text where they differ."""
+    """The keys, and every column that has a value with the one type that all parts allow; text where they differ."""
     kinds: dict[str, bytes] = {}
     for schema in schemas:
         for field in list(schema)[len(KEYS) :]:
             kind = field.metadata[_KIND]
             before = kinds.setdefault(field.name, kind)
-            if before != kind:
+            if before == _EMPTY:
+                kinds[field.name] = kind
+            elif kind not in (before, _EMPTY):
                 kinds[field.name] = b"number" if {before, kind} == {b"integer", b"number"} else b"text"
+    left_out = left_out.union(name for name, kind in kinds.items() if kind == _EMPTY)
     return pa.schema([*KEYS, *((name, _TYPES[kind]) for name, kind in kinds.items() if name not in left_out)])
 
 

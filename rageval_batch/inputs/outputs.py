@@ -6,8 +6,8 @@ What a row is about is the business of its `RowReader`: by question, or self-key
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Protocol
 
@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.extras import KEYS, extras_of
 from rageval_batch.inputs.readers import ABSENT, NOTHING, NUMERIC, TEXT, Block, Column, ColumnLimit, Field
-from rageval_batch.inputs.readers.blocks import MOST_COLUMNS
+from rageval_batch.inputs.readers.blocks import MOST_COLUMNS, Names
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OUTPUT_NAMES, QUESTION_ID, REJECTS, REPEAT, RUN_ID
 
@@ -36,13 +36,22 @@ class Rows:
     unusable: tuple[tuple[str, Flags], ...] = ()  # reason of a reject, and the rows that have it; the first counts
 
 
-class RowReader(Protocol):
+class Answers(Protocol):
+    """Which questions were answered, as far as that is known before the rows are reconciled."""
+
+    def answered(self) -> dict[str, Flags]:
+        """For every run that was read, which questions have an answer in any repeat; empty where there is no list."""
+
+    def repeats(self) -> Mapping[str, int]:
+        """How many different repeats each run has; empty where there is no list."""
+
+
+class RowReader(Answers, Protocol):
     """How the rows of a block say what they are about. It remembers what only all rows together can tell."""
 
     output_names: tuple[str, ...]  # fields that an answer may stand in
-
-    def known(self, block: Block) -> frozenset[str]:
-        """Names of fields that are read from the rows of a block: all others are kept beside the answers."""
+    known: frozenset[str]  # names of fields that are no columns beside the answers
+    read: tuple[Names, ...]  # fields of several names: what stands under another than the one that is read is kept
 
     def output(self, block: Block) -> Field:
         """The answer of each row of a block; ABSENT where it has none."""
@@ -50,8 +59,8 @@ class RowReader(Protocol):
     def has_keys(self, block: Block) -> bool:
         """Whether any row says what it is about."""
 
-    def has_extras(self, block: Block) -> bool:
-        """Whether fields that are not known stand beside the answers, and are no part of them."""
+    def has_extras(self, block: Block) -> Flags:
+        """The rows whose other fields stand beside the answer, and are no part of it."""
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """The rows of a block of the file with that number; `has_run`: the file names its runs itself."""
@@ -70,53 +79,28 @@ class Ingested:
     extras: pa.RecordBatch | None = None  # what else the rows say, where they do
 
 
-class Ingest:
-    """Reads output files one block at a time and remembers what only the whole input can tell."""
+@dataclass
+class InputCounts:
+    """What only all rows together can tell: how many were rejected and why, and which columns are constant in a run.
 
-    def __init__(self, sources: list[Source], reader: RowReader, runs: frozenset[str] | None = None) -> None:
-        """`runs`: rows of other runs are passed over."""
-        self._sources = sources
-        self.reader = reader
-        self._only = runs
-        self._meta: dict[str, dict[str, str | None]] = {}
-        self.reasons: Counter[str] = Counter()  # how many rows were rejected, by reason
-        self._rejected: Counter[str] = Counter()  # by run, where it is known
-        self._filled: Counter[tuple[str, str]] = Counter()  # rows of a run that have a short value of a column
-        self._columns = ColumnLimit()  # that are no fields of the rows
-        self._rows: Counter[str] = Counter()  # rows of a run that were read, rejected ones among them
+    Counts of parts of an input add up to those of the whole.
+    """
 
-    def blocks(self) -> Iterator[Ingested]:
-        """All files, in the order of their paths."""
-        for number, source in enumerate(self._sources):
-            has_run: bool | None = None
-            has_output = has_question = False
-            seen: dict[str, None] = {}
-            for block in readers.read_blocks(source):
-                has_run = _has_run_column(source, block) if has_run is None else has_run
-                output = self.reader.output(block)
-                has_output = has_output or bool((output.kind != ABSENT).any())
-                has_question = has_question or self.reader.has_keys(block)
-                if not (has_output and has_question):
-                    seen.update(dict.fromkeys(column.name for column in block.others(frozenset())))
-                yield self._ingested(source, block, self.reader.rows(source, number, block, bool(has_run), output))
-            if has_run is not None and not has_output:
-                names = self.reader.output_names
-                told = columns_seen(seen, (*names, *OUTPUT_NAMES))
-                raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(names)}.{told}")
-            if has_run is not None and not has_question:
-                told = columns_seen(seen, QUESTION_ID)
-                raise InputError(f"{source.name}: no row has a field {' or '.join(QUESTION_ID)}.{told}")
+    reasons: Counter[str] = field(default_factory=Counter)  # how many rows were rejected, by reason
+    rejected: Counter[str] = field(default_factory=Counter)  # by run, where it is known
+    rows: Counter[str] = field(default_factory=Counter)  # rows of a run that were read, rejected ones among them
+    filled: Counter[tuple[str, str]] = field(default_factory=Counter)  # rows of a run with a short value of a column
+    values: dict[str, dict[str, str | None]] = field(default_factory=dict)  # by run and column; None: they differ
+    left_out: set[str] = field(default_factory=set)  # columns beyond those that are kept
 
-    def metadata(self) -> dict[str, dict[str, str]]:
-        """For every run, the fields that had one and the same value in all its rows."""
-        return {
-            run: {name: value for name, value in fields.items() if value is not None and self._in_all_rows(run, name)}
-            for run, fields in self._meta.items()
-        }
+    def metadata_of(self, run: str) -> dict[str, str]:
+        """The fields that had one and the same value in all rows of a run."""
+        fields = self.values.get(run, {})
+        return {name: value for name, value in fields.items() if value is not None and self._in_all_rows(run, name)}
 
     def notes(self) -> list[str]:
         """What a user should know about the columns of the rows."""
-        left_out = sorted(self._columns.left_out)
+        left_out = sorted(self.left_out)
         if not left_out:
             return []
         shown = ", ".join(f"'{name[:_SHOWN_NAME]}'" for name in left_out[:3])
@@ -125,23 +109,133 @@ class Ingest:
             f"kept with the answers, others are not ({shown}, …). Scores do not depend on them."
         ]
 
-    def _in_all_rows(self, run: str, name: str) -> bool:
-        """Whether every row of a run that is scored has a short value of a column."""
-        return self._filled[run, name] >= self._rows[run] - self._rejected[run]
-
     def constant(self) -> frozenset[str]:
         """Columns that have one value in all rows of each of the runs that have them: their metadata."""
         changing = {
             name
-            for run, fields in self._meta.items()
+            for run, fields in self.values.items()
             for name, value in fields.items()
             if value is None or not self._in_all_rows(run, name)
         }
-        return frozenset(name for fields in self._meta.values() for name in fields if name not in changing)
+        return frozenset(name for fields in self.values.values() for name in fields if name not in changing)
 
-    def rejected(self, run: str) -> tuple[int, int]:
+    def of_run(self, run: str) -> tuple[int, int]:
         """(rows of a run that were rejected, all its rows)"""
-        return self._rejected[run], self._rows[run]
+        return self.rejected[run], self.rows[run]
+
+    def add(self, other: InputCounts) -> None:
+        """Count the rows of another part of the same input too."""
+        for mine, more in (
+            (self.reasons, other.reasons),
+            (self.rejected, other.rejected),
+            (self.rows, other.rows),
+        ):
+            mine.update(more)
+        self.filled.update(other.filled)
+        self.left_out |= other.left_out
+        for run, fields in other.values.items():
+            for name, value in fields.items():
+                self._note_value(run, name, value)
+
+    def add_rows(self, run_id: pa.Array, is_read: Flags, is_rejected: Flags) -> None:
+        """Count the rows of each run, and those that are rejected."""
+        for counter, rows in ((self.rows, is_read), (self.rejected, is_rejected)):
+            for found in run_id.filter(pa.array(rows)).value_counts().to_pylist():
+                counter[found["values"]] += found["counts"]
+
+    def add_values(self, others: list[Column], run_id: pa.Array) -> None:
+        """Fields with one value in a run are its metadata; one with two values is none, from then on."""
+        for column in others:
+            name, short = column.name, column.short()
+            values = pa.table({"run": run_id.take(pa.array(short.rows)), "value": short.text})
+            found = values.group_by("run").aggregate([("value", "min"), ("value", "max"), ([], "count_all")])
+            for run, low, high, count in zip(*(column.to_pylist() for column in found.columns), strict=True):
+                self.filled[run, name] += count
+                self._note_value(run, name, low if low == high else None)
+
+    def _note_value(self, run: str, name: str, value: str | None) -> None:
+        fields = self.values.setdefault(run, {})
+        fields[name] = value if fields.get(name, value) == value else None
+
+    def _in_all_rows(self, run: str, name: str) -> bool:
+        """Whether every row of a run that is scored has a short value of a column."""
+        return self.filled[run, name] >= self.rows[run] - self.rejected[run]
+
+
+@dataclass
+class FileColumns:
+    """What the rows of one file have: whether they name their runs, an answer, what they are about; and all columns
+    that were seen before that was known."""
+
+    has_run: bool | None = None  # None: no row could be used yet
+    has_output: bool = False
+    has_keys: bool = False
+    seen: dict[str, None] = field(default_factory=dict)
+
+    def note(self, source: Source, reader: RowReader, block: Block) -> Field:
+        """Look at a block; the answers of its rows."""
+        self.has_run = _has_run_column(source, block) if self.has_run is None else self.has_run
+        output = reader.output(block)
+        self.has_output = self.has_output or bool((output.kind != ABSENT).any())
+        self.has_keys = self.has_keys or reader.has_keys(block)
+        if not (self.has_output and self.has_keys):
+            self.seen.update(dict.fromkeys(column.name for column in block.others(frozenset())))
+        return output
+
+    def add(self, later: FileColumns) -> None:
+        """The columns of a later part of the same file too."""
+        self.has_run = later.has_run if self.has_run is None else self.has_run
+        self.has_output, self.has_keys = self.has_output or later.has_output, self.has_keys or later.has_keys
+        self.seen.update(later.seen)
+
+    def check(self, source: Source, reader: RowReader) -> None:
+        """InputError where no row of the whole file has an answer, or says what it is about."""
+        if self.has_run is not None and not self.has_output:
+            names = reader.output_names
+            told = columns_seen(self.seen, (*names, *OUTPUT_NAMES))
+            raise InputError(f"{source.name} has no answers: no row has a field {' or '.join(names)}.{told}")
+        if self.has_run is not None and not self.has_keys:
+            told = columns_seen(self.seen, QUESTION_ID)
+            raise InputError(f"{source.name}: no row has a field {' or '.join(QUESTION_ID)}.{told}")
+
+
+class Ingest:
+    """Reads output files one block at a time and remembers what only the whole input can tell."""
+
+    def __init__(
+        self,
+        sources: list[Source],
+        reader: RowReader,
+        runs: frozenset[str] | None = None,
+        second_answers: Offsets | None = None,
+    ) -> None:
+        """`runs`: rows of other runs are passed over. `second_answers`: the lines that are duplicates, where that is
+        known and not for the reader to find out."""
+        self._sources = sources
+        self.reader = reader
+        self._only = runs
+        self._second_answers = second_answers
+        self._columns = ColumnLimit()  # that are no fields of the rows
+        self.counts = InputCounts()
+
+    def blocks(self) -> Iterator[Ingested]:
+        """All files, in the order of their paths."""
+        for number, source in enumerate(self._sources):
+            columns = FileColumns()
+            yield from self.file_blocks(number, readers.read_blocks(source), columns)
+            columns.check(source, self.reader)
+
+    def file_blocks(self, number: int, blocks: Iterable[Block], columns: FileColumns) -> Iterator[Ingested]:
+        """Blocks of the file with that number, all or some; `columns` is what was known of it before, and learns."""
+        source = self._sources[number]
+        for block in blocks:
+            output = columns.note(source, self.reader, block)
+            yield self._ingested(source, block, self.reader.rows(source, number, block, bool(columns.has_run), output))
+
+    def _first(self, batch: pa.RecordBatch) -> Flags:
+        if self._second_answers is None:
+            return self.reader.first(batch)
+        return np.isin(batch.column("line").to_numpy(), self._second_answers, invert=True)
 
     def _ingested(self, source: Source, block: Block, rows: Rows) -> Ingested:
         reason = np.full(len(block), -1, np.int8)
@@ -156,40 +250,21 @@ class Ingest:
             mine = pc.is_in(run_id, pa.array(sorted(self._only), LARGE_STRING)).to_numpy(zero_copy_only=False)
             reason[~mine] = _SKIPPED
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        reason[kept[~self.reader.first(batch)]] = _REASON["duplicate"]
+        reason[kept[~self._first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        others = block.others(self.reader.known(block), self._columns)
-        self._note_metadata(others, run_id, reason == -1)
+        others = block.others(self.reader.known, read=self.reader.read, rows=reason == -1, limit=self._columns)
+        self.counts.left_out |= self._columns.left_out
+        self.counts.add_values(others, run_id)
         rejects = _rejects(source, block, reason, details, rows)
-        self._count(source, run_id, reason)
-        self.reasons.update(rejects.column("reason").to_pylist())
+        named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))  # a row without a run counts for its file
+        self.counts.add_rows(named, reason != _SKIPPED, reason >= 0)
+        self.counts.reasons.update(rejects.column("reason").to_pylist())
         extras = None
-        if others and len(kept) and self.reader.has_extras(block):
-            keys = _extra_keys(batch, rows.question_id.take(pa.array(kept)))
-            extras = extras_of(keys, others, kept, len(block), source.format == "csv")
+        if others and len(kept):
+            beside = np.flatnonzero(self.reader.has_extras(block)[kept])  # if none, the order of columns is noted
+            keys = _extra_keys(batch.take(pa.array(beside)), rows.question_id.take(pa.array(kept[beside])))
+            extras = extras_of(keys, others, kept[beside], len(block), source.format == "csv")
         return Ingested(batch, rejects, len(kept) + rejects.num_rows, extras)
-
-    def _count(self, source: Source, run_id: pa.Array, reason: Any) -> None:
-        """Count the rows of each run, and those that are rejected; a row that names no run counts for its file."""
-        named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))
-        for counter, rows in ((self._rows, reason != _SKIPPED), (self._rejected, reason >= 0)):
-            for found in named.filter(pa.array(rows)).value_counts().to_pylist():
-                counter[found["values"]] += found["counts"]
-
-    def _note_metadata(self, others: list[Column], run_id: pa.Array, good: Flags) -> None:
-        """Fields with one value in a run are its metadata; one with two values is none, from then on."""
-        for column in others:
-            mine = good[(short := column.short()).rows]
-            if not mine.any():
-                continue
-            name, chosen = column.name, pa.array(np.flatnonzero(mine))
-            values = pa.table({"run": run_id.take(pa.array(short.rows[mine])), "value": short.text.take(chosen)})
-            found = values.group_by("run").aggregate([("value", "min"), ("value", "max"), ([], "count_all")])
-            for run, low, high, count in zip(*(column.to_pylist() for column in found.columns), strict=True):
-                self._filled[run, name] += count
-                fields = self._meta.setdefault(run, {})
-                one = low if low == high else None
-                fields[name] = one if fields.get(name, one) == one else None
 
 
 _SHOWN_COLUMNS = 20
@@ -279,6 +354,12 @@ def _has_run_column(source: Source, block: Block) -> bool | None:
     bad = {row_error.row for row_error in block.row_errors}
     first = next((row for row in range(len(block)) if row not in bad), None)
     return None if first is None else bool(block.field(RUN_ID).kind[first] != ABSENT)
+
+
+def has_run_column(source: Source, blocks: Iterable[Block]) -> bool | None:
+    """Whether the rows of a file name their runs; None where none can be used."""
+    found = (_has_run_column(source, block) for block in blocks)
+    return next((has_run for has_run in found if has_run is not None), None)
 
 
 def read_run_ids(block: Block, source: Source, has_run: bool) -> tuple[pa.Array, Flags]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Ints
-from rageval_batch.inputs.outputs import Ingest, RowReader
+from rageval_batch.inputs.outputs import Answers, Ingest, InputCounts, RowReader
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params
 
@@ -52,7 +52,7 @@ class RunCounts:
     question_count: int | None
     answered_count: int
     repeats: int
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str] = field(default_factory=dict)
     rejected: tuple[int, int] = (0, 0)  # rows that were rejected, and all rows that were read
 
     @property
@@ -60,6 +60,11 @@ class RunCounts:
         """Whether more rows were rejected than a run may lose without a word."""
         rejected, rows = self.rejected
         return rejected > rows * UNSAID_LOSS
+
+    def with_input(self, run: str, counts: InputCounts) -> RunCounts:
+        """The same with what the rows of the input told of the run."""
+        metadata = {**self.metadata, **counts.metadata_of(run)}
+        return replace(self, metadata=metadata, rejected=counts.of_run(run))
 
     @property
     def missing(self) -> int:
@@ -88,14 +93,23 @@ class LoadedInputs(Protocol):
         """Reads the outputs; rows of other runs are passed over; InputError where more than `max_rows` score rows would
         be made of them."""
 
+    def row_reader(self) -> RowReader:
+        """What reads the rows of a part of the outputs."""
+
+    def without_questions(self) -> LoadedInputs:
+        """The same without the questions themselves, which only preparing a scorer needs: little to send."""
+
+    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
+        """InputError where so many usable rows of these runs make too many score rows."""
+
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in which every row has the contexts that were given for it."""
 
     def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as a store keeps it."""
 
-    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
-        """Write the score rows of a job that was read to its end; what became of each run."""
+    def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
+        """Write the score rows of all answers; what became of each run."""
 
 
 class InputKind(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,10 @@ from rageval_batch.columnar.kernels.spaces import strip
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
-from rageval_batch.inputs.outputs import KNOWN_FIELDS, Ingest, Rows, read_repeats, read_run_ids
+from rageval_batch.inputs.outputs import KNOWN_FIELDS, Answers, Ingest, Rows, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
+from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import EvalSet, Params, Profile, SelfKeyed
 from rageval_batch.model.schemas import FILE, OUTPUT, QUESTION_ID, RECORDS, REPEAT
@@ -43,10 +44,11 @@ class OwnRows:
     """Reads rows with their keys: none is rejected for one, what a row lacks is null."""
 
     output_names: tuple[str, ...] = OUTPUT
+    read: tuple[Names, ...] = ()
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         """`keys`: text columns that reach the batch."""
-        self._known = KNOWN_FIELDS | {*keys, *FILE}
+        self.known = KNOWN_FIELDS | {*keys, *FILE}
         self._keys = keys
         self._schema = batch_schema(keys)
 
@@ -59,17 +61,14 @@ class OwnRows:
         kind = np.where(absent, STRUCT, output.kind).astype(np.int8)
         return Field(pc.if_else(pa.array(absent), whole, output.text), kind)
 
-    def known(self, block: Block) -> frozenset[str]:
-        """The same for every block."""
-        return self._known
-
     def has_keys(self, block: Block) -> bool:
         """True: what a row lacks shows in its score."""
         return True
 
-    def has_extras(self, block: Block) -> bool:
-        """Whether the records stand in a column; else all that a row has is its record."""
-        return bool((block.field(OUTPUT).kind != ABSENT).any())
+    def has_extras(self, block: Block) -> Flags:
+        """The rows whose record stands in a column; else all that a row has is its record."""
+        beside: Flags = block.field(OUTPUT).kind != ABSENT
+        return beside
 
     def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
         """Rows with their keys; a run without a name is called like its file."""
@@ -90,6 +89,14 @@ class OwnRows:
     def first(self, batch: pa.RecordBatch) -> Flags:
         """All: what is double shows when the rows are reconciled."""
         return np.ones(batch.num_rows, np.bool_)
+
+    def answered(self) -> dict[str, Flags]:
+        """Nothing: what is missing shows when the rows are reconciled."""
+        return {}
+
+    def repeats(self) -> dict[str, int]:
+        """Nothing: repeats show when the rows are reconciled."""
+        return {}
 
 
 _NAMES_OF = {QUESTION_ID[0]: QUESTION_ID}
@@ -122,7 +129,18 @@ class LoadedList:
 
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over. A row makes one score row, so there is no limit."""
-        return Ingest(outputs, OwnRows(self._declared.keys), runs)
+        return Ingest(outputs, self.row_reader(), runs)
+
+    def row_reader(self) -> OwnRows:
+        """What reads the rows of a part of the outputs."""
+        return OwnRows(self._declared.keys)
+
+    def without_questions(self) -> LoadedList:
+        """The same without the texts."""
+        return LoadedList(self._declared, self._listed, {})
+
+    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
+        """A row makes one score row, so there is no limit."""
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as it is: the texts are part of the eval set."""
@@ -132,17 +150,16 @@ class LoadedList:
         """The batch as it is."""
         return batch
 
-    def finish(self, ingest: Ingest, scores: ScoreWriter) -> dict[str, RunCounts]:
+    def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
         """The rows are compared with each other and with the list by a macro of the profile."""
-        declared, metadata = self._declared, ingest.metadata()
+        declared = self._declared
         log = scores.reconcile(self._listed, declared.reconcile, declared.log, declared.order)
         return {
             row["run_id"]: RunCounts(
                 question_count=row["question_count"],
                 answered_count=row["answered_count"],
                 repeats=row["repeats"],
-                metadata=dict(row["meta"] or []) | metadata.get(row["run_id"], {}),
-                rejected=ingest.rejected(row["run_id"]),
+                metadata=dict(row["meta"] or []),
             )
             for row in log
         }

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import Ints
 from rageval_batch.inputs.protocols import KeptFormat
+from rageval_batch.model.schemas import TALLIES
 from rageval_batch.resources import sql_definition
 from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
@@ -25,7 +26,21 @@ KEPT_MEMORY = "256MB"  # for the keys and hashes of answers that are kept
 RECONCILE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
 
 
-def write_parquet(
+def write_sorted(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, order: Sequence[str], *, target: Path, database: Database
+) -> None:
+    """Write rows as one Parquet file, sorted by some columns."""
+    query = f"from rows order by {', '.join(order)}"
+    _write(batches, schema, query, target=target, database=database)
+
+
+def write_tallies(batches: Iterator[pa.RecordBatch], *, target: Path, database: Database) -> None:
+    """Write tallies as one Parquet file, those of the same kind added up and all sorted."""
+    query = "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all"
+    _write(batches, TALLIES, query, target=target, database=database)
+
+
+def _write(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, query: str, *, target: Path, database: Database
 ) -> None:
     """Write what a query makes of all `rows` as one Parquet file."""

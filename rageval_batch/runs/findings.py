@@ -4,10 +4,9 @@ that most answers of a run share, rows that a run lost."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -30,16 +29,44 @@ class Findings:
     of_run: Mapping[str, tuple[str, ...]]
 
 
-def find(scores: Path, profile: Profile, runs: Mapping[str, RunCounts], *, database: Database) -> Findings:
-    """What the score rows of a commit show."""
+@dataclass(frozen=True)
+class Observed:
+    """What score rows show of their runs. What is observed of some runs and of others adds up."""
+
+    uncomputed: Mapping[str, Mapping[str, tuple[int, int]]]  # condition -> run -> (rows with it, all rows)
+    failures: tuple[tuple[str, str, int, int, str | None], ...]  # run, reason that most answers share, how many of
+    # how many, detail; by run
+
+    @staticmethod
+    def joined(several: Sequence[Observed]) -> Observed:
+        """What was observed of different runs together; the runs of the first come first."""
+        uncomputed: dict[str, dict[str, tuple[int, int]]] = {}
+        for one in several:
+            for part, runs in one.uncomputed.items():
+                uncomputed.setdefault(part, {}).update(runs)
+        return Observed(uncomputed, tuple(failure for one in several for failure in one.failures))
+
+
+def observed(scores: Sequence[Path], profile: Profile, *, database: Database) -> Observed:
+    """What score rows show. The files have all rows of each of their runs."""
+    reader = parquet_reader(scores)
+    with database.connected() as connection:
+        uncomputed = {
+            part.where: _counts(connection, reader, f"count(*) filter ({part.where})")
+            for part in profile.scoring.uncomputed
+        }
+        return Observed(uncomputed, _common_failures(connection, reader))
+
+
+def findings_of(seen: Observed, profile: Profile, runs: Mapping[str, RunCounts]) -> Findings:
+    """What to say of the runs of a commit."""
     said: list[str] = []
     of_run: dict[str, list[str]] = {}
-    with database.connected() as connection:
-        for sentence, by_run in (*_uncomputed(connection, scores, profile), *_common_failures(connection, scores)):
-            said.append(sentence)
-            for run, own in by_run.items():
-                of_run.setdefault(run, []).append(own)
-    lost = {run: counts.rejected for run, counts in runs.items() if counts.lost_rows}
+    for sentence, by_run in (*_uncomputed(seen, profile), *_failures(seen)):
+        said.append(sentence)
+        for run, own in by_run.items():
+            of_run.setdefault(run, []).append(own)
+    lost = {run: counts.rejected for run, counts in sorted(runs.items()) if counts.lost_rows}
     if lost:
         named = [f"'{run}' {n:,} of {rows:,}" for run, (n, rows) in lost.items()]
         said.append(f"WARNING: {_runs(len(lost))} lost more than 1 % of the rows to rejects: {_listed(named)}.")
@@ -49,11 +76,10 @@ def find(scores: Path, profile: Profile, runs: Mapping[str, RunCounts], *, datab
 _Finding = tuple[str, dict[str, str]]  # a sentence about the commit, and one for each run that it is about
 
 
-def _uncomputed(connection: duckdb.DuckDBPyConnection, scores: Path, profile: Profile) -> list[_Finding]:
+def _uncomputed(seen: Observed, profile: Profile) -> list[_Finding]:
     out = []
     for part in profile.scoring.uncomputed:
-        found = _counts(connection, scores, f"count(*) filter ({part.where})")
-        if found:
+        if found := seen.uncomputed.get(part.where):
             n, rows = (sum(one[k] for one in found.values()) for k in range(2))
             by_run = {run: f"{part.part}: not computed for {n:,} of {rows:,} rows" for run, (n, rows) in found.items()}
             about = f"{n:,} of {rows:,} rows of {_runs(len(found))}"
@@ -61,15 +87,16 @@ def _uncomputed(connection: duckdb.DuckDBPyConnection, scores: Path, profile: Pr
     return out
 
 
-def _counts(connection: duckdb.DuckDBPyConnection, scores: Path, count: str) -> dict[str, tuple[int, int]]:
+def _counts(connection: duckdb.DuckDBPyConnection, reader: str, count: str) -> dict[str, tuple[int, int]]:
     """(counted rows, all rows) of every run in which any row is counted."""
-    query = f"select run_id, {count} as n, count(*) from {parquet_reader([scores])} group by run_id having n > 0"
+    query = f"select run_id, {count} as n, count(*) from {reader} group by run_id having n > 0"
     return {run: (n, rows) for run, n, rows in connection.execute(f"{query} order by run_id").fetchall()}
 
 
-def _common_failures(connection: duckdb.DuckDBPyConnection, scores: Path) -> list[_Finding]:
-    """Of every failure that most answers of some run share: which runs, and what the first of them has in detail."""
-    reader = parquet_reader([scores])
+def _common_failures(
+    connection: duckdb.DuckDBPyConnection, reader: str
+) -> tuple[tuple[str, str, int, int, str | None], ...]:
+    """Of every run most of whose answers fail for one reason: that, and the least of their details."""
     names = [row[0] for row in connection.execute(f"describe from {reader}").fetchall()]
     detail = "fail_detail" if "fail_detail" in names else "null"
     query = f"""
@@ -77,14 +104,19 @@ def _common_failures(connection: duckdb.DuckDBPyConnection, scores: Path) -> lis
             select run_id, fail_reason, {detail} as detail from {reader}
             where fail_reason is null or fail_reason not in {_UNANSWERED}
         )
-        select run_id, fail_reason, n, rows, detail from (
+        select run_id, fail_reason, n, rows::bigint, detail from (
             select run_id, fail_reason, count(*) as n, sum(count(*)) over (partition by run_id) as rows,
                    min(detail) as detail
             from answers group by run_id, fail_reason
         ) where fail_reason is not null and n > {MOST} * rows order by run_id"""
-    found: dict[str, list[tuple[str, int, int, Any]]] = {}
-    for run, reason, n, rows, text in connection.execute(query).fetchall():
-        found.setdefault(reason, []).append((run, n, int(rows), text))
+    return tuple(connection.execute(query).fetchall())
+
+
+def _failures(seen: Observed) -> list[_Finding]:
+    """Of every failure that most answers of some run share: which runs, and the most frequent detail."""
+    found: dict[str, list[tuple[str, int, int, str | None]]] = {}
+    for run, reason, n, rows, text in seen.failures:
+        found.setdefault(reason, []).append((run, n, rows, text))
     out = []
     for reason, runs in found.items():
         details = Counter(text for *_, text in runs if text)

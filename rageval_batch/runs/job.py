@@ -27,9 +27,7 @@ class Job:
     metadata: RunMetadata = field(default_factory=RunMetadata)
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
-    stored_extras: str | None = (
-        None  # the query of other columns of the rows, where the outputs are a copy without them
-    )
+    stored_extras: str | None = None  # the query of other columns, where the outputs are a copy without them
     max_rows: int = MAX_ROWS  # score rows that it may make; the result does not depend on it
 
     def with_hash(self) -> Job:

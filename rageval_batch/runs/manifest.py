@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rageval_batch.errors import StoreError
@@ -45,9 +46,13 @@ def is_pack(manifest: Mapping[str, Any]) -> bool:
     return "packs" in manifest
 
 
-def checksums(folder: Path) -> dict[str, dict[str, Any]]:
-    """The size and SHA-256 of each file of a folder."""
-    return {path.name: file_checksum(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
+def checksums(folder: Path, known: Mapping[str, dict[str, Any]] = MappingProxyType({})) -> dict[str, dict[str, Any]]:
+    """The size and SHA-256 of each file of a folder; of those that are known, what is known."""
+    return {
+        path.name: known.get(path.name) or file_checksum(path)
+        for path in sorted(folder.iterdir())
+        if path.name != MANIFEST
+    }
 
 
 def file_checksum(path: Path) -> dict[str, Any]:

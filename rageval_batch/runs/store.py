@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from filelock import BaseFileLock
@@ -255,12 +256,18 @@ class Store:
         with self.publishing() as publish:
             return publish(staging, manifest)
 
-    def seal(self, staging: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Have the files of a finished folder on the disk; the manifest with their checksums."""
+    def seal(
+        self, staging: Path, manifest: dict[str, Any], known: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    ) -> dict[str, Any]:
+        """Have the files of a finished folder on the disk; the manifest with their checksums.
+
+        `known`: checksums of files that are on the disk already.
+        """
         with _store_errors(self.path):
             for file in staging.iterdir():
-                sync(file)
-            return {**manifest, "checksums": checksums(staging)}
+                if file.name not in known:
+                    sync(file)
+            return {**manifest, "checksums": checksums(staging, known)}
 
     @contextmanager
     def publishing(self) -> Iterator[Publish]:

@@ -111,17 +111,17 @@ def output_files(commit: Commit, profile: Profile, folder: Path) -> list[Source]
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
     with connected(folder, MEMORY) as connection:
-        rows = _kept_rows(kept[0], input_kind(profile).kept)
+        rows = _kept_rows(kept, input_kind(profile).kept)
         connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet)")
     return [source(target)]
 
 
-def _kept_rows(kept: Path, format: KeptFormat, where: str = "true") -> str:
+def _kept_rows(kept: list[Path], format: KeptFormat, where: str = "true") -> str:
     """The query of kept answers as rows again, in the order in which they were read where that is known."""
-    fields = [field.name for field in pq.read_schema(kept).field("given_by").type.value_type]
+    fields = [field.name for field in pq.read_schema(kept[0]).field("given_by").type.value_type]
     names = [*format.answer, *(f"g.{identifier(name)}" for name in fields if name not in format.places)]
     order = ", ".join(f"g.{identifier(name)}" for name in format.places)
-    rows = f"(select unnest(given_by) as g, * exclude (given_by) from {parquet_reader([kept])})"
+    rows = f"(select unnest(given_by) as g, * exclude (given_by) from {parquet_reader(kept)})"
     return f"select {', '.join(names)} from {rows} where {where}" + (f" order by {order}" if order else "")
 
 
@@ -232,7 +232,7 @@ def _stored_rows(
     kind = input_kind(profile)
     reader = kind.row_reader(ids)
     if kept := commit.files("kept_outputs"):
-        return [_kept_row(kept[0], kind.kept, reader, row=row) for row in rows]
+        return [_kept_row(kept, kind.kept, reader, row=row) for row in rows]
     found: dict[tuple[int, int], pa.RecordBatch] = {}
     for number in sorted({row["input"] for row in rows}):
         file = _outputs(commit, number)
@@ -252,11 +252,11 @@ def _batch(reader: RowReader, file: Source, number: int, *, block: readers.Block
     return reader.rows(file, number, block, False, reader.output(block)).batch
 
 
-def _kept_row(path: Path, format: KeptFormat, reader: RowReader, *, row: dict[str, Any]) -> pa.RecordBatch:
+def _kept_row(paths: list[Path], format: KeptFormat, reader: RowReader, *, row: dict[str, Any]) -> pa.RecordBatch:
     key = {**row, "run_id": row["stored_id"]}
     equal = " and ".join(f"{'' if name in format.answer else 'g.'}{identifier(name)} = ${name}" for name in format.key)
     with connected(memory=MEMORY) as connection:
-        found = connection.sql(_kept_rows(path, format, equal), params={name: key[name] for name in format.key})
+        found = connection.sql(_kept_rows(paths, format, equal), params={name: key[name] for name in format.key})
         kept = frame_source(found.to_arrow_table(), "kept outputs")
     for block in readers.read_blocks(kept):
         return _batch(reader, kept, 0, block=block).slice(0, 1)

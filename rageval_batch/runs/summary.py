@@ -138,6 +138,23 @@ def write_summary(
         )
 
 
+def write_commit_summary(
+    plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, *, target: Path, database: Database
+) -> bool:
+    """Write the summary of the score files of one folder; False, and no file, where it cannot be made.
+
+    It can be made of the rows at any time. `runs` are the records of all their runs: run_id, repeats.
+    """
+    folder = pa.repeat(pa.scalar(scores[0].parent.name, LARGE_STRING), runs.num_rows)
+    try:
+        named = runs.append_column("commit", folder)
+        write_summary(plan, ScoreRows.of_files(scores), named, target=target, database=database)
+    except (duckdb.Error, MemoryError):
+        target.unlink(missing_ok=True)
+        return False
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class _MetricColumns:
     """A metric as expressions over score rows; the columns of the k-th end in k, so that many stand side by side."""

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE_STRING, Ints
+from rageval_batch.columnar.strings import Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
-from rageval_batch.inputs.protocols import RunCounts
-from rageval_batch.inputs.sources import Source
-from rageval_batch.model import Profile
-from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, REJECTS, RUN_WARNINGS, RUNS, TALLIES
-from rageval_batch.profiles.registry import profile_reference
-from rageval_batch.runs import commit_files, sorted_rows
+from rageval_batch.inputs.protocols import LoadedInputs
+from rageval_batch.model.schemas import REJECTS
+from rageval_batch.runs import commit_files, commit_record, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
+from rageval_batch.runs.commit_record import Counts, Finished
 from rageval_batch.runs.database import Database, database
-from rageval_batch.runs.findings import Findings, find
+from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.store import Commit, Staging, Store
-from rageval_batch.runs.summary import ScoreRows, summary_plan, write_summary
-from rageval_batch.version import __version__
+from rageval_batch.runs.summary import summary_plan, write_commit_summary
 
-PROFILE_FILE = "profile.toml"
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
 
@@ -46,16 +40,6 @@ class Timing:
     read: float = 0.0
     score: float = 0.0
     write: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """What became of the rows: rows read = score rows - missing rows + rejected rows."""
-
-    rows_read: int
-    score_rows: int
-    missing_rows: int
-    rejected_rows: int
 
 
 @dataclass(frozen=True)
@@ -91,7 +75,7 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
     """Score a sweep into the store; a finished one is found again, an interrupted one goes on."""
     job = job.with_hash()
     identity = identify(job)
-    if (done := _finished(store, identity.job)) is not None:
+    if (done := finished_commit(store, identity.job)) is not None:
         store.clear_published()
         return existing_outcome(done)
     with store.staging(identity.job[:24]) as staging:
@@ -105,7 +89,23 @@ def existing_outcome(commit: Commit) -> Outcome:
     return Outcome(commit, False, 0, Counts(**commit.manifest["counts"]), Timing())
 
 
-def _finished(store: Store, job: str) -> Commit | None:
+def nothing_usable(job: Job, rejected: int, first: dict[str, Any] | None) -> InputError:
+    """The error for a job without a row that can be scored; `first` is the first of its rejects."""
+    names = ", ".join(file.name for file in job.outputs[:3])
+    if first is None:
+        return InputError(f"{names}: no rows. Nothing was scored.")
+    where = f"{first['file']}, line {first['line']}: {first['reason']}, {first['detail']}"
+    return InputError(f"None of the {rejected} rows of {names} can be used ({where}). Nothing was scored.")
+
+
+def publish_once(store: Store, ready: Path, manifest: dict[str, Any]) -> tuple[Commit, bool]:
+    """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile."""
+    with store.publishing() as publish:
+        again = finished_commit(store, manifest["job"])
+        return again or publish(ready, manifest), again is None
+
+
+def finished_commit(store: Store, job: str) -> Commit | None:
     """The commit of the same job, if it is still the newest of all its runs."""
     newest: dict[tuple[str, str, str], str] = {}
     commits = store.commits()
@@ -120,6 +120,22 @@ def _finished(store: Store, job: str) -> Commit | None:
     return None
 
 
+def scored_tables(scorer: Scorer, inputs: LoadedInputs, block: Ingested, keep_inputs: bool) -> dict[str, pa.Table]:
+    """What is kept of a block until the commit is made, by kind; only `scores` is always there."""
+    batch = inputs.with_contexts(block.batch)
+    scored = score_batch(scorer, batch)
+    kept = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}
+    if scored.tallies.num_rows:
+        kept["tallies"] = scored.tallies
+    if block.rejects.num_rows:
+        kept["rejects"] = block.rejects
+    if block.extras is not None:
+        kept["extras"] = pa.Table.from_batches([block.extras])
+    if keep_inputs:
+        kept["answers"] = pa.Table.from_batches([inputs.kept_rows(batch)])
+    return kept
+
+
 class _Sweep:
     """The work of one job in its staging folder."""
 
@@ -131,7 +147,6 @@ class _Sweep:
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
         self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
-        self.summary_plan = summary_plan(job.profile)
         self.timing = Timing()
         self.resumed = 0
         self.rows_read = 0
@@ -146,37 +161,15 @@ class _Sweep:
             if progress:
                 progress(self.rows_read, size)
         if self.scored == 0:
-            raise self._nothing_usable()
+            first = next(self._rows("rejects")).slice(0, 1).to_pylist()[0] if self.rejected else None
+            raise nothing_usable(self.job, self.rejected, first)
         start = time.process_time()
         with self.staging.assembling() as ready, database(self.staging.path) as self.database:
-            runs, findings, files = self._assemble(ready)
-        missing = sum(counts.missing for counts in runs.values())
-        counts = Counts(
-            rows_read=self.rows_read,
-            score_rows=self.scored + missing,
-            missing_rows=missing,
-            rejected_rows=self.rejected,
-        )
-        manifest = {
-            **self._manifest(sorted(runs), counts, files),
-            "reject_reasons": dict(self.ingest.reasons.most_common()),
-            "warnings": [*findings.of_commit, *self.ingest.notes()],
-            "lost_rows": {run: counts.rejected[0] for run, counts in runs.items() if counts.lost_rows},
-        }
-        manifest = store.seal(ready, manifest)
+            finished, files = self._assemble(ready)
+        manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files))
         self.timing.write += time.process_time() - start
-        with store.publishing() as publish:
-            again = _finished(store, self.identity.job)  # somebody else may have finished the same job meanwhile
-            commit = again or publish(ready, manifest)
-        return Outcome(commit, again is None, self.resumed, counts, self.timing)
-
-    def _nothing_usable(self) -> InputError:
-        names = ", ".join(file.name for file in self.job.outputs[:3])
-        if not self.rejected:
-            return InputError(f"{names}: no rows. Nothing was scored.")
-        first = next(self._rows("rejects")).slice(0, 1).to_pylist()[0]
-        where = f"{first['file']}, line {first['line']}: {first['reason']}, {first['detail']}"
-        return InputError(f"None of the {self.rejected} rows of {names} can be used ({where}). Nothing was scored.")
+        commit, created = publish_once(store, ready, manifest)
+        return Outcome(commit, created, self.resumed, finished.counts, self.timing)
 
     # --- parts --------------------------------------------------------------------------------------------------
 
@@ -199,26 +192,12 @@ class _Sweep:
         done = _part_name("done", number)
         found = self.staging.is_done(done)
         if not found:
-            batch = self.inputs.with_contexts(block.batch)
-            scored = score_batch(self.scorer, batch)
-            kept = {"scores": ([scored.scores], self.scorer.schema)}
-            if scored.tallies.num_rows:
-                kept["tallies"] = (scored.tallies.to_batches(), TALLIES)
-            if block.rejects.num_rows:
-                kept["rejects"] = (block.rejects.to_batches(), REJECTS)
-            if block.extras is not None:
-                kept["extras"] = ([block.extras], block.extras.schema)
-            if self.job.keep_inputs:
-                answers = self.inputs.kept_rows(batch)
-                kept["answers"] = ([answers], answers.schema)
-            for kind, (batches, schema) in kept.items():
-                self._keep(_part_name(kind, number), batches, schema)
+            kept = scored_tables(self.scorer, self.inputs, block, self.job.keep_inputs)
+            for kind, table in kept.items():
+                with self.staging.writing(_part_name(kind, number)) as path:
+                    commit_files.write_part(path, table.to_batches(), table.schema)
             self.staging.mark_done(done, [_part_name(kind, number) for kind in kept])
         return number, block, time.thread_time() - start, found
-
-    def _keep(self, name: str, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
-        with self.staging.writing(name) as path:
-            commit_files.write_part(path, batches, schema)
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
         number, block, seconds, found = part
@@ -239,23 +218,32 @@ class _Sweep:
 
     # --- the commit ---------------------------------------------------------------------------------------------
 
-    def _assemble(self, ready: Path) -> tuple[dict[str, RunCounts], Findings, dict[str, list[str]]]:
-        """Write the files of the commit; what became of the runs, what to say of them, and the files by their roles."""
-        scores = _ScoreFile(
+    def _assemble(self, ready: Path) -> tuple[Finished, commit_record.Files]:
+        """Write the files of the commit; what became of the rows, and the files by their roles."""
+        scores = ScoreFile(
             path=ready / f"{self.job.profile.name}.parquet",
             scorer=self.scorer,
             parts=self._part_files("scores"),
             database=self.database,
         )
-        runs = self.inputs.finish(self.ingest, scores)
-        findings = find(scores.path, self.job.profile, runs, database=self.database)
-        commit_files.write_parquet(
-            self._rows("tallies"), TALLIES,
-            "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all",
-            target=ready / "tallies.parquet", database=self.database,
-        )  # fmt: skip
+        runs = self.inputs.finish(self.ingest.reader, scores)
+        runs = {run: found.with_input(run, self.ingest.counts) for run, found in runs.items()}
+        missing = sum(counts.missing for counts in runs.values())
+        seen = observed([scores.path], self.job.profile, database=self.database)
+        finished = Finished(
+            runs=runs,
+            counts=Counts(
+                rows_read=self.rows_read,
+                score_rows=self.scored + missing,
+                missing_rows=missing,
+                rejected_rows=self.rejected,
+            ),
+            inputs=self.ingest.counts,
+            findings=findings_of(seen, self.job.profile, runs),
+        )
+        commit_files.write_tallies(self._rows("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
-        records = self._run_records(runs, findings)
+        records = commit_record.run_records(self.job, self.identity, runs, finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
         files = {
             "scores": [scores.path.name],
@@ -263,11 +251,11 @@ class _Sweep:
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
-            **self._profile_file(ready),
             **self._extras(ready),
-            **(self._kept(ready) if self.job.keep_inputs else self._kept_questions(ready)),
+            **(self._kept(ready) if self.job.keep_inputs else {}),
+            **commit_record.input_copies(self.job, ready),
         }
-        return runs, findings, files
+        return finished, files
 
     def _extras(self, ready: Path) -> dict[str, list[str]]:
         """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
@@ -278,112 +266,33 @@ class _Sweep:
             )
             return {"extras": ["extras.parquet"]}
         parts = self._part_files("extras")
-        schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.constant())
+        schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.counts.constant())
         if len(schema) == len(extras.KEYS):
             return {}
         batches = (extras.typed(batch, schema) for batch in commit_files.read_parts(parts))
-        order = "from rows order by run_id, question_id, repeat, input, line"
-        commit_files.write_parquet(batches, schema, order, target=ready / "extras.parquet", database=self.database)
+        target = ready / "extras.parquet"
+        commit_files.write_sorted(batches, schema, extras.ORDER, target=target, database=self.database)
         return {"extras": ["extras.parquet"]}
-
-    def _profile_file(self, ready: Path) -> dict[str, list[str]]:
-        """A copy of the profile file, so that the store can be read where that is not."""
-        if self.job.profile.content is None:
-            return {}
-        (ready / PROFILE_FILE).write_text(self.job.profile.content, encoding="utf-8", newline="")
-        return {"profile": [PROFILE_FILE]}
 
     def _summary(self, scores: Path, records: pa.Table) -> dict[str, list[str]]:
         """The summary of the commit; none where it cannot be made, as it can be made of the rows at any time."""
         target = scores.parent / "summary.parquet"
-        folder = pa.repeat(pa.scalar(scores.parent.name, LARGE_STRING), records.num_rows)
-        runs = records.select(["run_id", "repeats"]).append_column("commit", folder)
-        try:
-            write_summary(self.summary_plan, ScoreRows.of_files([scores]), runs, target=target, database=self.database)
-        except (duckdb.Error, MemoryError):
-            target.unlink(missing_ok=True)
+        runs = records.select(["run_id", "repeats"])
+        plan = summary_plan(self.job.profile)
+        if not write_commit_summary(plan, [scores], runs, target=target, database=self.database):
             return {}
         return {"summary": [target.name]}
 
-    def _kept(self, ready: Path) -> dict[str, list[str]]:
-        """A copy of the inputs: every distinct answer once, and the question and context files."""
+    def _kept(self, ready: Path) -> commit_record.Files:
+        """A copy of the answers, every distinct one once."""
         commit_files.write_kept(
             self._part_files("answers"), self.kind.kept, target=ready / "kept_outputs.parquet", database=self.database
         )
-        kept = {"kept_outputs": ["kept_outputs.parquet"]}
-        for role, files in (("kept_questions", self.job.questions), ("kept_contexts", self.job.contexts)):
-            kept[role] = _copies(role, files, ready)
-        return kept
-
-    def _kept_questions(self, ready: Path) -> dict[str, list[str]]:
-        """Questions that were taken from the rows are kept in any case: no other file has them."""
-        derived = [file for file in self.job.questions if file.reading.derived]
-        return {"kept_questions": _copies("kept_questions", derived, ready)} if derived else {}
-
-    def _run_records(self, runs: dict[str, RunCounts], findings: Findings) -> pa.Table:
-        rows = []
-        for run_id, counts in sorted(runs.items()):
-            meta = {
-                "eval_set_version": self.identity.eval_set.version,
-                **self.job.metadata.of_run(run_id, counts.metadata),
-                **_found(counts, findings.of_run.get(run_id, ())),
-            }
-            rows.append(
-                {
-                    "run_id": run_id,
-                    "profile": self.job.profile.name,
-                    "eval_set": self.identity.eval_set.version,
-                    "questions_sha256": self.identity.eval_set.sha256,
-                    "source_sha256": self.identity.source_sha256,
-                    "contexts_sha256": self.identity.contexts_sha256,
-                    "params_sha256": self.identity.params_sha256,
-                    "signature": self.identity.signature,
-                    "version": __version__,
-                    "question_count": counts.question_count,
-                    "answered_count": counts.answered_count,
-                    "repeats": counts.repeats,
-                    **{name: meta.get(name) for name in PROVENANCE},
-                    "meta": sorted((k, v) for k, v in meta.items() if k not in PROVENANCE),
-                }
-            )
-        return pa.Table.from_pylist(rows, schema=RUNS)
-
-    def _manifest(self, runs: list[str], counts: Counts, files: dict[str, list[str]]) -> dict[str, Any]:
-        job, identity = self.job, self.identity
-        return {
-            "job": identity.job,
-            "profile": job.profile.name,
-            "profile_version": job.profile.revision,
-            "declaration": _declaration(job.profile),
-            "version": __version__,
-            "params": job.params,
-            "params_sha256": identity.params_sha256,
-            "signature": identity.signature,
-            "questions": {
-                "version": identity.eval_set.version,
-                "sha256": identity.eval_set.sha256,
-                "files": [_reference(file) for file in job.questions],
-            },
-            "contexts": {
-                "sha256": identity.contexts_sha256,
-                "files": [_reference(file) for file in job.contexts],
-            },
-            "source": _reference(job.document) if job.document else None,
-            "given": {
-                "meta": dict(job.metadata.meta),
-                "run_meta": {run: dict(fields) for run, fields in job.metadata.run_meta.items()},
-                "prompt": dict(job.metadata.prompt),
-            },
-            "inputs": [_reference(file) for file in job.outputs],
-            "runs": runs,
-            "counts": vars(counts),
-            "files": files,
-            "summary": self.summary_plan.definition if "summary" in files else None,
-        }
+        return {"kept_outputs": ["kept_outputs.parquet"]}
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ScoreFile:
+@dataclass(frozen=True)
+class ScoreFile:
     """The scored parts of a job as the one file of its commit."""
 
     path: Path
@@ -406,8 +315,7 @@ class _ScoreFile:
                 return
         more = (batch for make in unanswered.values() for batch in make().to_batches())
         rows = chain(commit_files.read_parts(self.parts), more)
-        query = f"from rows order by {', '.join(order)}"
-        commit_files.write_parquet(rows, self.scorer.schema, query, target=self.path, database=self.database)
+        commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
         """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
@@ -423,48 +331,5 @@ class _ScoreFile:
         )
 
 
-def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
-    """What scoring found about a run, as metadata."""
-    rejected, rows = counts.rejected
-    found = {REJECTED_ROWS: f"{rejected} of {rows}" if rejected else "", RUN_WARNINGS: "; ".join(warnings)}
-    return {name: text for name, text in found.items() if text}
-
-
-def _copies(role: str, files: list[Source], ready: Path) -> list[str]:
-    """Copy files into a folder; their names there."""
-    names = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
-    for name, file in zip(names, files, strict=True):
-        if file.table is None:
-            shutil.copyfile(file.path, ready / name)
-        else:
-            pq.write_table(file.table, ready / name)
-    return names
-
-
 def _part_name(kind: str, number: int) -> str:
     return f"{kind}-{number:06d}"
-
-
-def _kept_name(file: Source) -> str:
-    return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
-
-
-def _declaration(profile: Profile) -> dict[str, Any] | None:
-    """What reads the scores of a profile from elsewhere where it is not known, and where it can be found."""
-    reference = profile_reference(profile)
-    if reference is None:
-        return None
-    return {
-        "reference": reference,
-        "run_stat": profile.summary.run_stat,
-        "score_top": profile.summary.score_top,
-        "metrics": [vars(replace(metric, scale=profile.scale(metric))) for metric in profile.metrics],
-    }
-
-
-def _reference(file: Source) -> dict[str, Any]:
-    """A file as the store remembers it."""
-    path = str(file.path.resolve()) if file.table is None else None
-    given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
-    reading = file.reading.as_dict()
-    return {**given, **({"folder": True} if file.members else {}), **({"reading": reading} if reading else {})}

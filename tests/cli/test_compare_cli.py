@@ -136,7 +136,7 @@ def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureF
     base, *cands = (f"{k}{''.join(HOSTILE[k::3])}" for k in range(3))
     runs = {run: [score_row(q, float(k + j)) for j, q in enumerate(HOSTILE)] for k, run in enumerate([base, *cands])}
     runs[cands[0]] = [score_row(q, 0.0) for q in HOSTILE]
-    publish(Path(store), runs)
+    publish(Path(store), runs, with_summary=True)
 
     def output(form: str, *names: str) -> str:
         target = tmp_path / f"out.{form}"

@@ -29,7 +29,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile") / "runs"
     rows = [score_row(name, 1.0, fail_reason=name) for name in HOSTILE]
     worse = [score_row(name, 0.0, fail_reason=name) for name in HOSTILE]
-    publish(folder, {BASE: rows, WORSE: worse, **dict.fromkeys(HOSTILE, rows)}, eval_set=HOSTILE_WORD[:9])
+    publish(
+        folder, {BASE: rows, WORSE: worse, **dict.fromkeys(HOSTILE, rows)}, eval_set=HOSTILE_WORD[:9], with_summary=True
+    )
     return folder
 
 

@@ -32,7 +32,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("terminal") / "runs"
     questions = {f"q{k:02}": 1.0 for k in range(14)}
     worse = {name: 0.0 if k < 13 else 1.0 for k, name in enumerate(questions)}
-    publish(folder, {"base": simple_run(**questions), LONG: simple_run(**worse)}, profile="include_rate")
+    publish(
+        folder, {"base": simple_run(**questions), LONG: simple_run(**worse)}, profile="include_rate", with_summary=True
+    )
     add_commit(folder, {"gated": [gated_row("q", 99.0, schema_ok=True)]}, model_id=None, prompt_sha256=None)
     return folder
 

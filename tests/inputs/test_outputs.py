@@ -66,7 +66,7 @@ def read(files: list[Source], eval_set: EvalSet = QUESTIONS, runs: frozenset[str
         [row for block in blocks for row in block.batch.to_pylist()],
         [row for block in blocks for row in block.rejects.to_pylist()],
         sum(block.rows for block in blocks),
-        ingest.metadata(),
+        {run: ingest.counts.metadata_of(run) for run in ingest.counts.values},
         {run: flags.tolist() for run, flags in rows.answered().items()},
         dict(rows.repeats()),
     )

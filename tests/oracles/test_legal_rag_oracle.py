@@ -257,10 +257,15 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_input_is_scored(number: int) -> None:
+LONGER_NUMBER = '{"amount":1e15000,"count":"' + "9" * 5000 + '"}'
+
+
+@pytest.mark.parametrize(
+    "output", [*HOSTILE, pytest.param(LONGER_NUMBER, marks=pytest.mark.soak)], ids=[*range(len(HOSTILE)), "longer"]
+)
+def test_hostile_input_is_scored(output: str) -> None:
     for question in QUESTIONS:
-        got = score(question, HOSTILE[number])
+        got = score(question, output)
         assert 0 <= got["score"] <= 1
         assert set(got) == COLUMNS
 

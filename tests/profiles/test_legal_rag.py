@@ -413,8 +413,14 @@ STRANGE: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def test_hostile_outputs_and_questions_are_scored() -> None:
-    rows = [(question, output) for question in range(len(STRANGE)) for output in HOSTILE]
+LONGER_NUMBER = '{"amount":1e15000,"count":"' + "9" * 5000 + '"}'
+
+
+@pytest.mark.parametrize(
+    "outputs", [HOSTILE, pytest.param([LONGER_NUMBER], marks=pytest.mark.soak)], ids=["short", "longer"]
+)
+def test_hostile_outputs_and_questions_are_scored(outputs: list[str | None]) -> None:
+    rows = [(question, output) for question in range(len(STRANGE)) for output in outputs]
     columns = [name for name in COLUMNS if name not in ("difficulty", "tags")]
     got = scored(STRANGE, rows)
     for row, (question, output) in zip(got, rows, strict=True):

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from rageval_batch.bench import sweeps, synthetic
 from rageval_batch.inputs.readers import blocks
@@ -99,7 +100,7 @@ def put(folder: Path, files: Sequence[Sequence[str]]) -> Path:
 def committed(sweep: Sweep, folder: Path, threads: int, backwards: bool = False) -> dict[str, pa.Table]:
     """The tables of the commit that the sweep makes of the files of a folder, in a store of its own."""
     profile = get_profile(sweep.profile)
-    paths = sorted(folder.glob("*.jsonl"), reverse=backwards)
+    paths = sorted(folder.glob("*.*"), reverse=backwards)
     job = Job(
         profile=profile,
         params=profile.read_params({}),
@@ -184,6 +185,59 @@ def check(
 @pytest.mark.parametrize("name", PROFILES)
 def test_batches_threads_and_order_change_no_bit(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name, tmp_path, monkeypatch, rows=18, seed=3, batches=[(1, 4, True)])
+
+
+# Columns beside the answers: under another name of a field that is read, in rejected rows alone or first, of several
+# types, null at first.
+MIXED_ROWS: tuple[dict[str, Any], ...] = (
+    {"run_id": "r", "id": "a", "output": "x", "b": 1},
+    {"run_id": "r", "id": "a", "output": "again", "late": "text", "b": "one", "z": 1},
+    {"run_id": "r", "question_id": "b", "id": "other", "response": "y", "a": None, "b": 2.5},
+    {"run_id": "r", "question_id": "nowhere", "output": "z", "b": {}, "rejected": True},
+    {"run_id": "r", "task_id": "c", "id": None, "output": "x", "late": True},
+    {"run_id": "r", "task_id": "c", "id": "c", "output": None, "response": "y", "late": 3, "a": 7, "z": False},
+    {"run_id": "r", "id": "d", "output": "x", "contexts": ["one"], "retrieved_contexts": ["two"], "chunks": ["three"]},
+    {"run_id": "s", "task_id": "d", "question_id": "d", "response": "x", "actual_output": "y", "a": "word"},
+)
+
+
+MIXED_COLUMNS: dict[str, list[Any]] = {
+    "run_id": ["r"] * 6,
+    "late": [None, None, "2", None, "3", None],
+    "id": ["a", "b", "c", "nowhere", "c", "d"],
+    "a": [None, "1", None, "word", None, "2"],
+    "output": ["x"] * 6,
+    "b": ["1", "2", "3", "4", "", None],
+    "response": [None, "y", "z", None, None, None],
+    "empty": [None] * 5 + [""],
+}
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "csv", "parquet"])
+def test_columns_beside_the_answers_are_the_same_for_every_batch(
+    format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(
+        "".join(f'{{"id":"{name}","question":"?","must_include":["x"]}}\n' for name in "abcd"), encoding="utf-8"
+    )
+    folder = put(tmp_path / "outputs", [[json.dumps(row) for row in MIXED_ROWS]])
+    if format_ != "jsonl":
+        (folder / "0.jsonl").unlink()
+        table = pa.table(MIXED_COLUMNS)
+        pq.write_table(table, folder / "0.parquet") if format_ == "parquet" else csv.write_csv(table, folder / "0.csv")
+    sweep = Sweep("include_rate", ([],), questions, None)
+    wanted = committed(sweep, folder, 1)
+    assert {"a", "b", "late"} <= set(wanted["extras.parquet"].column_names)
+    for size in (1, 2, 3, 5):
+        monkeypatch.setattr(blocks, "BLOCK_ROWS", size)
+        assert_equal(committed(sweep, folder, 2), wanted, f"{size} rows a batch")
+    if format_ == "jsonl":
+        kept = {row["line"]: row for row in wanted["extras.parquet"].to_pylist()}
+        assert [kept[line]["id"] for line in (1, 3, 6, 7)] == [None, "other", None, None]
+        assert [kept[line]["response"] for line in (3, 8)] == [None, None]
+        assert kept[8]["task_id"] == "d"
+        assert "rejected" not in wanted["extras.parquet"].column_names
 
 
 @pytest.mark.soak

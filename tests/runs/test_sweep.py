@@ -31,10 +31,11 @@ from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import commit_files, store, sweep
 from rageval_batch.runs.batch import score_batch
+from rageval_batch.runs.commit_record import Counts
 from rageval_batch.runs.file_system import try_lock
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit, Store
-from rageval_batch.runs.sweep import Counts, Outcome
+from rageval_batch.runs.sweep import Outcome
 from support import inputs
 from support.inputs import put
 from support.places import TESTS
@@ -420,7 +421,7 @@ def test_another_job_does_not_take_up_the_parts_of_an_interrupted_one(
         raise RuntimeError("at the end")
 
     with monkeypatch.context() as patch:
-        patch.setattr(commit_files, "write_parquet", failing)
+        patch.setattr(commit_files, "_write", failing)
         with pytest.raises(RuntimeError, match="at the end"):
             sweep.run(job(folder), Store(folder / "store"))
     other = sweep.run(job(folder, soft_threshold=0.5), Store(folder / "store"))
@@ -534,7 +535,7 @@ def _power_loss(*args: Any) -> None:
 
 def test_two_writers_that_are_slow_to_publish_make_one_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have found that nobody did their job, then both put their commit in place: it must be one."""
-    found, finished = threading.Barrier(2, timeout=20), sweep._finished
+    found, finished = threading.Barrier(2, timeout=20), sweep.finished_commit
 
     def slow(*args: Any) -> Commit | None:
         done = finished(*args)
@@ -542,7 +543,7 @@ def test_two_writers_that_are_slow_to_publish_make_one_commit(folder: Path, monk
             found.wait(timeout=3)
         return done
 
-    monkeypatch.setattr(sweep, "_finished", slow)
+    monkeypatch.setattr(sweep, "finished_commit", slow)
     with ThreadPoolExecutor(2) as writers:
         outcomes = list(writers.map(lambda _: sweep.run(job(folder), Store(folder / "store")), range(2)))
     (commit,) = Store(folder / "store").commits()

@@ -3,7 +3,7 @@
 from hypothesis import settings
 
 FULL = 100  # max_examples of a Hypothesis profile that tries just as many as a test says
-FEW = 10
+FEW = 6
 
 
 def examples(count: int) -> int:

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 from rageval_batch.analysis.catalog import catalog
 from rageval_batch.analysis.catalog_rows import ProfileRow
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
+from rageval_batch.runs.database import database
 from rageval_batch.runs.manifest import MANIFEST, manifest_bytes, signed
 from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.summary import ScoreRows, write_summary
 
 PROFILE = "eval_json_v2"
 QUESTIONS, PARAMS = "a" * 64, "b" * 64
@@ -48,9 +50,13 @@ def publish(
     *,
     inputs: Sequence[dict[str, Any]] = (),
     profile: str = PROFILE,
+    with_summary: bool = False,
     **record: Any,
 ) -> Commit:
-    """One commit with runs of given score rows; `record` changes what is said of all of them."""
+    """One commit with runs of given score rows; `record` changes what is said of all of them.
+
+    With a summary every session is spared the making of one: for stores that many commands read.
+    """
     about = {"questions_sha256": QUESTIONS, "source_sha256": None, "params_sha256": PARAMS, "eval_set": "q@1", **record}
     rows = [{**row, "run_id": run} for run in sorted(runs) for row in runs[run]]
     rows.sort(key=lambda row: (row["run_id"].encode(), row["question_id"].encode(), row["repeat"]))
@@ -75,6 +81,18 @@ def publish(
         pq.write_table(pa.Table.from_pylist(records, schema=RUNS), ready / "runs.parquet")
         pq.write_table(TALLIES.empty_table(), ready / "tallies.parquet")
         pq.write_table(REJECTS.empty_table(), ready / "rejects.parquet")
+        plan = catalog_row(profile).summary_plan
+        if with_summary:
+            scores = ScoreRows.of_files([ready / f"{profile}.parquet"])
+            of_summary = pa.table(
+                {
+                    "commit": [ready.name] * len(records),
+                    "run_id": [row["run_id"] for row in records],
+                    "repeats": [row["repeats"] for row in records],
+                }
+            )
+            with database(staging.path) as own:
+                write_summary(plan, scores, of_summary, target=ready / "summary.parquet", database=own)
         counts = {"rows_read": len(rows), "score_rows": len(rows), "missing_rows": 0, "rejected_rows": 0}
         commit = store.publish(
             ready,
@@ -92,7 +110,9 @@ def publish(
                 "files": {
                     "scores": [f"{profile}.parquet"],
                     **{name: [f"{name}.parquet"] for name in ("runs", "tallies", "rejects")},
+                    **({"summary": ["summary.parquet"]} if with_summary else {}),
                 },
+                "summary": plan.definition if with_summary else None,
             },
         )
         staging.clear()

@@ -113,9 +113,12 @@ class _ReadByStretches(Reading):
 
     @computed_once
     def dates(self) -> list[Date]:
-        if not may_have_dates(self.raw):
-            return []
-        return [_moved_date(date, at) for read, text, flags, at in self.places for date in read(text, flags).dates]
+        return [
+            _moved_date(date, first)
+            for read, text, flags, first in self.places
+            if may_have_dates(text)
+            for date in read(text, flags).dates
+        ]
 
     @computed_once
     def date_ranges(self) -> list[tuple[Date, Date]]:
@@ -127,10 +130,9 @@ class _ReadByStretches(Reading):
 
     @computed_once
     def citations(self) -> list[Citation]:
-        if not may_cite(self.raw):
-            return []
         return [
             Citation(page, start + first, end + first)
             for read, text, flags, first in self.places
+            if may_cite(text)
             for page, start, end in read(text, flags).citations
         ]

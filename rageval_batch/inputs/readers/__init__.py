@@ -25,7 +25,8 @@ from rageval_batch.inputs.readers.blocks import (
     read_output,
     read_own_chunks,
 )
-from rageval_batch.inputs.readers.json_rows import JsonDocument, read_document
+from rageval_batch.inputs.readers.columns import RowGroups
+from rageval_batch.inputs.readers.json_rows import JsonDocument, LineSpan, read_document
 from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.sources import Source, unreadable
 
@@ -42,7 +43,10 @@ __all__ = [
     "ColumnLimit",
     "Field",
     "JsonDocument",
+    "LineSpan",
+    "Part",
     "RowError",
+    "RowGroups",
     "read_blocks",
     "read_chunks",
     "read_document",
@@ -77,18 +81,24 @@ _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
 }
 
 
-def read_blocks(source: Source, only_lines: Offsets | None = None) -> Iterator[Block]:
-    """The rows of one file. With `only_lines`, a JSONL file gives these lines alone and parses no others."""
+Part = tuple[LineSpan, ...] | RowGroups  # of a file that can be read in parts
+
+
+def read_blocks(source: Source, only_lines: Offsets | None = None, part: Part | None = None) -> Iterator[Block]:
+    """The rows of one file, or of a part of it. With `only_lines`, a JSONL file gives these lines alone and parses no
+    others."""
     try:
-        for block in _blocks(source, only_lines):
+        for block in _blocks(source, only_lines, part):
             yield MappedBlock(block, source.reading, source.run) if source.reading.maps else block
     except (OSError, pa.ArrowException, UnicodeError) as error:
         raise unreadable(source.name, error) from error
 
 
-def _blocks(source: Source, only_lines: Offsets | None) -> Iterator[Block]:
+def _blocks(source: Source, only_lines: Offsets | None, part: Part | None) -> Iterator[Block]:
+    if isinstance(part, RowGroups):
+        return columns.read_row_groups(part)
     if source.format == "jsonl":
-        return json_rows.read_jsonl(source, only_lines)
+        return json_rows.read_jsonl(source, only_lines, part)
     if source.format == "json" and source.reading.columns:
         return sheets.read_cells(source)
     return _READERS[source.format](source)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.json import ARRAY
 from rageval_batch.columnar.nested import held_kinds
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 
 BLOCK_BYTES = 8 << 20
@@ -86,9 +86,7 @@ class RowError:
     detail: str
 
 
-def first_name(block: Block, names: tuple[str, ...]) -> frozenset[str]:
-    """The first of several names that any row of a block has."""
-    return frozenset([next((name for name in names if block.has(name)), names[0])])
+Names = tuple[str, ...]  # of one field: the first that a row has is read
 
 
 class Block(Protocol):
@@ -118,13 +116,19 @@ class Block(Protocol):
     def has(self, name: str) -> bool:
         """Whether any row has a field of that name, be it null."""
 
-    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Those of the names of a field that are read: the first that is there."""
+    def others(
+        self,
+        known: frozenset[str],
+        *,
+        read: tuple[Names, ...] = (),
+        rows: Flags | None = None,
+        limit: ColumnLimit | None = None,
+    ) -> list[Column]:
+        """Every field that is not known, where the chosen `rows` have a value; objects and lists as JSON text.
 
-    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
-        """Every field that is not known, where rows have a value; objects and lists as JSON text.
-
-        Those that the limit lets in; without one, the first of the block.
+        `read`: names of fields; that of them which is read from a row is known there, the others are not. Those that
+        the limit lets in; without one, the first of the block. Where rows are chosen, every column of a columnar file
+        is among them, so that columns stand in the same order in all blocks.
         """
 
     def raw(self, row: int) -> str:

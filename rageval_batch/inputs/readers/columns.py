@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,9 @@ from rageval_batch.inputs.readers.blocks import (
     Column,
     ColumnLimit,
     Field,
+    Names,
     RowError,
     absent_field,
-    first_name,
 )
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
 from rageval_batch.inputs.reading import steps_of
@@ -83,20 +84,26 @@ class ColumnBlock:
     def has(self, name: str) -> bool:
         return name in self.columns
 
-    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
-        return first_name(self, names)
-
-    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
+    def others(
+        self,
+        known: frozenset[str],
+        *,
+        read: tuple[Names, ...] = (),
+        rows: Flags | None = None,
+        limit: ColumnLimit | None = None,
+    ) -> list[Column]:
         out = []
         limit = limit or ColumnLimit()
+        known = known.union(*([name for name in field if name in self.columns][:1] for field in read))
         for name, column in self.columns.items():
             if name in known:
                 continue
             text = _as_text(column)
-            rows = np.flatnonzero(text.is_valid().to_numpy(zero_copy_only=False)).astype(np.int32)
-            if len(rows) and limit.take(name):
-                kind = np.full(len(rows), _kind_of(column.type), np.int8)
-                out.append(Column(name, rows, text.take(pa.array(rows)), kind))
+            filled = text.is_valid().to_numpy(zero_copy_only=False)
+            mine = np.flatnonzero(filled if rows is None else filled & rows).astype(np.int32)
+            if (len(mine) or rows is not None) and limit.take(name):
+                kind = np.full(len(mine), _kind_of(column.type), np.int8)
+                out.append(Column(name, mine, text.take(pa.array(mine)), kind))
         return out
 
     def raw(self, row: int) -> str:
@@ -131,12 +138,32 @@ class ColumnBlock:
         return pc.if_else(pa.array((kinds == OBJECT) | (kinds == ARRAY)), text, scalar)
 
 
+@dataclass(frozen=True)
+class RowGroups:
+    """Some row groups of a Parquet file. `line` is the number of the first row."""
+
+    path: Path
+    groups: tuple[int, ...]
+    line: int
+
+
 def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source.path) as file:
         yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS), texts=_fields(source))
+
+
+def read_row_groups(part: RowGroups) -> Iterator[ColumnBlock]:
+    """The rows of some row groups, with the lines that they have in the whole file."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(part.path) as file:
+        line = part.line
+        for batch in file.iter_batches(batch_size=blocks.BLOCK_ROWS, row_groups=list(part.groups)):
+            yield from column_blocks([batch], np.arange(line, line + batch.num_rows))
+            line += batch.num_rows
 
 
 def read_arrow(source: Source) -> Iterator[ColumnBlock]:

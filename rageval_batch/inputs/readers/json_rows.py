@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
@@ -35,9 +35,9 @@ from rageval_batch.inputs.readers.blocks import (
     Column,
     ColumnLimit,
     Field,
+    Names,
     RowError,
     absent_field,
-    first_name,
 )
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
 from rageval_batch.inputs.sources import Source, unreadable
@@ -116,33 +116,49 @@ class JsonBlock:
             return bool(self._read.having[_NAMES.index(name)])
         return bool((self._tape.members(self._root, [name]) >= 0).any())
 
-    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
-        return first_name(self, names)
-
-    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
-        if self._has_only(known):
+    def others(
+        self,
+        known: frozenset[str],
+        *,
+        read: tuple[Names, ...] = (),
+        rows: Flags | None = None,
+        limit: ColumnLimit | None = None,
+    ) -> list[Column]:
+        if self._has_only(known, read):
             return []
         limit = limit or ColumnLimit()
         tape = self._tape
-        nodes, rows, keys = tape.names(self._root)
-        filled = tape.kind[nodes] != NULL
-        nodes, rows, texts = nodes[filled], rows[filled], keys.to_arrow().filter(pa.array(filled))
-        coded = texts.dictionary_encode()
+        nodes, owners, keys = tape.names(self._root)
+        kept = tape.kind[nodes] != NULL
+        if rows is not None:
+            kept &= rows[owners]
+        coded = keys.to_arrow().dictionary_encode()
         code = coded.indices.to_numpy()
+        names = coded.dictionary.to_pylist()
+        for field in read:
+            place = np.array([field.index(name) if name in field else -1 for name in names], np.int64)
+            kept &= place[code] != self._read_name(field)[owners]
+        nodes, owners, code = nodes[kept], owners[kept], code[kept]
+        found, first = np.unique(code, return_index=True)
         order = np.argsort(code, kind="stable")
-        bounds = np.searchsorted(code[order], np.arange(len(coded.dictionary) + 1))
         out = []
-        for k, name in enumerate(coded.dictionary.to_pylist()):
-            if name not in known and limit.take(name):
-                mine = order[bounds[k] : bounds[k + 1]]
+        for k in found[np.argsort(first)].tolist():  # in the order in which rows have them
+            if names[k] not in known and limit.take(names[k]):
+                mine = order[slice(*np.searchsorted(code, (k, k + 1), sorter=order))]
                 kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
-                out.append(Column(name, rows[mine], tape.texts(nodes[mine]).to_arrow(), kind))
+                out.append(Column(names[k], owners[mine], tape.texts(nodes[mine]).to_arrow(), kind))
         return out
 
-    def _has_only(self, known: frozenset[str]) -> bool:
+    def _read_name(self, field: Names) -> Offsets:
+        """Which of the names of a field the value of each row stands under; behind the last where it has none."""
+        there = self._tape.members(self._root, list(field)) >= 0
+        return np.where(there.any(axis=1), there.argmax(axis=1), len(field))
+
+    def _has_only(self, known: frozenset[str], read: tuple[Names, ...]) -> bool:
         """Whether every member of every row is known. Usually so, and much cheaper to see than to list the others."""
         columns = [k for k, name in enumerate(_NAMES) if name in known]
-        return bool(self._read.members == self._read.having[columns].sum())
+        of_read = sum(int((self._read.fields[FIELDS.index(field)].kinds >= 0).sum()) for field in read)
+        return bool(self._read.members == self._read.having[columns].sum() + of_read)
 
     def raw(self, row: int) -> str:
         start, end = self._starts[row], self._ends[row]
@@ -234,48 +250,104 @@ def _json_blocks(
 # --- one object a line ----------------------------------------------------------------------------------------------
 
 
-def read_jsonl(source: Source, only_lines: Offsets | None = None) -> Iterator[JsonBlock]:
-    """The lines of a file, or only some of them; blank lines are no rows."""
-    line = 1
-    rest = np.zeros(0, np.uint8)
+@dataclass(frozen=True)
+class LineSpan:
+    """Bytes of a stream that hold whole lines: those that are read at once. `line` is the number of the first.
+
+    `is_cut`: it is the beginning of one line, which is too long to be read whole.
+    """
+
+    start: int
+    size: int
+    line: int
+    is_cut: bool = False
+
+
+def read_jsonl(
+    source: Source, only_lines: Offsets | None = None, spans: Sequence[LineSpan] | None = None
+) -> Iterator[JsonBlock]:
+    """The lines of a file, or only some of them; blank lines are no rows.
+
+    `spans`: some of those that `line_spans` gives, which have the blocks that they have in the whole file.
+    """
     longest = source.reading.max_row_bytes
+    with source.open() as stream:
+        found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
+        for _, data, starts, ends, lines in found:
+            if only_lines is None:
+                yield from _json_blocks(data, starts, ends, lines, longest)
+            else:
+                mine = np.isin(lines, only_lines)
+                yield from _json_blocks(data, starts[mine], ends[mine], lines[mine], longest)
+
+
+def line_spans(source: Source) -> Iterator[LineSpan]:
+    """The spans that a file is read in."""
+    with source.open() as stream:
+        for span, *_ in _whole_lines(stream, source):
+            yield span
+
+
+_Lines = tuple[LineSpan, Bytes, Offsets, Offsets, Offsets]  # with the starts, ends and numbers of lines that are rows
+
+
+def _read_spans(stream: BinaryIO, spans: Sequence[LineSpan]) -> Iterator[_Lines]:
+    for span in spans:
+        stream.seek(span.start)
+        data = np.empty(span.size, np.uint8)
+        yield _lines_of(data[: read_into(stream, data)], span)[0]
+
+
+def _lines_of(data: Bytes, span: LineSpan) -> tuple[_Lines, int]:
+    """(the lines of a span, the number of the line behind it)"""
+    if span.is_cut:
+        whole = np.array([0, len(data)], np.int64)
+        return (span, data, whole[:1], whole[1:], np.array([span.line], np.int64)), span.line + 1
+    starts, ends, lines, line = split_lines(data, span.line)
+    return (span, data, starts, ends, lines), line
+
+
+def _whole_lines(stream: BinaryIO, source: Source) -> Iterator[_Lines]:
+    """The whole lines of a stream, some at a time; of a line that is too long, its beginning alone."""
+    line, start = 1, 0
+    rest = np.zeros(0, np.uint8)
     room = blocks.BLOCK_BYTES
     if source.size >= 0 and not source.compression and not source.reading.encoding:
         room = min(room, source.size + 1)  # many small files need no large buffers
-    with source.open() as stream:
-        if (head := stream.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
-            rest = np.frombuffer(head, np.uint8)
-        while True:
-            # A line that is longer than the buffer doubles it.
-            buffer = np.empty(len(rest) + max(room, len(rest)), np.uint8)
-            buffer[: len(rest)] = rest
-            filled = len(rest) + read_into(stream, buffer[len(rest) :])
-            at_end = filled < len(buffer)
-            data = buffer[:filled]
-            stop = filled if at_end else _behind_last_newline(data)
-            rest = data[stop:]
-            if not stop and filled > longest:
-                if only_lines is None or line in only_lines:
-                    whole = np.array([0, filled], np.int64)
-                    yield JsonBlock(data, whole[:1], whole[1:], np.array([line], np.int64), longest)
-                rest = _behind_next_newline(stream)
-                line += 1
-            if stop:
-                starts, ends, lines, line = split_lines(data[:stop], line)
-                if only_lines is not None:
-                    mine = np.isin(lines, only_lines)
-                    starts, ends, lines = starts[mine], ends[mine], lines[mine]
-                yield from _json_blocks(data[:stop], starts, ends, lines, longest)
-            if at_end:
-                return
+    if (head := stream.read(len(BYTE_ORDER_MARK))) == BYTE_ORDER_MARK:
+        start = len(head)
+    else:
+        rest = np.frombuffer(head, np.uint8)
+    while True:
+        # A line that is longer than the buffer doubles it.
+        buffer = np.empty(len(rest) + max(room, len(rest)), np.uint8)
+        buffer[: len(rest)] = rest
+        filled = len(rest) + read_into(stream, buffer[len(rest) :])
+        at_end = filled < len(buffer)
+        data = buffer[:filled]
+        stop = filled if at_end else _behind_last_newline(data)
+        rest = data[stop:]
+        if stop:
+            found, line = _lines_of(data[:stop], LineSpan(start, stop, line))
+            yield found
+            start += stop
+        elif filled > source.reading.max_row_bytes:
+            found, line = _lines_of(data, LineSpan(start, filled, line, is_cut=True))
+            yield found
+            skipped, rest = _behind_next_newline(stream)
+            start += filled + skipped
+        if at_end:
+            return
 
 
-def _behind_next_newline(stream: BinaryIO) -> Bytes:
-    """Read over the rest of a line; what was read of the next ones."""
+def _behind_next_newline(stream: BinaryIO) -> tuple[int, Bytes]:
+    """Read over the rest of a line: (how many bytes that was, what was read of the next ones)."""
+    skipped = 0
     while piece := stream.read(blocks.BLOCK_BYTES):
         if (place := piece.find(b"\n")) >= 0:
-            return np.frombuffer(piece, np.uint8)[place + 1 :]
-    return np.zeros(0, np.uint8)
+            return skipped + place + 1, np.frombuffer(piece, np.uint8)[place + 1 :]
+        skipped += len(piece)
+    return skipped, np.zeros(0, np.uint8)
 
 
 def read_into(stream: BinaryIO, buffer: Bytes) -> int:

@@ -16,6 +16,7 @@ from rageval_batch.inputs.readers.blocks import (
     Column,
     ColumnLimit,
     Field,
+    Names,
     RowError,
     absent_field,
 )
@@ -67,12 +68,18 @@ class MappedBlock:
     def has(self, name: str) -> bool:
         return self._block.has(name)
 
-    def read_names(self, names: tuple[str, ...]) -> frozenset[str]:
-        """None of them where a map says where the field stands."""
-        return frozenset() if names[0] in self._reading.fields else self._block.read_names(names)
-
-    def others(self, known: frozenset[str], limit: ColumnLimit | None = None) -> list[Column]:
-        return self._block.others(known | self._whole_columns() if known else known, limit)
+    def others(
+        self,
+        known: frozenset[str],
+        *,
+        read: tuple[Names, ...] = (),
+        rows: Flags | None = None,
+        limit: ColumnLimit | None = None,
+    ) -> list[Column]:
+        """Where a map says where a field stands, none of its names is read."""
+        named = tuple(names for names in read if names[0] not in self._reading.fields)
+        known = known | self._whole_columns() if known else known
+        return self._block.others(known, read=named, rows=rows, limit=limit)
 
     def _whole_columns(self) -> frozenset[str]:
         """Columns that are a mapped field as they are, and those that are left out.

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.report.cells import format_value
 from rageval_batch.report.html.texts import cut
 
@@ -89,8 +90,8 @@ def _ticks(low: float, high: float) -> list[float]:
     raw = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= raw)
-    first = math.ceil(low / step - 1e-9)
-    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+    first = math.ceil(low / step - TOLERANCE)
+    return [k * step for k in range(first, math.floor(high / step + TOLERANCE) + 1)]
 
 
 def _tick(value: float) -> str:

@@ -1,0 +1,85 @@
+"""What a task has made of a split, in one file: a driver that begins again finds it, and later tasks read it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from rageval_batch.errors import RagevalError
+from rageval_batch.inputs.outputs import FileColumns, InputCounts
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+@dataclass
+class SplitResult:
+    """What became of the rows of a split: all that the driver must know of it."""
+
+    number: int
+    name: str = ""  # of the file of the part
+    rows_read: int = 0
+    rejected: int = 0
+    scored: dict[str, int] = field(default_factory=dict)  # rows by run
+    counts: InputCounts = field(default_factory=InputCounts)
+    columns: FileColumns = field(default_factory=FileColumns)
+    extras: list[pa.Schema] = field(default_factory=list)  # of the blocks, in their order
+    first_reject: dict[str, Any] | None = None
+    reject_bytes: int = 0
+    found: bool = False  # an earlier try made it
+    error: RagevalError | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """The result of a split and its tables by kind, one for each block."""
+
+    result: SplitResult
+    tables: dict[str, list[bytes]]
+
+    def table(self, kind: str) -> pa.Table | None:
+        """The rows of a kind whose columns are the same in all blocks."""
+        found = self.blocks(kind)
+        return pa.concat_tables(found) if found else None
+
+    def blocks(self, kind: str) -> list[pa.Table]:
+        """The tables of a kind."""
+        return [pa.ipc.open_file(content).read_all() for content in self.tables.get(kind, ())]
+
+
+def ipc_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow file, lightly compressed."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def write_part(path: Path, part: Part) -> None:
+    """Write a part so that it has its name only when it is whole; a second try of the same task does no harm."""
+    content = pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL)
+    aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    with aside.open("wb") as file:
+        file.write(hashlib.sha256(content).digest())
+        file.write(content)
+    os.replace(aside, path)
+
+
+def read_part(path: Path) -> Part | None:
+    """The part of a file; None where there is none, or not the one that was written."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if hashlib.sha256(memoryview(content)[_DIGEST:]).digest() != content[:_DIGEST]:
+        return None
+    part: Part = pickle.loads(memoryview(content)[_DIGEST:])
+    return part

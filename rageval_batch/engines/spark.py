@@ -1,0 +1,334 @@
+"""Scoring on Apache Spark: the same rows, rejects, summaries and job identity as on one machine.
+
+A split of the outputs is scored by one task and kept as a part in the store's staging folder, so that a job whose
+driver was killed goes on. What only all rows together can tell is decided by joins and windows over the parts' keys;
+then rows are sent to range partitions, each of which becomes a sorted file of the commit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rageval_batch.engines.parts import SplitResult
+from rageval_batch.engines.ranges import Ranges, plan_ranges
+from rageval_batch.engines.session import require_spark
+from rageval_batch.engines.tasks import Routes, Work, Written
+from rageval_batch.errors import InputError
+from rageval_batch.inputs import extras
+from rageval_batch.inputs.kinds import input_kind
+from rageval_batch.inputs.outputs import FileColumns, InputCounts
+from rageval_batch.inputs.protocols import MAX_ROWS, RunCounts
+from rageval_batch.inputs.sources import Source
+from rageval_batch.inputs.splits import Measured, Split
+from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
+from rageval_batch.profiles.registry import get_profile
+from rageval_batch.runs import commit_files, commit_record
+from rageval_batch.runs.batch import scorer
+from rageval_batch.runs.commit_record import Counts, Files, Finished
+from rageval_batch.runs.database import database
+from rageval_batch.runs.findings import Observed, findings_of
+from rageval_batch.runs.job import Identity, Job, identify
+from rageval_batch.runs.job_inputs import given_job, given_sources
+from rageval_batch.runs.store import Staging, Store
+from rageval_batch.runs.sweep import (
+    Outcome,
+    Progress,
+    Timing,
+    existing_outcome,
+    finished_commit,
+    nothing_usable,
+    publish_once,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_REJECT_BYTES = 64 << 20  # of rejected rows in one file
+
+
+def run(
+    job: Job,
+    store: Store,
+    spark: SparkSession,
+    *,
+    progress: Progress | None = None,
+    partitions: int | None = None,
+) -> Outcome:
+    """Score a sweep into the store; a finished one is found again, an interrupted one goes on.
+
+    `partitions`: about how many files of score rows the commit has; without it, one for every million rows.
+    """
+    from rageval_batch.engines.stages import Stages
+
+    stages = Stages(spark)
+    store = Store(store.path.resolve())
+    with stages.settings():
+        files = stages.measure([_shared(file) for file in job.outputs])
+        named = [replace(file.source, path=given.path) for file, given in zip(files, job.outputs, strict=True)]
+        job = replace(job, outputs=named).with_hash()
+        identity = identify(job)
+        if (done := finished_commit(store, identity.job)) is not None:
+            store.clear_published()
+            return existing_outcome(done)
+        with store.staging(identity.job[:24]) as staging:
+            outcome = _Sweep(job, identity, staging, stages, files).run(store, progress, partitions)
+            staging.clear()
+        return outcome
+
+
+def score(
+    outputs: Any,
+    questions: Any = None,
+    profile: str = "",
+    *,
+    spark: SparkSession | None = None,
+    contexts: Any = None,
+    params: Mapping[str, Any] | None = None,
+    store: str | os.PathLike[str] = "runs",
+    partitions: int | None = None,
+    keep_inputs: bool = False,
+    max_rows: int = MAX_ROWS,
+    map: Mapping[str, Any] | None = None,
+    preset: str | None = None,
+) -> Outcome:
+    """Score a Spark data frame, or files and folders that all nodes see, as a commit of the store.
+
+    `spark`: the session, else the active one. Questions and contexts are files or frames that the driver has.
+    """
+    require_spark()
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rageval_batch.engines.frames import frame_files
+
+    chosen = get_profile(profile)
+    place = Store(store)
+    is_frame = isinstance(outputs, DataFrame)
+    active = spark or (outputs.sparkSession if is_frame else SparkSession.getActiveSession())
+    if active is None:
+        raise InputError("There is no Spark session. Give one: score(…, spark=SparkSession.builder.getOrCreate()).")
+    if is_frame and (map or questions is None):
+        raise InputError("A Spark data frame needs `questions`, and its columns under the names of the fields: no map.")
+    with ExitStack() as stack:
+        files = (
+            [stack.enter_context(frame_files(outputs, place))]
+            if is_frame
+            else given_sources(outputs, "outputs", chosen.inputs.whole_files)
+        )
+        job = stack.enter_context(
+            given_job(files, questions, chosen, contexts=contexts, params=params, map=map, preset=preset)
+        )
+        job = replace(job, keep_inputs=keep_inputs, max_rows=max_rows)
+        return run(job, place, active, partitions=partitions)
+
+
+def _shared(file: Source) -> Source:
+    """A file by a path that does not depend on the folder a process runs in."""
+    if file.table is not None:
+        raise InputError(f"{file.name}: a frame in memory is no input of Spark. Give a Spark data frame, or files.")
+    return replace(file, path=file.path.resolve())
+
+
+class _Sweep:
+    """The work of one job, as the driver sees it."""
+
+    def __init__(self, job: Job, identity: Identity, staging: Staging, stages: Any, files: Sequence[Measured]) -> None:
+        self.job = job
+        self.identity = identity
+        self.staging = staging
+        self.stages = stages
+        self.files = files
+        self.kind = input_kind(job.profile)
+        self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
+        self.splits = [Split(number, part) for number, file in enumerate(files) for part in file.parts]
+        parts, written = staging.path / "parts", staging.path / "written"
+        for folder in (parts, written):
+            folder.mkdir(exist_ok=True)
+        for leftover in written.iterdir():
+            leftover.unlink()
+        self.work = Work(
+            scorer=scorer(job.profile, job.params, self.inputs.eval_set),
+            kind=self.kind,
+            inputs=self.inputs.without_questions(),
+            sources=[file.source for file in files],
+            has_run=[file.has_run for file in files],
+            runs=job.runs,
+            keep_inputs=job.keep_inputs,
+            max_rows=job.max_rows,
+            store=staging.store.path,
+            parts=parts,
+            written=written,
+        )
+
+    def run(self, store: Store, progress: Progress | None, partitions: int | None) -> Outcome:
+        """Score, decide, write and publish."""
+        size = sum(file.source.size for file in self.files)
+        work = self.stages.send(self.work)
+        report = (lambda rows: progress(rows, size)) if progress else None
+        parts = self.stages.score(work, self.splits, report)
+        self._check(parts)
+        resumed = sum(part.found for part in parts)
+        if self.inputs.eval_set.ids and len(parts):
+            for part in self.stages.score_again(work, self.splits, parts):
+                parts[part.number] = part
+            _raise_first(parts)
+        counts = InputCounts()
+        for part in parts:
+            counts.add(part.counts)
+        if not any(part.scored for part in parts):
+            first = next((part.first_reject for part in parts if part.first_reject), None)
+            raise nothing_usable(self.job, sum(part.rejected for part in parts), first)
+        with self.staging.assembling() as ready:
+            finished, files, checksums = self._assemble(work, ready, parts, counts, partitions)
+        manifest = commit_record.manifest(self.job, self.identity, finished, files)
+        commit, created = publish_once(store, ready, store.seal(ready, manifest, checksums))
+        return Outcome(commit, created, resumed, finished.counts, Timing())
+
+    def _check(self, parts: Sequence[SplitResult]) -> None:
+        """InputError where a split, a file or the whole input cannot be scored: the first in the order of the files."""
+        reader = self.inputs.row_reader()
+        runs: set[str] = set()
+        rows = 0
+        for number, file in enumerate(self.files):
+            columns = FileColumns(has_run=file.has_run)
+            for part in (part for part in parts if self.splits[part.number].file == number):
+                if part.error is not None:
+                    raise part.error
+                columns.add(part.columns)
+                runs.update(part.scored)
+                rows += sum(part.scored.values())
+                self.inputs.check_rows(runs, rows, self.job.max_rows)
+            columns.check(file.source, reader)
+
+    def _assemble(
+        self, work: Any, ready: Path, parts: list[SplitResult], counts: InputCounts, partitions: int | None
+    ) -> tuple[Finished, Files, dict[str, dict[str, Any]]]:
+        """Write the files of the commit; what became of the rows, the files by their roles, and their checksums."""
+        routes = self._routes(parts, counts, partitions)
+        written = self.stages.write(work, self.stages.send(routes), parts, routes.count)
+        runs = {run: found.with_input(run, counts) for run, found in _runs(written).items()}
+        placed = _Placed(self.work.written, ready)
+        scores = placed.take("scores", written, self.job.profile.name)
+        summaries, seen = self._summarize(work, ready, routes.ranges, scores, runs)
+        missing = sum(found.missing for found in runs.values())
+        scored = sum(sum(part.scored.values()) for part in parts)
+        finished = Finished(
+            runs=runs,
+            counts=Counts(
+                rows_read=sum(part.rows_read for part in parts),
+                score_rows=scored + missing,
+                missing_rows=missing,
+                rejected_rows=sum(part.rejected for part in parts),
+            ),
+            inputs=counts,
+            findings=findings_of(seen, self.job.profile, runs),
+        )
+        records = commit_record.run_records(self.job, self.identity, runs, finished.findings)
+        pq.write_table(records, ready / "runs.parquet", compression="zstd")
+        files: Files = {"scores": scores}
+        if summaries:
+            files["summary"] = placed.take("summary", summaries, "summary")
+        for role, schema in (("tallies", TALLIES), ("rejects", REJECTS)):
+            files[role] = placed.take(role, written, role)
+            if not files[role]:
+                files[role] = [f"{role}.parquet"]
+                pq.write_table(schema.empty_table(), ready / f"{role}.parquet")
+        files["runs"] = ["runs.parquet"]
+        for role in ("extras", "kept_outputs"):
+            if names := placed.take(role, written, role):
+                files[role] = names
+        if self.job.stored_extras:
+            runs_kept = sorted(self.job.runs or ())
+            with database(self.staging.path) as opened:
+                commit_files.copy_runs(
+                    self.job.stored_extras, runs_kept, target=ready / "extras.parquet", database=opened
+                )
+            files["extras"] = ["extras.parquet"]
+        return finished, {**files, **commit_record.input_copies(self.job, ready)}, placed.checksums
+
+    def _routes(self, parts: Sequence[SplitResult], counts: InputCounts, partitions: int | None) -> Routes:
+        """Where rows go: ranges of runs and questions, files of rejects, files of kept answers."""
+        ids = self.inputs.eval_set.ids
+        rows: dict[str, int] = {}
+        for part in parts:
+            for run, scored in part.scored.items():
+                rows[run] = rows.get(run, 0) + scored
+        schema = None
+        if not self.job.stored_extras:
+            schema = extras.common_schema((one for part in parts for one in part.extras), counts.constant())
+        ranges = plan_ranges({run: max(scored, len(ids)) for run, scored in rows.items()}, ids, partitions)
+        group, filled = np.zeros(len(parts), np.int32), 0
+        for k, part in enumerate(parts):
+            if filled and filled + part.reject_bytes > _REJECT_BYTES:
+                filled, group[k:] = 0, group[k] + 1
+            filled += part.reject_bytes
+        return Routes(
+            ranges=ranges,
+            extras=schema if schema is not None and len(schema) > len(extras.KEYS) else None,
+            kept=(min(ranges.count, len(ids)) or 1) if self.job.keep_inputs else 0,
+            reject_group=group,
+            reject_groups=int(group[-1]) + 1 if any(part.rejected for part in parts) else 0,
+        )
+
+    def _summarize(
+        self, work: Any, ready: Path, ranges: Ranges, scores: Sequence[str], runs: Mapping[str, RunCounts]
+    ) -> tuple[list[Written], Observed]:
+        """The summaries of the commit, none where one cannot be made; what the score rows show."""
+        groups = []
+        for partitions, names in ranges.groups():
+            rows = [{"run_id": name, "repeats": runs[name].repeats} for name in names if name in runs]
+            records = pa.Table.from_pylist(rows, schema=pa.schema([RUNS.field("run_id"), RUNS.field("repeats")]))
+            groups.append(([ready / scores[partition] for partition in partitions], records))
+        found = self.stages.summarize(work, groups)
+        summaries = [summary for summary, _ in found if summary is not None]
+        return summaries if len(summaries) == len(groups) else [], Observed.joined([seen for _, seen in found])
+
+
+def _raise_first(parts: Iterable[SplitResult]) -> None:
+    for part in parts:
+        if part.error is not None:
+            raise part.error
+
+
+def _runs(written: Iterable[Written]) -> dict[str, RunCounts]:
+    """What became of each run, from the partitions that have its rows."""
+    found: dict[str, list[Written]] = {}
+    for file in sorted(written, key=lambda one: one.place):
+        for name in file.runs:
+            found.setdefault(name, []).append(file)
+    return {name: _joined(name, files) for name, files in found.items()}
+
+
+def _joined(run: str, files: Sequence[Written]) -> RunCounts:
+    """The counts of a run; each of several partitions knows the answers that are missing in it alone."""
+    first = files[0].runs[run]
+    if len(files) == 1:
+        return first
+    missing = sum(file.runs[run].missing for file in files)
+    repeats = frozenset[int]().union(*(file.repeats[run] for file in files))
+    return replace(first, answered_count=(first.question_count or 0) - missing, repeats=len(repeats))
+
+
+class _Placed:
+    """Moves files that tasks wrote to their names in the commit."""
+
+    def __init__(self, written: Path, ready: Path) -> None:
+        self._written, self._ready = written, ready
+        self.checksums: dict[str, dict[str, Any]] = {}
+
+    def take(self, role: str, written: Iterable[Written], stem: str) -> list[str]:
+        """The names of the files of a role, in their order."""
+        files = sorted((file for file in written if file.role == role), key=lambda one: one.place)
+        names = [f"{stem}.parquet" if len(files) == 1 else f"{stem}-{k:05d}.parquet" for k in range(len(files))]
+        for name, file in zip(names, files, strict=True):
+            os.rename(self._written / file.name, self._ready / name)
+            self.checksums[name] = file.checksum
+        return names
