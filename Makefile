@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 KERNELS := $(VENV)/.kernels
 SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 
-.PHONY: demo test test-matrix soak soak-kernels bench docs notebooks fmt clean
+.PHONY: demo test test-matrix soak soak-kernels bench docs screenshots notebooks fmt clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -61,6 +61,11 @@ soak-kernels: $(KERNELS)
 docs: $(KERNELS)
 	$(BIN)/python docs/write_pages.py
 	$(BIN)/zensical build --strict
+
+# The pictures of the README, as the tests of report and viewer see them.
+screenshots: $(KERNELS)
+	mkdir -p docs/images
+	$(BIN)/python -m pytest -m browser -k 'opens_offline or walk' --screenshots docs/images tests/report tests/view
 
 # The notebooks again, with their outputs.
 notebooks: $(KERNELS)

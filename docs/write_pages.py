@@ -1,10 +1,10 @@
-"""Write the pages of profiles, commands and views from their declarations: `make docs`; a test holds them to it."""
+"""Write the pages of profiles, commands and views, and their places in the site: `make docs`; a test checks them."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -18,12 +18,33 @@ from rageval_batch.resources import sql_definition, sql_names
 from rageval_batch.runs.store import Store
 
 FOLDER = Path(__file__).parent
+SITE = FOLDER.parent / "zensical.toml"
 _WIDTH = 100  # of help texts
 
 
 def pages() -> dict[Path, str]:
-    """The content of every page."""
-    return {FOLDER / path: text for path, text in {**profile_pages(), **command_pages(), **view_pages()}.items()}
+    """The content of every page that is written, and of the site's settings, which name them all."""
+    written = {**profile_pages(), **command_pages(), **view_pages()}
+    places = [*written, *(f"decisions/{path.name}" for path in FOLDER.glob("decisions/*.md"))]
+    return {
+        **{FOLDER / path: text for path, text in written.items()},
+        SITE: _with_places(SITE.read_text(encoding="utf-8"), places),
+    }
+
+
+def _with_places(settings: str, paths: Sequence[str]) -> str:
+    """The site's settings with every one of these pages in `nav`: a group a folder, its index before the others."""
+    lines = []
+    for folder in dict.fromkeys(path.split("/")[0] for path in paths):
+        first, *others = sorted((path for path in paths if path.startswith(f"{folder}/")), key=_place)
+        lines += [f'  {{ "{folder.capitalize()}" = [', f'    "{first}",']
+        lines += [f'    {{ "{Path(path).stem}" = "{path}" }},' for path in others]
+        lines.append("  ] },")
+    return re.sub(r"(?<=# written\n).*(?=  # end\n)", lambda _: "\n".join([*lines, ""]), settings, flags=re.DOTALL)
+
+
+def _place(path: str) -> tuple[bool, str]:
+    return not path.endswith(("/index.md", "/README.md")), path
 
 
 def _index(title: str, said: str, rows: Mapping[str, str]) -> str:
@@ -48,7 +69,8 @@ def profile_pages() -> dict[str, str]:
 
 def command_pages() -> dict[str, str]:
     """What `rageval COMMAND --help` prints."""
-    top = click.Context(cli, info_name="rageval", max_content_width=_WIDTH, terminal_width=_WIDTH)
+    settings = {**cli.context_settings, "max_content_width": _WIDTH, "terminal_width": _WIDTH}
+    top = click.Context(cli, info_name="rageval", **settings)
     found, firsts = {}, {}
     for name in cli.list_commands(top):
         command = cli.get_command(top, name)

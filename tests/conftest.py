@@ -2,10 +2,15 @@
 ten times as many as a test says, new ones each time. Neither has deadlines."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 with warnings.catch_warnings():
     # Their sources predate today's rules for escapes and open files; the oracles load them without ceremony.
@@ -36,6 +41,23 @@ def packaged_profiles() -> Iterator[None]:
 
     with profiles_forgotten():
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--screenshots FOLDER`: browser tests put pictures of what they see there (`make screenshots`)."""
+    parser.addoption("--screenshots", type=Path, help="folder for the pictures of the README")
+
+
+@pytest.fixture
+def keep_screenshot(request: pytest.FixtureRequest) -> Callable[["Page", str], None]:
+    """A function that keeps a picture of what a page shows, where `--screenshots` asks for it."""
+    folder: Path | None = request.config.getoption("screenshots")
+
+    def keep(page: "Page", name: str) -> None:
+        if folder is not None:
+            page.screenshot(path=folder / f"{name}.png")
+
+    return keep
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,10 +13,12 @@ from rageval_batch.report.screen import PLAIN, Screen
 
 Tones = Mapping[str, Callable[[object], str | None]]  # by column: the tone of a value
 
-# A name that is cut names nothing: these columns are shown whole.
+# A name or hash that is cut names nothing, nor does half an option: these columns are shown whole.
 NAMES = frozenset(
     ("run_id", "question_id", "run", "question", "base_run", "candidate_run", "candidate", "task_id", "claim_id",
-     "commit", "unit", "path", "profile", "metric", "gate", "dataset", "column", "param")
+     "commit", "unit", "path", "profile", "metric", "gate", "dataset", "column", "param", "signature",
+     "params_sha256", "questions_sha256", "contexts_sha256", "source_sha256", "prompt_sha256", "prompt_version",
+     "index_version", "model_id", "adapter_id")
 )  # fmt: skip
 _LEAST_TEXT = 24  # columns that a text keeps before the table is turned
 _WIDEST_PADDED = 200  # in a pipe, longer texts stand out of their column in place of padding all others

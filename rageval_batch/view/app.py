@@ -32,6 +32,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _LIMITS = Limits(cell=600)
 _STATIC = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _FILE_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+_FILE_NAMES = {"csv": "CSV", "parquet": "Parquet"}
 
 
 class Viewer:
@@ -188,7 +189,7 @@ class Viewer:
                     result = result_page(session, query, _view(request, "q", "x", "y"), given.get("x"), given.get("y"))
         except RagevalError as failed:
             error = str(failed)
-        files = [(f"Download {name}", address(f"/sql/result.{name}", q=query)) for name in _FILE_TYPES]
+        files = [(f"Download {said}", address(f"/sql/result.{name}", q=query)) for name, said in _FILE_NAMES.items()]
         return self._page(
             request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or EXAMPLES[0][1],
             result=result, error=error, views=views, files=files, examples=EXAMPLES, x=given.get("x"), y=given.get("y"),

@@ -140,7 +140,7 @@ def set_content(session: Session, profile: str, eval_set: str, name: str, base: 
     tabs = tuple(
         (SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS
     )
-    facts = {"runs": len(scope.runs)}
+    facts = {"runs": f"{len(scope.runs):,}"}
     return Content(
         f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts=facts, tabs=tabs
     )
@@ -173,6 +173,12 @@ def _key_columns(session: Session, profile: str) -> tuple[str, ...]:
     return tuple(name for name in keys if name not in ("run_id", "question_id", "repeat", "weight"))
 
 
+def _repeat_column(session: Session, profile: str, where: str) -> tuple[str, ...]:
+    """The column `repeat`, where any of these rows is more than the first answer to its question."""
+    rows = session.rows(f"select max(repeat) as most from {profile} where {where}")
+    return ("repeat",) if rows[0]["most"] else ()
+
+
 def run_content(
     session: Session,
     name: str,
@@ -192,13 +198,16 @@ def run_content(
         where += f" and fail_reason = {quoted(reason)}"
     if text:
         where += f" and contains(lower(question_id), {quoted(text.lower())})"
-    columns = ", ".join(["question_id", "repeat", *map(identifier, keys), "score", "fail_reason"])
+    names = ("question_id", *_repeat_column(session, scope.profile, where), *keys, "score", "fail_reason")
+    columns = ", ".join(map(identifier, names))
     answers = paged(
-        session, "answers-table", "Answers", f"select {columns}\nfrom {scope.profile}\nwhere {where}", view,
+        session, "answers-table", "Every answer", f"select {columns}\nfrom {scope.profile}\nwhere {where}", view,
         order="score nulls first, question_id, repeat", numbers=("score",),
     )  # fmt: skip
+    best = _best(session, scope.profile)
+    plot = [_score_bar(row["score"], best) for row in answers.rows]
     parts = [
-        Section("answers", "Answers", (answers,)),
+        Section("answers", "Answers", (replace(answers, plots={"0 to the best possible": plot}),)),
         distributions_section(session, scope, "run"),
         sections.fail_reasons_section(session, scope, "run"),
         groups_section(session, scope, "run"),
@@ -219,13 +228,12 @@ def run_content(
 
 def question_content(session: Session, profile: str, eval_set: str, question: str, view: View) -> Content:
     """One question in all runs."""
-    keys = _key_columns(session, profile)
-    columns = ", ".join(["run_id", "question_id", "repeat", *map(identifier, keys), "score", "fail_reason"])
     if session.profile(profile) is None:
         raise StoreError(f"The store has no profile {profile}.")
-    query = (
-        f"select {columns}\nfrom {profile}\nwhere question_id = {quoted(question)} and eval_set = {quoted(eval_set)}"
-    )
+    keys = _key_columns(session, profile)
+    where = f"question_id = {quoted(question)} and eval_set = {quoted(eval_set)}"
+    names = ("run_id", "question_id", *_repeat_column(session, profile, where), *keys, "score", "fail_reason")
+    query = f"select {', '.join(map(identifier, names))}\nfrom {profile}\nwhere {where}"
     table = paged(
         session, "answers-table", "Answers of all runs", query, view, order="score nulls last, run_id, repeat",
         numbers=("score",),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.report.html.report import build_report, report_html
@@ -51,9 +51,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     return written(folder, hostile_store(folder))
 
 
-def test_it_opens_offline_sorts_filters_links_and_copies(browser: Browser, report: str) -> None:
+def test_it_opens_offline_sorts_filters_links_and_copies(
+    browser: Browser, report: str, keep_screenshot: Callable[[Page, str], None]
+) -> None:
     with opened_page(browser, offline=True, permissions=["clipboard-read", "clipboard-write"]) as (page, heard):
         page.goto(report)
+        keep_screenshot(page, "report")
         board = page.locator("#eval_json_v2-leaderboard-table")
         names = board.locator("tbody tr td:nth-child(2)")
         assert names.all_inner_texts()[0] == "adapter-good"

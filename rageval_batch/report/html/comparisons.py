@@ -10,6 +10,7 @@ from rageval_batch.analysis.compared_runs import find_compared_runs
 from rageval_batch.analysis.comparison import Comparison, Mover, Rules, compare, with_answers
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
+from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.errors import RagevalError
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
@@ -118,8 +119,8 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows,
         "\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), len(rows),
-        note="n: shared questions. low, high: 95 % interval of the delta, by 2,000 resamples; p: sign-flip test. "
-        "Both are computed by rageval compare, not in SQL.",
+        note=f"n: shared questions. low, high: 95 % interval of the delta, by {RESAMPLES:,} resamples; p: sign-flip "
+        "test. Both are computed by rageval compare, not in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
                 "regressions": "worse", "ties": "same", "cand": "score"},
         plots={"delta and its interval": plot},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -36,7 +36,8 @@ def environment(*folders: Path) -> jinja2.Environment:
     env.filters["plain"] = plain_text
     env.filters["value"] = number_text
     env.globals.update(
-        kind_of=kind_of, is_number=is_number, exact=exact, heat=heat_step, shown=shown, grouped=grouped,
+        kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
+        exact=exact, heat=heat_step, shown=shown, grouped=grouped,
         statuses=STATUSES, len=len,
     )  # fmt: skip
     return env
@@ -69,6 +70,12 @@ def grouped(blocks: Sequence[Block]) -> list[list[Block]]:
 def is_number(value: Any) -> bool:
     """Whether a cell is set to the right: a number, not a yes or no."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def numeric_columns(columns: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The columns that are set to the right: the first value that is not null is a number."""
+    firsts = {name: next((row[name] for row in rows if row.get(name) is not None), None) for name in columns}
+    return {name for name, value in firsts.items() if is_number(value)}
 
 
 def shown(column: str, value: Any, most: int) -> str:

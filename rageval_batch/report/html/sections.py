@@ -68,6 +68,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
         session, "provenance", "Where they come from",
         f"select run_id, {columns}\nfrom runs\nwhere {where}\norder by profile, eval_set, run_id",
         note="Runs with equal hashes were asked the same questions and scored with the same parameters.",
+        behind=True,
     )  # fmt: skip
     return _section("", "compared", "What was compared", runs, origin)
 
@@ -157,7 +158,7 @@ def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
         cheaper=None if session.has_kept("leaderboard") else sql.replace("leaderboard", f"ranked([{shown}])", 1),
         labels={"low": "95 % low", "high": "95 % high"},
         note=f"n: {_units(session, scope.profile)} that the score is over. Runs whose intervals overlap widely may "
-        "differ by chance alone; the comparison below pairs them question by question.",
+        "differ by chance alone; the comparison pairs them question by question.",
     )  # fmt: skip
     ends = [row[name] for row in table.rows for name in ("score", "low", "high") if row[name] is not None]
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
@@ -189,7 +190,7 @@ def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
         return _section(id, "fail-reasons", "Fail reasons", Words("No answer has a fail reason."))
     most = max(row["share"] for row in table.rows)
     plot = [figures.bar(row["share"], most, f"{100 * row['share']:.1f} % of answers") for row in table.rows]
-    return _section(id, "fail-reasons", "Fail reasons", _plotted(table, "share of answers", plot))
+    return _section(id, "fail-reasons", "Fail reasons", _plotted(table, f"0 to {format_value(most)}", plot))
 
 
 def confusions_section(session: Session, scope: Scope, id: str) -> Section:
