@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 # The name of the commit that a file of a store belongs to, from the column `filename` of a reader.
 COMMIT_OF_FILE = "split_part(replace(filename, '\\', '/'), '/', -2)"
+PACKED_COMMIT = "packed_commit"  # the column of the files of a pack that names the commit of each row
 
 
 def quoted(value: str | os.PathLike[str]) -> str:

@@ -13,7 +13,7 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.runs.store import Commit
 from rageval_batch.runs.summary import SummarizedMetric, SummaryPlan
-from rageval_batch.sql_text import quoted
+from rageval_batch.sql_text import PACKED_COMMIT, quoted
 
 METRIC_COLUMNS = (
     "commit, run_id, profile, question_id, unit, by_question, repeat, weight, fail_reason, metric, value, numerator, "
@@ -125,7 +125,8 @@ def stored_profile(commit: Commit) -> ProfileRow | None:
     None where its name or columns are such that no view can have them.
     """
     name, declared = commit.manifest["profile"], commit.manifest.get("declaration") or {}
-    schema = pq.read_schema(commit.files("scores")[0])
+    stored = pq.read_schema(commit.files("scores")[0])
+    schema = pa.schema([column for column in stored if column.name != PACKED_COMMIT])
     if not name.isidentifier() or not all(column.isidentifier() for column in schema.names):
         return None
     fields = [one.name for one in dataclass_fields(MetricRow) if one.name not in ("profile", "metric", "reads")]
@@ -137,7 +138,7 @@ def stored_profile(commit: Commit) -> ProfileRow | None:
     usable = [one for one in metrics if {one.column or one.metric, one.numerator, one.denominator} <= known]
     return ProfileRow(
         profile=name,
-        schema=pa.schema(schema),
+        schema=schema,
         run_stat=declared.get("run_stat", "mean"),
         score_top=declared.get("score_top", 1.0),
         metrics=tuple(usable) or (MetricRow(profile=name, metric="score"),),

@@ -33,7 +33,6 @@ from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.runs.database import connect, spill_folder
-from rageval_batch.runs.manifest import damaged_files
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
 
@@ -182,11 +181,12 @@ class Session:
                 raise KeyboardInterrupt from error
             raise
         except (duckdb.Error, pa.ArrowException, OSError, StoreError) as error:
-            for commit in self.commits:
-                for _, problem in damaged_files(commit.path, commit.manifest):
+            for commit in {commit.path: commit for commit in self.commits}.values():
+                for _, problem in commit.damaged_files():
+                    name = commit.path.name
                     raise StoreError(
-                        f"Commit {commit.id} of {self.store.path} is damaged: {problem}. Restore it from a copy, or "
-                        f"leave it out: rageval drop {commit.id} --store {self.store.path}"
+                        f"Commit {name} of {self.store.path} is damaged: {problem}. Restore it from a copy, or "
+                        f"leave it out: rageval drop {name} --store {self.store.path}"
                     ) from error
             raise
 

@@ -7,7 +7,7 @@ records and summaries come from that.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -25,7 +25,7 @@ from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
-from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
+from rageval_batch.sql_text import COMMIT_OF_FILE, PACKED_COMMIT, identifier, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
 _MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
@@ -54,6 +54,7 @@ class StoredTables:
         if self._dropped:
             create_table(self._connection, "dropped_runs", pa.Table.from_pylist(self._dropped, schema=_DROPPED))
         self._profiles = {f"stored_{row.profile}": row for row in catalog}
+        self._columns_of_files: dict[Path, str] = {}
         index = store.index
         self._indexed = {
             commit.id for commit in commits if index is not None and index.manifest(commit.id, commit.stamp) is not None
@@ -90,50 +91,48 @@ class StoredTables:
             self._create_view(name, self._extras_readers(), EXTRA_KEYS)
         elif name in self._profiles:
             row = self._profiles[name]
-            self._create_view(name, self._readers("scores", self.commits_of(row.profile)), row.schema)
+            groups = self._by_columns(self.commits_of(row.profile))
+            readers = [reader for commits in groups for reader in _readers("scores", commits)]
+            self._create_view(name, readers, row.schema)
         else:
             role = name.removeprefix("stored_")
             schema = {"rejects": REJECTS, "tallies": TALLIES}[role]
-            self._create_view(name, self._one_reader(role, self._commits), schema)
+            self._create_view(name, _readers(role, self._commits), schema)
 
     # --- readers ----------------------------------------------------------------------------------------------------
-
-    def _one_reader(self, role: str, commits: Iterable[Commit]) -> list[str]:
-        """The files of a role whose columns never change."""
-        files = [path for commit in commits for path in commit.files(role)]
-        return [_reader(files)] if files else []
-
-    def _readers(self, role: str, commits: Iterable[Commit]) -> list[str]:
-        """The files of a role, a reader for those of the same columns."""
-        return [_reader(files) for files in self._by_columns(role, commits).values()]
 
     def _extras_readers(self) -> list[str]:
         """Other columns of answers, a reader a file: each commit has its own; one of a name of ours gets a low line."""
         readers = []
-        for path in (path for commit in self._commits for path in commit.files("extras")):
-            names = pq.read_schema(path).names
+        for path, commits in _by_file("extras", self._commits).items():
+            names = [name for name in pq.read_schema(path).names if name != PACKED_COMMIT]
             columns = ", ".join(
                 f"{identifier(n)} as {identifier(n + '_')}" if n.lower() in _OURS else identifier(n) for n in names
             )
-            readers.append(f"select {columns}, {quoted(path.parent.name)} as commit from {parquet_reader([path])}")
+            commit = PACKED_COMMIT if commits[0].packed else quoted(commits[0].id)
+            where = _without_others("extras", path, commits)
+            readers.append(f"select {columns}, {commit} as commit from {parquet_reader([path])}{where}")
         return readers
 
-    def _by_columns(self, role: str, commits: Iterable[Commit]) -> dict[str, list[Path]]:
-        found: dict[str, list[Path]] = {}
+    def _by_columns(self, commits: Iterable[Commit]) -> list[list[Commit]]:
+        """Commits whose score rows have the same columns, together."""
+        found: dict[str, list[Commit]] = {}
         for commit in commits:
-            for path in commit.files(role):
-                found.setdefault(self._columns(commit, path), []).append(path)
-        return found
+            found.setdefault(self._columns(commit), []).append(commit)
+        return list(found.values())
 
-    def _columns(self, commit: Commit, path: Path) -> str:
-        """The columns of a file of score rows with their types, as one text."""
+    def _columns(self, commit: Commit) -> str:
+        """The columns of the score rows of a commit with their types, as one text; all its files have the same."""
         if commit.id in self._indexed and self._store.index is not None:
             return self._store.index.columns[commit.id]
-        try:
-            schema = pq.read_schema(path)
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
-        return ", ".join(f"{field.name} {field.type}" for field in schema)
+        path = commit.files("scores")[0]
+        if path not in self._columns_of_files:
+            try:
+                schema = pq.read_schema(path)
+            except (OSError, pa.ArrowException) as error:
+                raise self._unreadable(error) from error
+            self._columns_of_files[path] = ", ".join(f"{field.name} {field.type}" for field in schema)
+        return self._columns_of_files[path]
 
     def _unreadable(self, error: Exception) -> StoreError:
         return StoreError(f"The store {self._store.path} has a file that cannot be read: {error}")
@@ -162,7 +161,7 @@ class StoredTables:
     # --- run records and summaries ----------------------------------------------------------------------------------
 
     def _create_runs(self) -> None:
-        readers = self._one_reader("runs", (commit for commit in self._commits if commit.id not in self._indexed))
+        readers = _readers("runs", [commit for commit in self._commits if commit.id not in self._indexed])
         if self._indexed and self._store.index is not None:
             create_table(
                 self._connection, "indexed_commits", pa.table({"commit": pa.array(sorted(self._indexed), LARGE_STRING)})
@@ -192,11 +191,11 @@ class StoredTables:
                     elif commit.id in current:
                         missing.append(commit)
                 definition = f"{quoted(plan.definition)} as definition"
-                if own:
-                    readers.append(f"select *, {definition} from ({self._one_reader('summary', own)[0]})")
-                for files in self._by_columns("scores", missing).values():
-                    computed.append(self._computed(plan, files, Path(folder) / f"{len(computed)}.parquet"))
-                    rows_read += ScoreRows.of_files(files).count
+                readers += [f"select *, {definition} from ({reader})" for reader in _readers("summary", own)]
+                for group in self._by_columns(missing):
+                    rows = _score_rows(group)
+                    computed.append(self._computed(plan, group, rows, Path(folder) / f"{len(computed)}.parquet"))
+                    rows_read += rows.count
             if pairs and self._store.index is not None:
                 columns = zip(*sorted(pairs), strict=True)
                 create_table(
@@ -210,7 +209,8 @@ class StoredTables:
                 self._connection.execute(f"create table computed_summary as {' union all by name '.join(computed)}")
                 readers.append("from computed_summary")
         self._create_view("stored_summary", readers, _SUMMARIZED)
-        if len(self._commits) - len(self._indexed) > _MOST_UNINDEXED or rows_read > _MANY_ROWS:
+        unindexed = sum(commit.id not in self._indexed and not commit.packed for commit in self._commits)
+        if unindexed > _MOST_UNINDEXED or rows_read > _MANY_ROWS:
             self._write_index()
 
     def _create_intervals(self) -> None:
@@ -237,14 +237,13 @@ class StoredTables:
         if sum(added.column("n").to_pylist()) > _MANY_ROWS:
             keep_intervals(self._store.path, added.drop_columns("n"))
 
-    def _computed(self, plan: SummaryPlan, files: list[Path], target: Path) -> str:
+    def _computed(self, plan: SummaryPlan, group: Sequence[Commit], rows: ScoreRows, target: Path) -> str:
         """The reader of the summary of score rows that have none."""
-        commits = sorted({path.parent.name for path in files})
+        commits = sorted(commit.id for commit in group)
         runs = self._connection.sql(
             "select commit, run_id, repeats from stored_runs where commit in (select unnest($1))", params=[commits]
         ).to_arrow_table()
         with database(self._store.staging_folder) as own:
-            rows = ScoreRows.of_files(files)
             write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
         return f"select *, {quoted(plan.definition)} as definition from {parquet_reader([target])}"
 
@@ -260,14 +259,57 @@ class StoredTables:
         store_index.write_index(
             self._store.path,
             {commit.id: (commit.stamp, commit.manifest) for commit in self._commits},
-            {commit.id: self._columns(commit, commit.files("scores")[0]) for commit in self._commits},
+            {commit.id: self._columns(commit) for commit in self._commits},
             summaries=frozenset(pairs),
             write_tables=write_tables,
         )
 
 
-def _reader(files: Iterable[Path]) -> str:
-    return f"select * exclude (filename), {COMMIT_OF_FILE} as commit from {parquet_reader(files, filename=True)}"
+def _readers(role: str, commits: Iterable[Commit]) -> list[str]:
+    """The rows of files of the same columns with the commit of each: one reader for single commits, few for packs."""
+    files = _by_file(role, commits)
+    single = [path for path, found in files.items() if not found[0].packed]
+    packs: dict[str, list[Path]] = {}
+    for path, found in files.items():
+        if found[0].packed:
+            packs.setdefault(_without_others(role, path, found), []).append(path)
+    readers = []
+    if single:
+        rows = parquet_reader(single, filename=True)
+        readers.append(f"select * exclude (filename), {COMMIT_OF_FILE} as commit from {rows}")
+    for where, paths in packs.items():
+        rows = f"{parquet_reader(paths)}{where}"
+        readers.append(f"select * exclude ({PACKED_COMMIT}), {PACKED_COMMIT} as commit from {rows}")
+    return readers
+
+
+def _by_file(role: str, commits: Iterable[Commit]) -> Mapping[Path, list[Commit]]:
+    """The files of a role, with the commits whose rows they have."""
+    found: dict[Path, list[Commit]] = {}
+    for commit in commits:
+        for path in commit.files(role):
+            found.setdefault(path, []).append(commit)
+    return found
+
+
+def _without_others(role: str, path: Path, commits: Sequence[Commit]) -> str:
+    """The condition that leaves out what a file has beside the rows of these commits; empty where it has no other."""
+    held = {
+        name
+        for name, manifest in commits[0].packed.get("packs", {}).items()
+        if path.name in manifest["files"].get(role, ())
+    }
+    others = sorted(held - {commit.id for commit in commits})
+    return f" where {PACKED_COMMIT} not in ({', '.join(map(quoted, others))})" if others else ""
+
+
+def _score_rows(commits: Sequence[Commit]) -> ScoreRows:
+    """The score rows of commits that have the same columns; the number is that of all rows of their files."""
+    files = list(_by_file("scores", commits))
+    schema = pq.read_schema(files[0])
+    columns = pa.schema([column for column in schema if column.name != PACKED_COMMIT])
+    count = sum(pq.read_metadata(path).num_rows for path in files)
+    return ScoreRows(query=" union all by name ".join(_readers("scores", commits)), schema=columns, count=count)
 
 
 _NO_SCORES = (

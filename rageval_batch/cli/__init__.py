@@ -49,6 +49,7 @@ COMMANDS = {
     "import-scores": "import_scores",
     "drop": "upkeep",
     "prune": "upkeep",
+    "compact": "upkeep",
     "fsck": "upkeep",
     "bench": "bench",
 }

@@ -1,4 +1,4 @@
-"""`rageval drop`, `rageval prune` and `rageval fsck`: upkeep of a store."""
+"""`rageval drop`, `rageval prune`, `rageval compact` and `rageval fsck`: upkeep of a store."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def drop(*, results: tuple[str, ...], store: str, profile_name: str | None, eval
 @click.command()
 @click.option("--older-than", metavar="AGE", help="Those made longer ago than this: 12h, 30d, 8w.")
 @click.option("--keep-last", type=click.IntRange(min=1), metavar="N", help="All but the last N results of each run.")
+@click.option("--compacted", is_flag=True, help="The files that compact has put together; alone, nothing else.")
 @click.option("--now", "at_once", is_flag=True, help="Remove the files at once: only where nobody reads the store.")
 @store_option
-def prune(*, older_than: str | None, keep_last: int | None, at_once: bool, store: str) -> None:
+def prune(*, older_than: str | None, keep_last: int | None, compacted: bool, at_once: bool, store: str) -> None:
     """Take superseded and dropped commits out of a store. The current result of every run stays.
 
     With both options, commits to which both apply. They are out of sight at once; their files are removed by the next
@@ -58,8 +59,30 @@ def prune(*, older_than: str | None, keep_last: int | None, at_once: bool, store
     from rageval_batch.runs import upkeep
 
     age = _age(older_than) if older_than is not None else None
-    pruned = upkeep.prune(_existing(store), age, keep_last, at_once)
+    pruned = upkeep.prune(_existing(store), age, keep_last, compacted=compacted, at_once=at_once)
     say(f"{len(pruned.hidden):,} commits pruned, files of {len(pruned.removed):,} removed.")
+
+
+@click.command()
+@store_option
+def compact(store: str) -> None:
+    """Put the files of many small commits together in a few. No result, name or history changes.
+
+    The files they were made of are no longer read and stay until rageval prune; rageval prune --compacted removes
+    nothing else. Whoever reads or writes the store meanwhile is not disturbed.
+
+    \b
+    Example:
+      rageval compact --store runs
+    """
+    from rageval_batch.runs import packs
+
+    done = packs.compact(_existing(store))
+    if done.pack is None:
+        say("Nothing to do: there are no small commits to put together.")
+    else:
+        say(f"{done.commits:,} commits put together as {done.pack}: {done.files_before:,} files became "
+            f"{done.files_after:,}. rageval prune --compacted removes the old ones.")  # fmt: skip
 
 
 @click.command()

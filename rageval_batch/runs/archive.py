@@ -31,7 +31,7 @@ from rageval_batch.runs.commit_files import MEMORY
 from rageval_batch.runs.database import connected
 from rageval_batch.runs.file_system import sync, sync_below, try_lock
 from rageval_batch.runs.store import Commit
-from rageval_batch.sql_text import parquet_reader
+from rageval_batch.sql_text import PACKED_COMMIT
 
 INDEX = "index.parquet"
 VALID, INVALID, _SORT = "valid", "invalid", ".sort"
@@ -137,9 +137,8 @@ class _Writer:
         self.folder = folder
         self.valid, self.why = profile.inputs.archive
         hidden = ("dataset", "weight")
-        self.scores = commit.files("scores")
-        names = pq.read_schema(self.scores[0]).names
-        self.columns = [name for name in names if name not in hidden]
+        names = pq.read_schema(commit.files("scores")[0]).names
+        self.columns = [name for name in names if name not in hidden and name != PACKED_COMMIT]
         self.names = Names()
         self.made: set[Path] = set()
 
@@ -152,7 +151,7 @@ class _Writer:
         with connected(self.folder / _SORT, MEMORY) as connection:
             listed = ", ".join('"' + name.replace('"', '""') + '"' for name in self.columns)
             rows = connection.sql(
-                f"select {listed} from {parquet_reader(self.scores)} order by input nulls last, line"
+                f"select {listed} from ({self.commit.rows('scores')}) order by input nulls last, line"
             ).to_arrow_reader(_BATCH)
             schema = pa.schema([*_OWN, *rows.schema]).with_metadata({"commit": self.commit.id})
             with pq.ParquetWriter(self.folder / INDEX, schema, compression="zstd") as writer:

@@ -72,11 +72,16 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> No
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error).splitlines()[0]) from error
 
 
-def copy_runs(stored: Sequence[Path], runs: list[str], *, target: Path, database: Database) -> None:
-    """Write the rows that some runs have in Parquet files."""
-    names = ", ".join(map(quoted, runs))
+def copy_rows(query: str, target: Path, database: Database) -> None:
+    """Write what a query gives, in its order."""
     with database.connected(MEMORY) as connection:
-        _copy(connection, f"from {parquet_reader(stored)} where run_id in ({names})", target)
+        _copy(connection, query, target)
+
+
+def copy_runs(stored: str, runs: list[str], *, target: Path, database: Database) -> None:
+    """Write the rows that some runs have in what a query gives."""
+    names = ", ".join(map(quoted, runs))
+    copy_rows(f"from ({stored}) where run_id in ({names})", target, database)
 
 
 def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:

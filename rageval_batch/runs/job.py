@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from rageval_batch.inputs import eval_sets
@@ -28,7 +27,7 @@ class Job:
     metadata: RunMetadata = field(default_factory=RunMetadata)
     keep_inputs: bool = False
     runs: frozenset[str] | None = None  # only these runs of the outputs
-    stored_extras: list[Path] | None = None  # other columns of the rows, where the outputs are a copy without them
+    stored_extras: str | None = None  # the query of other columns, where the outputs are a copy without them
     max_rows: int = MAX_ROWS  # score rows that it may make; the result does not depend on it
 
     def with_hash(self) -> Job:

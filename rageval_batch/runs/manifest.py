@@ -21,6 +21,7 @@ from rageval_batch.errors import StoreError
 MANIFEST = "manifest.json"
 FORMAT = 1  # of a commit with scores
 TOMBSTONE_FORMAT = 2  # of one that hides others: a version that does not know those must not read the store
+PACK_FORMAT = 3  # of a pack, which has the files of many commits
 COMMIT_NAME = re.compile(r"\d{8}T\d{6}\.\d{6}Z-[0-9a-f]+")
 _OWN_CHECKSUM = "manifest_sha256"
 _COUNTS = {"rows_read", "score_rows", "missing_rows", "rejected_rows"}
@@ -38,6 +39,11 @@ class Damage(Exception):
 def is_tombstone(manifest: Mapping[str, Any]) -> bool:
     """Whether a commit hides others in place of having scores."""
     return "hides" in manifest
+
+
+def is_pack(manifest: Mapping[str, Any]) -> bool:
+    """Whether a folder has the rows of several commits in place of one."""
+    return "packs" in manifest
 
 
 def checksums(folder: Path, known: Mapping[str, dict[str, Any]] = MappingProxyType({})) -> dict[str, dict[str, Any]]:
@@ -99,9 +105,9 @@ def _check(manifest: dict[str, Any], folder: Path) -> None:
     version = manifest["format"]
     if not _is_count(version):
         raise Damage(f"its {MANIFEST} has no usable 'format'")
-    if version > max(FORMAT, TOMBSTONE_FORMAT):
+    if version > max(FORMAT, TOMBSTONE_FORMAT, PACK_FORMAT):
         raise StoreError(f"{folder} was written by a newer version of rageval-batch. Install that version to read it.")
-    fields = _TOMBSTONE_FIELDS if is_tombstone(manifest) else _FIELDS
+    fields = _TOMBSTONE_FIELDS if is_tombstone(manifest) else _PACK_FIELDS if is_pack(manifest) else _FIELDS
     for name, usable in fields.items():
         if not usable(manifest.get(name)):
             raise Damage(f"its {MANIFEST} has no usable '{name}'")
@@ -218,7 +224,13 @@ def _is_plain_name(value: Any) -> bool:
 def _is_files(value: Any) -> bool:
     if not isinstance(value, dict) or not all(value.get(role) for role in ("scores", "runs", "rejects", "tallies")):
         return False
-    return all(isinstance(names, list) and all(map(_is_plain_name, names)) for names in value.values())
+    return _is_file_names(value)
+
+
+def _is_file_names(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(names, list) and all(map(_is_plain_name, names)) for names in value.values()
+    )
 
 
 def _is_checksum(value: Any) -> bool:
@@ -259,6 +271,24 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "runs": _is_texts,
     "counts": _is_counts,
     "files": _is_files,
+    "checksums": _is_checksums,
+}
+
+
+def _is_packs(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(manifest, dict)
+        and manifest.get("commit") == commit
+        and all(usable(manifest.get(name)) for name, usable in _FIELDS.items())
+        for commit, manifest in value.items()
+    )
+
+
+_PACK_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "commit": _is_text,
+    "created_at": _is_time,
+    "packs": _is_packs,
+    "files": _is_file_names,
     "checksums": _is_checksums,
 }
 _TOMBSTONE_FIELDS: dict[str, Callable[[Any], bool]] = {

@@ -1,6 +1,7 @@
 """The store: a folder of commits, each written aside and put in place by one rename. Nothing is ever changed there.
 
-A commit that is damaged is left out, and said; one that hides others (a tombstone) is how results are dropped.
+A commit that is damaged is left out, and said; one that hides others (a tombstone) is how results are dropped. A pack
+is a folder with the rows of many commits in a few files: each of them is read from there, under its own name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -31,13 +32,16 @@ from rageval_batch.runs.manifest import (
     Damage,
     check_files,
     checksums,
+    damaged_files,
     file_checksum,
+    is_pack,
     is_tombstone,
     manifest_bytes,
     read_manifest,
     signed,
 )
 from rageval_batch.runs.store_index import Stamp, StoreIndex, read_index
+from rageval_batch.sql_text import PACKED_COMMIT, parquet_reader, quoted
 
 STAGING = ".staging"
 _LOCK = ".publish.lock"
@@ -50,50 +54,104 @@ Publish = Callable[[Path, dict[str, Any]], "Commit"]
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """One `score` call: a folder with its manifest."""
+    """One `score` call: its manifest, and the folder that its files lie in, alone or with those of other commits."""
 
     path: Path
     manifest: dict[str, Any]
     stamp: Stamp = field(default=(0, 0), compare=False)  # of the manifest, by which an index knows that it is the same
     dropped: frozenset[str] = frozenset()  # runs that its files have and that are no longer to be seen
+    packed: Mapping[str, Any] = field(default_factory=dict, compare=False)  # the manifest of the pack that it lies in
 
     @property
     def id(self) -> str:
-        """The name of the folder; later commits have greater names."""
-        return self.path.name
+        """The name; later commits have greater names."""
+        name: str = self.manifest["commit"]
+        return name
 
     def files(self, role: str) -> list[Path]:
-        """The Parquet files of a role: scores, runs, rejects, tallies, kept_…"""
+        """The Parquet files of a role: scores, runs, rejects, tallies, kept_…; those of a pack have rows of others."""
         return [self.path / name for name in self.manifest["files"].get(role, [])]
+
+    def damaged_files(self) -> Iterator[tuple[str, str]]:
+        """(file, what is wrong with it) of all files of the folder, by reading them whole."""
+        return damaged_files(self.path, self.packed or self.manifest)
+
+    def rows(self, role: str) -> str:
+        """The query of the rows of a role: scores, runs, summary, tallies, rejects or extras."""
+        reader = parquet_reader(self.files(role))
+        if not self.packed:
+            return f"from {reader}"
+        return f"select * exclude ({PACKED_COMMIT}) from {reader} where {PACKED_COMMIT} = {quoted(self.id)}"
 
 
 @dataclass(frozen=True)
 class Listing:
-    """All that lies in a store, oldest first: commits, those that hide others, and damaged ones."""
+    """All that lies in a store, oldest first: commits, those that hide others, packs, and damaged folders.
+
+    A commit that is in a folder of its own and in packs is that of the last pack; `folders` has every folder with the
+    names of the commits that it has the files of.
+    """
 
     commits: list[Commit] = field(default_factory=list)
     tombstones: list[Commit] = field(default_factory=list)
+    packs: list[Commit] = field(default_factory=list)
     damaged: list[tuple[Path, Damage]] = field(default_factory=list)
+    folders: dict[Path, list[str]] = field(default_factory=dict)
 
     def visible(self) -> list[Commit]:
         """The commits without what was dropped."""
-        hidden = self._hidden()
+        hidden = hidden_runs(self.tombstones)
         found = (_without(commit, hidden.get(commit.id, set())) for commit in self.commits)
         return [commit for commit in found if commit is not None]
 
     def reported(self) -> list[tuple[Path, Damage]]:
         """The damaged commits that were not dropped."""
-        hidden = self._hidden()
+        hidden = hidden_runs(self.tombstones)
         return [(folder, damage) for folder, damage in self.damaged if hidden.get(folder.name, set()) is not None]
 
-    def _hidden(self) -> dict[str, set[str] | None]:
-        """The dropped runs of commits; None for all of a commit."""
-        hidden: dict[str, set[str] | None] = {}
-        for tombstone in self.tombstones:
-            for name, runs in tombstone.manifest["hides"].items():
-                known = hidden.get(name, set())
-                hidden[name] = None if runs is None or known is None else known | set(runs)
-        return hidden
+
+def hidden_runs(tombstones: Sequence[Commit]) -> dict[str, set[str] | None]:
+    """The dropped runs of commits; None for all of a commit."""
+    hidden: dict[str, set[str] | None] = {}
+    for tombstone in tombstones:
+        for name, runs in tombstone.manifest["hides"].items():
+            known = hidden.get(name, set())
+            hidden[name] = None if runs is None or known is None else known | set(runs)
+    return hidden
+
+
+def removable_commits(tombstones: Iterable[Commit]) -> set[str]:
+    """The commits that a prune has given up: their files are to be removed."""
+    return {
+        name for tombstone in tombstones if tombstone.manifest.get("removes") for name in tombstone.manifest["hides"]
+    }
+
+
+def _listing(folders: list[Commit], damaged: list[tuple[Path, Damage]]) -> Listing:
+    """What folders hold, those of a pack being commits of their own."""
+    tombstones = [folder for folder in folders if is_tombstone(folder.manifest)]
+    hidden = hidden_runs(tombstones)
+    packs = [folder for folder in folders if is_pack(folder.manifest)]
+    held = {path: [path.name] for path, _ in damaged}
+    commits = {}
+    for folder in folders:
+        if not is_tombstone(folder.manifest) and not is_pack(folder.manifest):
+            commits[folder.id] = folder
+            held[folder.path] = [folder.id]
+    for pack in packs:
+        found = _unpacked(pack) if hidden.get(pack.id, set()) is not None else {}
+        commits |= found
+        held[pack.path] = list(found) or [pack.id]
+    left_out = [(path, damage) for path, damage in damaged if path.name not in commits]
+    return Listing([commits[name] for name in sorted(commits)], tombstones, packs, left_out, held)
+
+
+def _unpacked(pack: Commit) -> dict[str, Commit]:
+    """The commits of a pack by their names."""
+    return {
+        name: Commit(path=pack.path, manifest=manifest, stamp=pack.stamp, packed=pack.manifest)
+        for name, manifest in pack.manifest["packs"].items()
+    }
 
 
 def _without(commit: Commit, hidden: set[str] | None) -> Commit | None:
@@ -134,9 +192,10 @@ class Store:
 
     def listing(self) -> Listing:
         """All that lies in the store."""
-        found = Listing()
         if not self.path.is_dir():
-            return found
+            return Listing()
+        found: list[Commit] = []
+        damaged: list[tuple[Path, Damage]] = []
         try:
             with os.scandir(self.path) as entries:
                 names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
@@ -147,11 +206,11 @@ class Store:
                 commit = self._commit(name)
             except Damage as damage:
                 if (self.path / name).exists():  # else it was removed meanwhile
-                    found.damaged.append((self.path / name, damage))
+                    damaged.append((self.path / name, damage))
                 continue
             if commit is not None:
-                (found.tombstones if is_tombstone(commit.manifest) else found.commits).append(commit)
-        return found
+                found.append(commit)
+        return _listing(found, damaged)
 
     def _commit(self, name: str) -> Commit | None:
         """The commit of a folder, by the index where that knows it; None where the folder is somebody else's."""

@@ -65,8 +65,8 @@ def _outputs(commit: Commit, number: int) -> Source:
     reference = commit.manifest["inputs"][number]
     if not reference.get("folder"):
         return _unchanged(reference)
-    rows = parquet_reader(commit.files("scores"))
-    query = f"select distinct file from {rows} where input = $number and file is not null"
+    rows = commit.rows("scores")
+    query = f"select distinct file from ({rows}) where input = $number and file is not null"
     with connected() as connection:
         wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
@@ -137,7 +137,7 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], *, runs: fr
         metadata=RunMetadata(run_meta=_run_metadata(commit)),
         keep_inputs=bool(commit.files("kept_outputs")),
         runs=runs,
-        stored_extras=(commit.files("extras") or None) if commit.files("kept_outputs") else None,
+        stored_extras=commit.rows("extras") if commit.files("extras") and commit.files("kept_outputs") else None,
     )
 
 
@@ -156,7 +156,9 @@ def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
     """
     out = {}
     anew = {RUN_WARNINGS} if commit.files("kept_outputs") else {RUN_WARNINGS, REJECTED_ROWS}
-    for row in pq.read_table(commit.files("runs")[0], partitioning=None).to_pylist():
+    with connected() as connection:
+        rows = connection.sql(commit.rows("runs")).to_arrow_table().to_pylist()
+    for row in rows:
         named = {name: row[name] for name in PROVENANCE if row[name] is not None}
         meta = {name: value for name, value in row["meta"] if name not in anew}
         out[row["run_id"]] = {**meta, **named}

@@ -19,7 +19,7 @@ from typing import Any
 
 from rageval_batch.errors import InputError, StoreError, did_you_mean
 from rageval_batch.runs.manifest import TOMBSTONE_FORMAT, damaged_files
-from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store
+from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store, hidden_runs, removable_commits
 
 READER_HOURS = 1  # for which files are kept that a session may have opened before they were hidden
 _SHORTEST = 8  # characters of a commit's name: the day
@@ -59,7 +59,7 @@ def _results(store: Store, listing: Listing, commits: list[Commit], *, name: str
     if run:
         pinned = [c.id for c in commits if c.id.startswith(prefix) and run in c.manifest["runs"]]
         return {_only(store, name, pinned): [run]}
-    whole = [commit.id for commit in commits] + [folder.name for folder, _ in listing.reported()]
+    whole = [commit.id for commit in [*commits, *listing.packs]] + [folder.name for folder, _ in listing.reported()]
     if len(name) >= _SHORTEST and (found_names := [known for known in whole if known.startswith(name)]):
         return {_only(store, name, found_names): None}
     runs = sorted({run for commit in commits for run in commit.manifest["runs"]})
@@ -91,23 +91,32 @@ class Pruned:
 
 
 def prune(
-    store: Store, older_than: timedelta | None = None, keep_last: int | None = None, at_once: bool = False
+    store: Store,
+    older_than: timedelta | None = None,
+    keep_last: int | None = None,
+    *,
+    compacted: bool = False,
+    at_once: bool = False,
 ) -> Pruned:
     """Take superseded and dropped commits out of the store; the current result of a run always stays.
 
     `older_than`: those made before that time. `keep_last`: those beyond the last so many results of all their runs.
-    With both, commits to which both apply. `at_once`: remove the files now, whoever may be reading.
+    With both, commits to which both apply. Folders whose commits are all in a pack are removed too, and with
+    `compacted` alone nothing else. `at_once`: remove the files now, whoever may be reading.
     """
-    if older_than is None and keep_last is None:
-        raise InputError("Say what to prune: --older-than AGE, --keep-last N, or both.")
+    if older_than is None and keep_last is None and not compacted:
+        raise InputError("Say what to prune: --older-than AGE, --keep-last N, both, or --compacted.")
     with store.staging(f"prune-{secrets.token_hex(4)}") as staging, store.publishing() as publish:
         listing = store.listing()
-        pruned = _removable(listing.tombstones)
+        pruned = removable_commits(listing.tombstones)
         limit = datetime.now(UTC) - older_than if older_than is not None else None
         wanted = _wanted(listing.visible(), keep_last or 1)
+        hidden = hidden_runs(listing.tombstones)
+        dropped_packs = [pack for pack in listing.packs if hidden.get(pack.id, set()) is None]
+        by_age = older_than is not None or keep_last is not None
         unwanted = [
             commit.id
-            for commit in listing.commits
+            for commit in ([*listing.commits, *dropped_packs] if by_age else [])
             if commit.id not in pruned and commit.id not in wanted and (limit is None or _made(commit) < limit)
         ]
         if unwanted:
@@ -130,27 +139,30 @@ def _wanted(commits: list[Commit], last: int) -> set[str]:
     return {name for names in results.values() for name in names[-last:]}
 
 
-def _removable(tombstones: Iterable[Commit]) -> set[str]:
-    """The commits whose files are to be removed."""
-    return {
-        name for tombstone in tombstones if tombstone.manifest.get("removes") for name in tombstone.manifest["hides"]
-    }
-
-
 def _remove(store: Store, age: timedelta) -> list[str]:
     """Remove the files of commits that were pruned so long ago, then the tombstones that hide nothing any more."""
     listing = store.listing()
     limit = datetime.now(UTC) - age
-    removable = _removable(tombstone for tombstone in listing.tombstones if _made(tombstone) <= limit)
-    present = [commit.id for commit in listing.commits] + [folder.name for folder, _ in listing.damaged]
-    removed = [name for name in present if name in removable]
-    for name in removed:
-        _remove_folder(store, store.path / name)
-    left = set(present) - set(removed)
+    removable = removable_commits(tombstone for tombstone in listing.tombstones if _made(tombstone) <= limit)
+    packs = {pack.path: pack for pack in listing.packs}
+    read_from = {commit.id: commit.path for commit in listing.commits}
+    removed, replaced_by, left = [], set(), set()
+    for folder, held in listing.folders.items():
+        others = {read_from.get(name, folder) for name in held if name not in removable}
+        if folder in others or any(path not in packs or _made(packs[path]) > limit for path in others):
+            left |= set(held)
+        else:
+            removed.append(folder)
+            replaced_by |= others
+    for path in replaced_by:  # what takes the place of files that go must be whole
+        for file, problem in damaged_files(path, packs[path].manifest):
+            raise StoreError(f"{path / file}: {problem}. Nothing was removed. Drop the pack: rageval drop {path.name}")
+    for folder in removed:
+        _remove_folder(store, folder)
     for tombstone in listing.tombstones:
         if left.isdisjoint(tombstone.manifest["hides"]):
             _remove_folder(store, tombstone.path)
-    return removed
+    return [folder.name for folder in removed]
 
 
 def _remove_folder(store: Store, folder: Path) -> None:
@@ -183,12 +195,10 @@ def check_store(store: Store) -> Checked:
     listing = store.listing()
     rows = [_problem(folder.name, None, str(damage), remedy=damage.remedy) for folder, damage in listing.reported()]
     commits = listing.visible()
-    for commit in commits:
+    for folder, commit in {commit.path: commit for commit in commits}.items():
         with suppress(FileNotFoundError):  # pruned meanwhile
-            rows += [
-                _problem(commit.id, file, problem) for file, problem in damaged_files(commit.path, commit.manifest)
-            ]
-    unknown = sum("checksums" not in commit.manifest for commit in commits)
+            rows += [_problem(folder.name, file, problem) for file, problem in commit.damaged_files()]
+    unknown = sum("checksums" not in commit.manifest and not commit.packed for commit in commits)
     return Checked(rows, len(commits) + len(listing.reported()), unknown)
 
 

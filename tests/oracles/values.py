@@ -315,10 +315,13 @@ def _with_parts(text: str, number: Number) -> Number:
 
 
 def _pointed(text: str, i: int, tokens: list[tuple[str, Token]], point: re.Match[str]) -> Number | None:
-    """四点二万, 三点五公里: only before a magnitude or a unit (三点五十分 is a time)."""
+    """四点二万, 三点五公里, and 十二点五 (two numerals before 点); 十二点五十分 is a time, 第十二点 an ordinal."""
     whole = run_value(tokens, True)
     unit, end = _unit(text, point.end())
-    if whole is None or not (point[2] or unit):
+    time = text[point.end() : point.end() + 1] in ("十", "分", "刻")
+    ordinal = i > 0 and text[i - 1] == "第"
+    alone = not time and not ordinal and run_value(tokens, False) is not None
+    if whole is None or not (point[2] or unit or alone):
         return None
     with decimal.localcontext(exact_context(point.end() - i)):
         value = Decimal(f"{whole:f}.{''.join(str(DIGITS[c]) for c in point[1])}")

@@ -30,6 +30,7 @@ _CANDIDATE = re.compile(
 _SHARES = {"百": "%", "佰": "%", "千": "‰", "仟": "‰", "万": "‱", "萬": "‱"}
 _FRACTION = re.compile(rf"[点點](?P<digits>[{''.join(DIGITS)}]+)")
 _POINT = re.compile(rf"{_FRACTION.pattern}(?P<power>(?:百|千|佰|仟)?(?:万|萬|亿|億|兆)|千|仟|百|佰)?")
+_CLOCK = ("十", "分", "刻")  # behind 点 and a digit: minutes
 _ENDLESS = re.compile(r"[eE][+-]?[0-9]{5,}")  # an exponent of a size that nobody writes
 _AND_MORE = re.compile("[多余餘](?P<power>[万萬亿億兆])")  # 二十多万
 _JOINED = re.compile(r"[ \t]*[-~–—至到、或和][ \t]*")
@@ -214,10 +215,10 @@ class NumberReader:
         return _with_parts(text, number) if kind is Kind.EXACT else number._replace(kind=kind)
 
     def _pointed(self, text: str, start: int, end: int, point: re.Match[str]) -> Number | None:
-        """四点二万, 三点五公里: only before a magnitude or a unit, for 三点五十分 is a time."""
+        """四点二万, 三点五公里, and 十二点五, whose whole part counts by itself; 十二点五十分 is a time."""
         whole = run_value(text[start:end], True)
         unit = self._unit.match(text, point.end())
-        if whole is None or not (point["power"] or unit):
+        if whole is None or not (point["power"] or unit or _is_decimal(text, start, end, point)):
             return None
         value = scaled(with_fraction(whole, point["digits"]), sum(POWERS[c] for c in point["power"] or ""))
         return _with_unit(value, unit, start, point.end())
@@ -234,6 +235,12 @@ class NumberReader:
         if value is not None and "." not in run[0] and (fraction := _FRACTION.match(text, end)):
             value, end = with_fraction(value, fraction["digits"]), fraction.end()
         return (None if value is None else Number(value, unit, start, end)), end
+
+
+def _is_decimal(text: str, start: int, end: int, point: re.Match[str]) -> bool:
+    """Whether a numeral that counts without a unit goes on behind 点, which is no hour then and no ordinal."""
+    clock = text[point.end() : point.end() + 1] in _CLOCK
+    return not clock and text[start - 1 : start] != "第" and run_value(text[start:end], False) is not None
 
 
 def _token_ends(run: str, start: int) -> list[int]:

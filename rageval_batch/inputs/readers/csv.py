@@ -44,13 +44,14 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
             head, line = head[separator.end() :], 2
         rest = np.frombuffer(head, np.uint8)
         while True:
-            data, at_end = _more(source, stream, rest, line)
+            data, at_end = _more(stream, rest)
             stop = _end_of_records(data, at_end, ord(delimiter))
             if stop is None:
                 yield from _by_record(source, data, stream, names, line)
                 return
             if at_end and stop < len(data):
-                raise _unclosed(source, line + _count_records(data[:stop]))
+                too_long = len(data) - stop > source.reading.max_row_bytes
+                raise (_too_long if too_long else _unclosed)(source, line + _count_records(data[:stop]))
             rest, part = data[stop:], data[:stop]
             if not names and len(part):
                 width = _first_record(part)
@@ -60,6 +61,8 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
                 line = yield from _parsed(part, names, delimiter, line)
             if at_end:
                 return
+            if len(rest) > source.reading.max_row_bytes:
+                raise _too_long(source, line)
 
 
 class _ReturnsAsNewlines:
@@ -79,17 +82,19 @@ class _ReturnsAsNewlines:
         return len(content)
 
 
-def _more(source: Source, stream: BinaryIO, rest: Bytes, line: int) -> tuple[Bytes, bool]:
+def _more(stream: BinaryIO, rest: Bytes) -> tuple[Bytes, bool]:
     """(the rest of the last bytes and more of the stream, whether that is all); a long record doubles the buffer."""
-    if len(rest) > source.reading.max_row_bytes:
-        raise InputError(
-            f"{source.name}: the record of line {line} has more than {source.reading.max_row_bytes:,} bytes, or a "
-            "quote in it is never closed. Mend the file, or allow longer ones with --max-row-bytes."
-        )
     buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
     buffer[: len(rest)] = rest
     filled = len(rest) + read_into(stream, buffer[len(rest) :])
     return buffer[:filled], filled < len(buffer)
+
+
+def _too_long(source: Source, line: int) -> InputError:
+    return InputError(
+        f"{source.name}: the record of line {line} has more than {source.reading.max_row_bytes:,} bytes, or a "
+        "quote in it is never closed. Mend the file, or allow longer ones with --max-row-bytes."
+    )
 
 
 def _unclosed(source: Source, line: int) -> InputError:
