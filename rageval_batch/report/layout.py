@@ -13,12 +13,15 @@ from rageval_batch.report.screen import PLAIN, Screen
 
 Tones = Mapping[str, Callable[[object], str | None]]  # by column: the tone of a value
 
-# A name or hash that is cut names nothing, nor does half an option: these columns are shown whole.
+# A name that is cut names nothing: these columns are shown whole.
 NAMES = frozenset(
     ("run_id", "question_id", "run", "question", "base_run", "candidate_run", "candidate", "task_id", "claim_id",
-     "commit", "unit", "path", "profile", "metric", "gate", "dataset", "column", "param", "signature",
-     "params_sha256", "questions_sha256", "contexts_sha256", "source_sha256", "prompt_sha256", "prompt_version",
-     "index_version", "model_id", "adapter_id")
+     "commit", "unit", "path", "profile", "metric", "gate", "dataset", "column", "param")
+)  # fmt: skip
+# Half a hash or half an option is of no use either: in pairs, these go on in the next line.
+_WRAPPED = frozenset(
+    ("signature", "params_sha256", "questions_sha256", "contexts_sha256", "source_sha256", "prompt_sha256",
+     "prompt_version", "index_version", "model_id", "adapter_id")
 )  # fmt: skip
 _LEAST_TEXT = 24  # columns that a text keeps before the table is turned
 _WIDEST_PADDED = 200  # in a pipe, longer texts stand out of their column in place of padding all others
@@ -138,10 +141,24 @@ def _vertical(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], screen:
 
 
 def pair_lines(values: Mapping[str, Any], screen: Screen = PLAIN, tones: Tones | None = None) -> Iterator[str]:
-    """A line a name with its value; on a screen, texts other than names are cut at its edge."""
+    """A line a name with its value; on a screen, texts other than names are cut or go on in the next line."""
     room = max((width(terminal_text(name)) for name in values), default=0)
     for name, value in values.items():
-        cell = format_value(value, screen.exact)
+        lines = [format_value(value, screen.exact)]
         if screen.columns is not None and name not in NAMES and isinstance(value, str | dict | list | tuple):
-            cell = truncate(cell, max(_LEAST_TEXT, screen.columns - room - len(_GAP)))
-        yield padded(terminal_text(name), room) + _GAP + screen.paint(cell, _tone(tones, name, values))
+            left = max(_LEAST_TEXT, screen.columns - room - len(_GAP))
+            lines = list(_wrapped(lines[0], left)) if name in _WRAPPED else [truncate(lines[0], left)]
+        for number, line in enumerate(lines):
+            label = "" if number else terminal_text(name)
+            yield padded(label, room) + _GAP + screen.paint(line, _tone(tones, name, values))
+
+
+def _wrapped(text: str, room: int) -> Iterator[str]:
+    """A text in lines of at most that width; an empty text is one empty line."""
+    line = ""
+    for character in text:
+        if line and width(line + character) > room:
+            yield line
+            line = ""
+        line += character
+    yield line

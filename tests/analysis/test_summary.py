@@ -26,7 +26,7 @@ from rageval_batch.cli import score as score_command
 from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import store_index, stored_intervals, summary, sweep
+from rageval_batch.runs import store_index, stored_intervals, summary
 from rageval_batch.runs.manifest import checksums
 from rageval_batch.runs.store import Store
 from support.effort import examples
@@ -275,7 +275,7 @@ def test_a_commit_is_made_without_a_summary_that_fails(
     folder = samples_folder() / "include_rate"
     words = ["score", "-p", "include_rate", *(word.format(folder) for word in SAMPLES["include_rate"])]
     with monkeypatch.context() as patch:
-        patch.setattr(sweep, "write_summary", _refuse)
+        patch.setattr(summary, "write_summary", _refuse)
         with pytest.raises(SystemExit) as stop:
             main([*words, "--store", str(tmp_path)])
         assert stop.value.code == 0
