@@ -14,7 +14,7 @@ from oracles import text as slow
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.kernels.buffers import first_zero_bytes, popcounts
 from rageval_batch.columnar.kernels.keywords import NO_CAP
-from rageval_batch.columnar.kernels.lines import mark_first, same_spans, split_lines, valid_utf8
+from rageval_batch.columnar.kernels.lines import mark_first, split_lines, valid_utf8
 from rageval_batch.columnar.strings import LARGE_STRING, Strings, from_arrow, from_list
 from support.strategies import (
     HAN,
@@ -542,11 +542,3 @@ def test_mark_first(keys: list[int], before: set[int]) -> None:
     first = mark_first(seen, np.array(keys, np.int64))
     assert first.tolist() == [key not in before and key not in keys[:k] for k, key in enumerate(keys)]
     assert set(np.flatnonzero(seen).tolist()) == before | set(keys)
-
-
-@given(st.lists(st.one_of(small_texts("ab", 3), texts(5)), min_size=1, max_size=6), st.data())
-def test_same_spans(values: list[str], data: st.DataObject) -> None:
-    other = [data.draw(st.integers(0, len(values) - 1)) for _ in values]
-    column = from_list(values)
-    same = same_spans(column.data, column.offsets, np.array(other, np.int64))
-    assert same.tolist() == [value == values[j] for value, j in zip(values, other, strict=True)]

@@ -7,6 +7,7 @@ import pytest
 
 from oracles import json_text, text
 from oracles.eval_json_v2 import score
+from support.eval_json_v2 import differences
 from support.places import CASES_FOLDER
 
 UNPARSABLE = {"code_fence", "truncated_json", "extra_text", "invalid_json"}
@@ -25,20 +26,6 @@ def lines(name: str) -> list[dict[str, Any]]:
     """The objects of a case file."""
     with (CASES_FOLDER / name).open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]
-
-
-def differences(row: dict[str, Any], want: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The columns that are not what is wanted: (got, want)."""
-    found = {}
-    for column, wanted in want.items():
-        got = row[column]
-        if isinstance(wanted, float) and isinstance(got, float):
-            same = abs(got - wanted) <= 1e-12 * max(1.0, abs(wanted))
-        else:
-            same = got == wanted and isinstance(got, bool) == isinstance(wanted, bool)
-        if not same:
-            found[column] = (got, wanted)
-    return found
 
 
 @pytest.mark.parametrize("case", lines("eval_json_v2.jsonl"), ids=lambda case: case["name"])

@@ -40,13 +40,6 @@ class Cluster:
         """The processes that run tasks."""
         return [pid for worker in self.processes[1:] for pid in children(worker.pid) if is_executor(pid)]
 
-    def stop_worker(self, number: int) -> None:
-        """End a worker, and its executors with it, as the loss of a machine does."""
-        worker = self.processes[1 + number]
-        for pid in [*children(worker.pid), worker.pid]:
-            kill(pid)
-        worker.wait()
-
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started."""

@@ -3,7 +3,7 @@
 import numpy as np
 from libc.stdint cimport int64_t, uint8_t
 
-from rageval_batch.columnar.kernels.buffers cimport HIGH_BITS, equal_bytes, find_byte, load64
+from rageval_batch.columnar.kernels.buffers cimport HIGH_BITS, find_byte, load64
 from rageval_batch.columnar.kernels.utf8 cimport space_width
 
 
@@ -105,22 +105,6 @@ def valid_utf8(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:
         for k in range(starts.shape[0]):
             out[k] = is_utf8(data, starts[k], ends[k])
     return valid
-
-
-def same_spans(const uint8_t[::1] data, const int64_t[::1] offsets, const int64_t[:] other):
-    """Whether each string equals the string at index `other[i]`, byte for byte."""
-    same = np.empty(len(other), np.bool_)
-    cdef uint8_t[::1] out = same.view(np.uint8)
-    cdef int64_t j, width
-    cdef Py_ssize_t k
-    with nogil:
-        for k in range(other.shape[0]):
-            j = other[k]
-            width = offsets[k + 1] - offsets[k]
-            out[k] = j == k or (
-                offsets[j + 1] - offsets[j] == width and equal_bytes(data, offsets[k], data, offsets[j], width)
-            )
-    return same
 
 
 cdef object wider(values):
