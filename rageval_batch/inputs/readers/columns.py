@@ -111,7 +111,7 @@ class ColumnBlock:
             return self.raw_rows[row]
         try:
             cells = self.raw_rows.slice(row, 1).to_pylist()[0]
-        except (ValueError, OverflowError, TypeError):  # times that Python does not have
+        except (ValueError, OverflowError, TypeError, LookupError):  # times and time zones that Python does not have
             cells = {name: _as_text(column)[row].as_py() for name, column in self.columns.items()}
         return json.dumps(cells, ensure_ascii=False, default=_printable)
 
