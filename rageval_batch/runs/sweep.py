@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
+from rageval_batch.inputs.joined import joined_blocks
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import LoadedInputs
@@ -174,7 +175,7 @@ class _Sweep:
     # --- parts --------------------------------------------------------------------------------------------------
 
     def _numbered_blocks(self) -> Iterator[tuple[int, Ingested]]:
-        blocks = self.ingest.blocks()
+        blocks = joined_blocks(self.ingest.blocks())
         number = 0
         while True:
             start = time.thread_time()
