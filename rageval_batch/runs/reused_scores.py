@@ -31,6 +31,7 @@ Digests = npt.NDArray[np.uint64]  # two words a row
 
 MOST_BYTES = 64 << 20  # of scores that are kept; beyond that all are forgotten
 MOST_ANSWERS = 1 << 18
+SPREAD_BELOW = 0.875  # of a batch; with more new answers, gathering them costs more than scoring all
 WINDOW = 1 << 15  # rows after which it is seen whether looking pays
 LOOKED_AT = 4  # of so many batches one is looked at where it does not pay
 TALLIED = pa.schema(
@@ -72,6 +73,10 @@ class _Kept:
         places = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
         owner = np.repeat(np.arange(len(rows), dtype=np.int32), counts) + np.int32(number)
         return self.columns.take(pa.array(rows)), _of_rows(self.tallies.take(pa.array(places)), owner)
+
+    def of(self, rows: Ints) -> _Kept:
+        """Some of the answers alone."""
+        return _kept(_scored(*self.take(rows, 0)))
 
     def followed_by(self, other: _Kept) -> _Kept:
         """The same with the answers that come next."""
@@ -129,18 +134,22 @@ class ReusedScores:
         known = self._look(batch)
         is_new = known.place < 0
         new = known.first[is_new]
-        if not len(new):
-            found: tuple[Scored, Ints | None] = _put_together(known, None)
-            self._note(batch.num_rows, 0, time.thread_time() - start, 0.0)
-            return found
-        before = time.thread_time()
-        scored = self._score(batch if len(new) == batch.num_rows else batch.take(pa.array(new)))
-        scoring = time.thread_time() - before
-        kept = _kept(scored)
-        self._keep(known.digests[is_new], kept)
-        found = (scored, None) if len(new) == batch.num_rows else _put_together(known, kept)
+        if len(new) < SPREAD_BELOW * batch.num_rows:
+            scored, scoring = self._timed(batch.take(pa.array(new))) if len(new) else (None, 0.0)
+            kept = _kept(scored) if scored is not None else None
+            found: tuple[Scored, Ints | None] = _put_together(known, kept)
+        else:
+            scored, scoring = self._timed(batch)
+            kept = _kept(scored) if len(new) == batch.num_rows else _kept(scored).of(new)
+            found = scored, None
+        if kept is not None:
+            self._keep(known.digests[is_new], kept)
         self._note(batch.num_rows, len(new), time.thread_time() - start - scoring, scoring)
         return found
+
+    def _timed(self, batch: pa.RecordBatch) -> tuple[Scored, float]:
+        start = time.thread_time()
+        return self._score(batch), time.thread_time() - start
 
     def _look(self, batch: pa.RecordBatch) -> _Known:
         number, *texts = (batch.column(name) for name in self._answer)
@@ -197,5 +206,8 @@ def _put_together(known: _Known, new: _Kept | None) -> tuple[Scored, Ints]:
     order[old] = np.arange(len(old))
     order[~is_old] = np.arange(len(old), len(order))
     columns = pa.concat_batches([part for part, _ in taken])
-    tallies = pa.concat_tables([part for _, part in taken])
-    return Scored(dict(zip(columns.schema.names, columns.columns, strict=True)), tallies), order[known.spread]
+    return _scored(columns, pa.concat_tables([part for _, part in taken])), order[known.spread]
+
+
+def _scored(columns: pa.RecordBatch, tallies: pa.Table) -> Scored:
+    return Scored(dict(zip(columns.schema.names, columns.columns, strict=True)), tallies)
