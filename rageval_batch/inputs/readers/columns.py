@@ -27,6 +27,7 @@ from rageval_batch.inputs.readers.blocks import (
     BOOLEAN,
     KEPT_OF_LONG,
     LIST,
+    NONE_TAKEN,
     NOTHING,
     NUMERIC,
     STRUCT,
@@ -36,6 +37,7 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     Names,
     RowError,
+    Taken,
     absent_field,
     cut_long,
     too_long_error,
@@ -99,6 +101,7 @@ class ColumnBlock:
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         out = []
         limit = limit or ColumnLimit()
@@ -108,6 +111,8 @@ class ColumnBlock:
                 continue
             text = _as_text(column)
             filled = text.is_valid().to_numpy(zero_copy_only=False)
+            if name in taken:
+                filled &= ~taken[name]
             mine = np.flatnonzero(filled if rows is None else filled & rows).astype(np.int32)
             if (len(mine) or rows is not None) and limit.take(name):
                 kind = np.full(len(mine), _kind_of(column.type), np.int8)

@@ -25,6 +25,7 @@ from rageval_batch.inputs.readers.blocks import (
     BOOLEAN,
     KEPT_OF_LONG,
     LIST,
+    NONE_TAKEN,
     NOTHING,
     NUMERIC,
     STRUCT,
@@ -34,6 +35,7 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     Names,
     RowError,
+    Taken,
     absent_field,
     cut_long,
     too_long_error,
@@ -119,6 +121,7 @@ class JsonBlock:
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         if self._has_only(known, read):
             return []
@@ -134,6 +137,8 @@ class JsonBlock:
         for field in read:
             place = np.array([field.index(name) if name in field else -1 for name in names], np.int64)
             kept &= place[code] != self._read_name(field)[owners]
+        for name in taken.keys() & set(names):
+            kept &= (code != names.index(name)) | ~taken[name][owners]
         nodes, owners, code = nodes[kept], owners[kept], code[kept]
         found, first = np.unique(code, return_index=True)
         order = np.argsort(code, kind="stable")
