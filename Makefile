@@ -11,6 +11,9 @@ SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 # Two things at a time: kernels are compiled while packages are installed, and types are checked beside the tests.
 MAKEFLAGS += --jobs=2
 
+# Bytecode is kept, whatever the environment says: every command that a test starts would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test style types tests test-matrix soak soak-kernels bench docs screenshots notebooks fmt clean
 
 $(BIN)/python:
@@ -19,7 +22,7 @@ $(BIN)/python:
 
 # No bytecode of what nobody imports; and the package is built with the tools of this environment, not with others of
 # its own, and without its kernels: the makefile compiles those.
-INSTALL := HATCH_BUILD_NO_HOOKS=true $(BIN)/python -m pip install --quiet --no-compile
+INSTALL := HATCH_BUILD_NO_HOOKS=true $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 $(TOOLS): pyproject.toml hatch_build.py | $(BIN)/python
 	$(BIN)/python hatch_build.py requirements >$(VENV)/build-requirements.txt
