@@ -24,7 +24,8 @@ from rageval_batch.runs import store_index
 from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
-from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
+from rageval_batch.runs.summary import ScoreRows, write_summary
+from rageval_batch.runs.summary_plan import SUMMARY, SummaryPlan
 from rageval_batch.sql_text import COMMIT_OF_FILE, PACKED_COMMIT, identifier, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
