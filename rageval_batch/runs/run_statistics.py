@@ -165,7 +165,7 @@ def _summarize(plan: SummaryPlan, rows: pa.Table, found: _Collected) -> None:
         worth = math.nan if metric.null_counts_as is None else metric.null_counts_as
         for grouping, cells in passes:
             described = group_statistics(
-                *map(cells.of, own), worth, cells.of(weights), cells.bounds, _MOST_SUMMED, _LARGE, _CUTS
+                cells.of(own[0]), cells.of(own[1]), worth, cells.of(weights), cells.bounds, _MOST_SUMMED, _LARGE, _CUTS
             )
             parts = _ratio(numerator, denominator, cells) if metric.numerator and metric.denominator else _NO_RATIO
             stats = {"n_parts": 0, "micro": math.nan, **described._asdict(), **parts}
