@@ -63,7 +63,7 @@ def bench(
     profiles = []
     for name in _PROFILES if profile == _ALL else (profile,):
         with tempfile.TemporaryDirectory(prefix="rageval-bench-") as folder:
-            measured = run(name, rows, seed, Path(folder), say, commands).as_dict()
+            measured = run(name, rows, seed, folder=Path(folder), note=say, commands=commands).as_dict()
         profiles.append({**measured, **(_functions(rows, seed) if name == _FUNCTIONS_OF else {})})
     result: dict[str, Any] = {"machine": _machine(), "profiles": profiles}
     if before is not None:
@@ -117,12 +117,12 @@ def _show(result: dict[str, Any], format: str, target: str | None) -> None:
             for key, value in one.items()
             if value is None or isinstance(value, float | int)
         ]
-        parts.append(render(_short(one["stages"]), _STAGES, format, screen))
-        parts.append(render(_short(ratios), (name, "value"), format, screen))
+        parts.append(render(_short(one["stages"]), _STAGES, format, screen=screen))
+        parts.append(render(_short(ratios), (name, "value"), format, screen=screen))
         if "functions" in one:
-            parts.append(render(_short(one["functions"]), _FUNCTIONS, format, screen))
+            parts.append(render(_short(one["functions"]), _FUNCTIONS, format, screen=screen))
     if "against" in result:
-        parts.append(render(_short(result["against"]), earlier.COLUMNS, format, screen))
+        parts.append(render(_short(result["against"]), earlier.COLUMNS, format, screen=screen))
     emit("\n\n".join(parts), target, format)
 
 

@@ -179,10 +179,10 @@ def _write_excel(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
                 if line >= _EXCEL_ROWS:
                     raise InputError(f"An Excel sheet has at most {_EXCEL_ROWS:,} rows. Write .csv or .parquet.")
                 for k, value in enumerate(row):
-                    _excel_cell(sheet, line, k, value)
+                    _excel_cell(sheet, line, k, value=value)
 
 
-def _excel_cell(sheet: Any, line: int, place: int, value: Any) -> None:
+def _excel_cell(sheet: Any, line: int, place: int, *, value: Any) -> None:
     plain = to_jsonable(value)
     if plain is None:
         return

@@ -47,7 +47,7 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
             data, at_end = _more(stream, rest)
             stop = _end_of_records(data, at_end, ord(delimiter))
             if stop is None:
-                yield from _by_record(source, data, stream, names, line)
+                yield from _by_record(source, data, stream, names=names, line=line)
                 return
             if at_end and stop < len(data):
                 too_long = len(data) - stop > source.reading.max_row_bytes
@@ -58,7 +58,7 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
                 names = _header(source, part[:width].tobytes().decode("utf-8", "replace"), delimiter)
                 part, line = part[width:], line + 1
             if len(part):
-                line = yield from _parsed(part, names, delimiter, line)
+                line = yield from _parsed(part, names, delimiter, line=line)
             if at_end:
                 return
             if len(rest) > source.reading.max_row_bytes:
@@ -156,7 +156,7 @@ def checked_names(source: Source, names: list[str]) -> list[str]:
     return [name or f"column {k}" for k, name in enumerate(names, start=1)]
 
 
-def _parsed(part: Bytes, names: list[str], delimiter: str, line: int) -> Generator[ColumnBlock, None, int]:
+def _parsed(part: Bytes, names: list[str], delimiter: str, *, line: int) -> Generator[ColumnBlock, None, int]:
     """Whole records by Arrow, those of the wrong width in a block of their own; the line of the next record."""
     bad_records: list[Any] = []
 
@@ -207,7 +207,7 @@ def _bad_record_block(records: list[tuple[int, str, str]]) -> ColumnBlock:
 # --- record by record -----------------------------------------------------------------------------------------------
 
 
-def _by_record(source: Source, data: Bytes, stream: BinaryIO, names: list[str], line: int) -> Iterator[ColumnBlock]:
+def _by_record(source: Source, data: Bytes, stream: BinaryIO, *, names: list[str], line: int) -> Iterator[ColumnBlock]:
     """The records of the data and the rest of the stream, by Python's reader; bytes that are not UTF-8 survive it."""
     csv.field_size_limit(sys.maxsize)
     read: list[str] = []

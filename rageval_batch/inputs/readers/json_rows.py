@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -56,7 +56,7 @@ class JsonBlock:
     names: frozenset[str] = frozenset()
 
     def __init__(
-        self, data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+        self, data: Bytes, starts: Offsets, ends: Offsets, *, lines: Offsets, longest: int = MAX_ROW_BYTES
     ) -> None:
         """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them."""
         self.lines = lines
@@ -146,7 +146,7 @@ class JsonBlock:
             if names[k] not in known and limit.take(names[k]):
                 mine = order[slice(*np.searchsorted(code, (k, k + 1), sorter=order))]
                 kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
-                out.append(Column(names[k], owners[mine], tape.texts(nodes[mine]).to_arrow(), kind))
+                out.append(Column(names[k], owners[mine], tape.texts(nodes[mine]).to_arrow(), kind=kind))
         return out
 
     def _read_name(self, field: Names) -> Offsets:
@@ -240,11 +240,11 @@ def _first_present(tape: Tape, members: npt.NDArray[np.int32]) -> Field:
 
 
 def _json_blocks(
-    data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+    data: Bytes, starts: Offsets, ends: Offsets, *, lines: Offsets, longest: int = MAX_ROW_BYTES
 ) -> Iterator[JsonBlock]:
     for first in range(0, len(starts), blocks.BLOCK_ROWS):
         rows = slice(first, first + blocks.BLOCK_ROWS)
-        yield JsonBlock(data, starts[rows], ends[rows], lines[rows], longest)
+        yield JsonBlock(data, starts[rows], ends[rows], lines=lines[rows], longest=longest)
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
@@ -260,6 +260,7 @@ class LineSpan:
     start: int
     size: int
     line: int
+    _: KW_ONLY
     is_cut: bool = False
 
 
@@ -275,10 +276,10 @@ def read_jsonl(
         found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
         for _, data, starts, ends, lines in found:
             if only_lines is None:
-                yield from _json_blocks(data, starts, ends, lines, longest)
+                yield from _json_blocks(data, starts, ends, lines=lines, longest=longest)
             else:
                 mine = np.isin(lines, only_lines)
-                yield from _json_blocks(data, starts[mine], ends[mine], lines[mine], longest)
+                yield from _json_blocks(data, starts[mine], ends[mine], lines=lines[mine], longest=longest)
 
 
 def line_spans(source: Source) -> Iterator[LineSpan]:
@@ -441,7 +442,7 @@ class JsonDocument:
             raise InputError(f"{self.name} ends inside its JSON array. Check that the file is whole.")
         if not self.in_object and self.content[behind:].strip():
             raise InputError(f"{self.name} has something behind its JSON array. For one object a line, call it .jsonl.")
-        yield from _json_blocks(self.data, starts, ends, lines + self.content.count(b"\n", 0, start))
+        yield from _json_blocks(self.data, starts, ends, lines=lines + self.content.count(b"\n", 0, start))
 
 
 def _paths_of_lists(value: Any, at: str = "", depth: int = 3) -> list[str]:
@@ -509,4 +510,4 @@ def _block_of_texts(texts: list[bytes], first: int) -> JsonBlock:
     """JSON texts as rows whose lines count from `first`."""
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     data = np.frombuffer(b"".join(texts), np.uint8)
-    return JsonBlock(data, bounds[:-1], bounds[1:], np.arange(first, first + len(texts)))
+    return JsonBlock(data, bounds[:-1], bounds[1:], lines=np.arange(first, first + len(texts)))
