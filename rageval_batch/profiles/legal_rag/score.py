@@ -55,7 +55,7 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side; InputError for a question of unknown type."""
-    lists = lexicon(*(_split_phrases(params[name]) for name in LIST_PARAMS))
+    lists = lexicon(**{name.removeprefix("more_"): _split_phrases(params[name]) for name in LIST_PARAMS})
     reader = Reader(lists, decimal_mark=params["decimal_mark"], date_order=params["date_order"])
     questions = read_questions(eval_set, reader)
     tolerances = Tolerances(Decimal(str(params["numeric_tolerance"])), params["date_tolerance_days"])
