@@ -107,8 +107,19 @@ def _without_questions(file: Source, document: JsonDocument) -> QuestionFile:
         )
     try:
         header = _loads(json.dumps(document.header()))
+    except RecursionError:
+        problem = "nested too deeply"
+        return QuestionFile(
+            file,
+            {},
+            [],
+            lines=[],
+            places=[],
+            in_object=True,
+            unreadable=[Unreadable(1, "$", problem, allowed="a list of questions")],
+        )
     except InputError:
-        found = shown_json(json.loads(document.content))
+        found = shown_json(_shallow(document.content))
         allowed = "a list of questions, or an object with a list `questions`"
         return QuestionFile(
             file, {}, [], lines=[], places=[], in_object=False, unreadable=[Unreadable(1, "$", found, allowed=allowed)]
@@ -124,6 +135,14 @@ def _without_questions(file: Source, document: JsonDocument) -> QuestionFile:
             unreadable=[Unreadable(1, "$", str(error), allowed="finite numbers")],
         )
     return QuestionFile(file, header, [], lines=[], places=[], in_object=document.in_object, unreadable=[])
+
+
+def _shallow(content: bytes) -> Any:
+    """The value of a JSON text; nothing of one that is nested too deeply."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        return None
 
 
 def _question(file: Source, raw: str) -> dict[str, Any]:
