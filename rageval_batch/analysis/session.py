@@ -331,6 +331,12 @@ class Session:
 
 def _refused(error: Exception) -> InputError:
     """What DuckDB says against a user's query; of files, how they are named."""
+    if isinstance(error, duckdb.OutOfMemoryException):
+        said = str(error).strip().splitlines()[0].rstrip(".")
+        return InputError(
+            f"SQL: {said}. The query needs more memory than a session has, or the disk has no room to spill to. "
+            "Ask for less at a time, or free space where the store is."
+        )
     closed = "disabled by configuration" in str(error)
     hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
     return InputError(f"SQL: {str(error).strip()}{hint}")
