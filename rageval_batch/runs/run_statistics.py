@@ -94,7 +94,7 @@ def _run_ends(rows: pa.Table) -> Any:
     return pc.run_end_encode(rows.column("run_id").combine_chunks())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Cells:
     """Rows in groups: which rows, where each group of them begins and ends, its run and its value."""
 
@@ -146,7 +146,8 @@ def _summarize(plan: SummaryPlan, rows: pa.Table, found: _Collected) -> None:
     runs = encoded.values.cast(LARGE_STRING)
     bounds = np.concatenate([[0], encoded.run_ends.to_numpy()]).astype(np.int64)
     run_of_row = np.repeat(np.arange(len(runs)), np.diff(bounds))
-    whole = _Cells(None, bounds, np.arange(len(runs)), pa.repeat(pa.scalar("", LARGE_STRING), len(runs)))
+    nameless = pa.repeat(pa.scalar("", LARGE_STRING), len(runs))
+    whole = _Cells(rows=None, bounds=bounds, run=np.arange(len(runs)), value=nameless)
     passes = [("", whole)]
     for name in plan.groups:
         if name in rows.schema.names:
@@ -249,4 +250,5 @@ def _cells_of(row: Offsets, values: pa.Array, run_of_row: Offsets) -> _Cells:
     row, cell = row[~repeated], cell[~repeated]
     starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]])[: len(cell)])
     run, value = np.divmod(cell[starts], max(len(names), 1))
-    return _Cells(row, np.append(starts, len(cell)).astype(np.int64), run, names.take(pa.array(value)))
+    bounds = np.append(starts, len(cell)).astype(np.int64)
+    return _Cells(rows=row, bounds=bounds, run=run, value=names.take(pa.array(value)))
