@@ -136,10 +136,8 @@ def test_one_run_id_a_row_is_refused(tmp_path: Path) -> None:
 def test_a_row_of_a_gibibyte(tmp_path: Path) -> None:
     """A line, and an element of an array: each is one reject."""
     questions(tmp_path, 3)
-    head, row = (
-        '{"run_id": "r", "question_id": "q1", "output": "',
-        '{"run_id": "r", "question_id": "q0", "output": "a"}',
-    )
+    row = '{"run_id": "r", "question_id": "q0", "output": "a"}'
+    head = '{"run_id": "r", "question_id": "q1", "output": "'
     for name, (opened, between, closed) in {"o.jsonl": ("", "\n", "\n"), "o.json": ("[", ",\n", "]")}.items():
         with (tmp_path / name).open("w") as out:
             out.write(opened + row + between + head)
