@@ -205,7 +205,7 @@ class Session:
             if name.lower() == "commits" or self._views.is_waiting(name.lower()) or not name.isidentifier():
                 raise InputError(f"--file {name}=…: choose a plain name that no view of the store has.")
         self._views.create("stored_summary")  # of older commits it is computed by way of a file elsewhere
-        read_only.lock(self._connection, (self.store.path, self._spill.path), files or {}, every_file)
+        read_only.lock(self._connection, (self.store.path, self._spill.path), files or {}, every_file=every_file)
         self._locked = True
 
     def _checked(self, query: str) -> str:

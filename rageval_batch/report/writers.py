@@ -187,7 +187,7 @@ def _fill_sheet(sheet: Any, reader: pa.RecordBatchReader) -> None:
             if line >= _EXCEL_ROWS:
                 raise InputError(f"An Excel sheet has at most {_EXCEL_ROWS:,} rows. Write .csv or .parquet.")
             for k, value in enumerate(row):
-                _excel_cell(sheet, line, k, value)
+                _excel_cell(sheet, line, k, value=value)
 
 
 class _Abandonable(io.RawIOBase):
@@ -220,7 +220,7 @@ class _Abandonable(io.RawIOBase):
             self.out.flush()
 
 
-def _excel_cell(sheet: Any, line: int, place: int, value: Any) -> None:
+def _excel_cell(sheet: Any, line: int, place: int, *, value: Any) -> None:
     plain = to_jsonable(value)
     if plain is None:
         return

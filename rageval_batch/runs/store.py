@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -100,6 +100,7 @@ class Listing:
     commits: list[Commit] = field(default_factory=list)
     tombstones: list[Commit] = field(default_factory=list)
     packs: list[Commit] = field(default_factory=list)
+    _: KW_ONLY
     damaged: list[tuple[Path, Damage]] = field(default_factory=list)
     folders: dict[Path, list[str]] = field(default_factory=dict)
 
@@ -148,7 +149,7 @@ def _listing(folders: list[Commit], damaged: list[tuple[Path, Damage]]) -> Listi
         commits |= found
         held[pack.path] = list(found) or [pack.id]
     left_out = [(path, damage) for path, damage in damaged if path.name not in commits]
-    return Listing([commits[name] for name in sorted(commits)], tombstones, packs, left_out, held)
+    return Listing([commits[name] for name in sorted(commits)], tombstones, packs, damaged=left_out, folders=held)
 
 
 def _unpacked(pack: Commit) -> dict[str, Commit]:
