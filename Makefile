@@ -54,8 +54,9 @@ style: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Each worker takes a row of files, so that their fixtures are made once, and who is done takes from the others.
 tests: $(READY) $(KERNELS)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Each Python of this machine with the lowest and the newest versions of the dependencies.
 test-matrix: $(READY)
