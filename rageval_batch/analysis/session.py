@@ -332,7 +332,7 @@ class Session:
 def _refused(error: Exception) -> InputError:
     """What DuckDB says against a user's query; of files, how they are named."""
     closed = "disabled by configuration" in str(error)
-    hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
+    hint = "\nFor files beside the store: rageval sql --file NAME=PATH, or --allow-files." if closed else ""
     return InputError(f"SQL: {str(error).strip()}{hint}")
 
 

@@ -203,7 +203,7 @@ def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
         [
             *_head(title, verdict, not failed, format, screen),
             _plain(rule_text(results[0].rules), format),
-            render(rows, list(rows[0]), format, screen, optional=("p (Holm)", _LOW, _HIGH), tones=tones),
+            render(rows, list(rows[0]), format, screen, optional=("p (Holm)", (_LOW, _HIGH)), tones=tones),
             *(_plain(note, format) for note in notes),
         ]
     )

@@ -21,7 +21,8 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 def found(store: Path, columns: str) -> list[dict[str, Any]]:
     with open_store(store, functions=False) as session:
         session.lock()
-        return session.sql(f"select {columns} from answers order by all").to_pylist()
+        rows: list[dict[str, Any]] = session.sql(f"select {columns} from answers order by all").to_pylist()
+        return rows
 
 
 @pytest.fixture
