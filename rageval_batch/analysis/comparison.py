@@ -64,7 +64,7 @@ class Mover:
     cand_answer: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One candidate against the base. Deltas are positive where the candidate is better."""
 
@@ -293,11 +293,28 @@ def _comparison(
     if paired is None and not (total["improvements"] or total["regressions"] or total["ties"]):
         notes.append(f"The runs have no {compared.unit} in common: the delta is of whole runs, and nothing is paired.")
     return Comparison(
-        compared, candidate, base_score, cand_score, delta, paired,
-        total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
-        interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
-        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, tuple(notes),
-    )  # fmt: skip
+        compared=compared,
+        candidate=candidate,
+        base_score=base_score,
+        cand_score=cand_score,
+        delta=delta,
+        paired_delta=paired,
+        improvements=total["improvements"],
+        regressions=total["regressions"],
+        ties=total["ties"],
+        only_base_count=total["only_base"],
+        only_cand_count=total["only_cand"],
+        interval=interval,
+        p_value=p_value,
+        p_holm=p_value,
+        rules=rules,
+        passed=rules.passed(delta, total["regressions"], interval),
+        listed={name: listed.get(name, []) for name in _LISTS.values()},
+        movers=movers,
+        base_repeats={},
+        cand_repeats={},
+        notes=tuple(notes),
+    )
 
 
 # --- what is worth its time for few candidates -------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
+from rageval_batch.inputs.joined import joined_blocks
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import LoadedInputs
@@ -27,8 +28,10 @@ from rageval_batch.runs.commit_record import Counts, Finished
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
+from rageval_batch.runs.reused_scores import ReusedScores
 from rageval_batch.runs.store import Commit, Staging, Store
-from rageval_batch.runs.summary import summary_plan, write_commit_summary
+from rageval_batch.runs.summary import write_commit_summary
+from rageval_batch.runs.summary_plan import summary_plan
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
@@ -49,6 +52,7 @@ class Outcome:
     commit: Commit
     created: bool
     resumed_parts: int
+    _: KW_ONLY
     counts: Counts
     timing: Timing
 
@@ -71,7 +75,7 @@ class Outcome:
         return found
 
 
-def run(job: Job, store: Store, progress: Progress | None = None, threads: int | None = None) -> Outcome:
+def run(job: Job, store: Store, progress: Progress | None = None, *, threads: int | None = None) -> Outcome:
     """Score a sweep into the store; a finished one is found again, an interrupted one goes on."""
     job = job.with_hash()
     identity = identify(job)
@@ -86,7 +90,7 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
 
 def existing_outcome(commit: Commit) -> Outcome:
     """The outcome of asking for what a commit has."""
-    return Outcome(commit, False, 0, Counts(**commit.manifest["counts"]), Timing())
+    return Outcome(commit, False, 0, counts=Counts(**commit.manifest["counts"]), timing=Timing())
 
 
 def nothing_usable(job: Job, rejected: int, first: dict[str, Any] | None) -> InputError:
@@ -120,10 +124,12 @@ def finished_commit(store: Store, job: str) -> Commit | None:
     return None
 
 
-def scored_tables(scorer: Scorer, inputs: LoadedInputs, block: Ingested, keep_inputs: bool) -> dict[str, pa.Table]:
+def scored_tables(
+    scorer: Scorer, inputs: LoadedInputs, block: Ingested, *, keep_inputs: bool, reused: ReusedScores | None
+) -> dict[str, pa.Table]:
     """What is kept of a block until the commit is made, by kind; only `scores` is always there."""
     batch = inputs.with_contexts(block.batch)
-    scored = score_batch(scorer, batch)
+    scored = score_batch(scorer, batch, reused)
     kept = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}
     if scored.tallies.num_rows:
         kept["tallies"] = scored.tallies
@@ -144,8 +150,9 @@ class _Sweep:
         self.identity = identity
         self.staging = staging
         self.kind = input_kind(job.profile)
-        self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
+        self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
+        self.reused = self.scorer.reused_scores()
         self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
         self.timing = Timing()
         self.resumed = 0
@@ -166,15 +173,15 @@ class _Sweep:
         start = time.process_time()
         with self.staging.assembling() as ready, database(self.staging.path) as self.database:
             finished, files = self._assemble(ready)
-        manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files))
+        manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files=files))
         self.timing.write += time.process_time() - start
         commit, created = publish_once(store, ready, manifest)
-        return Outcome(commit, created, self.resumed, finished.counts, self.timing)
+        return Outcome(commit, created, self.resumed, counts=finished.counts, timing=self.timing)
 
     # --- parts --------------------------------------------------------------------------------------------------
 
     def _numbered_blocks(self) -> Iterator[tuple[int, Ingested]]:
-        blocks = self.ingest.blocks()
+        blocks = joined_blocks(self.ingest.blocks())
         number = 0
         while True:
             start = time.thread_time()
@@ -192,7 +199,7 @@ class _Sweep:
         done = _part_name("done", number)
         found = self.staging.is_done(done)
         if not found:
-            kept = scored_tables(self.scorer, self.inputs, block, self.job.keep_inputs)
+            kept = scored_tables(self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused)
             for kind, table in kept.items():
                 with self.staging.writing(_part_name(kind, number)) as path:
                     commit_files.write_part(path, table.to_batches(), table.schema)
@@ -243,7 +250,7 @@ class _Sweep:
         )
         commit_files.write_tallies(self._rows("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
-        records = commit_record.run_records(self.job, self.identity, runs, finished.findings)
+        records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
         files = {
             "scores": [scores.path.name],
@@ -298,6 +305,7 @@ class ScoreFile:
     path: Path
     scorer: Scorer
     parts: list[Path]
+    _: KW_ONLY
     database: Database
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
@@ -317,7 +325,7 @@ class ScoreFile:
         rows = chain(commit_files.read_parts(self.parts), more)
         commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
 
-    def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
+    def reconcile(self, listed: pa.Table, macro: str, log: str, *, order: Sequence[str]) -> list[dict[str, Any]]:
         """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
         return commit_files.write_reconciled(
             self.parts,

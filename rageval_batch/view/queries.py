@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -56,12 +56,13 @@ class Result:
 
     table: Table
     chart: Markup | None
+    _: KW_ONLY
     drawn: str | None  # how much of the result the chart has
     previous: str | None
     next: str | None
 
 
-def result_page(session: Session, query: str, view: View, x: str | None, y: str | None) -> Result:
+def result_page(session: Session, query: str, view: View, *, x: str | None, y: str | None) -> Result:
     """One page of a query's result, and with the first page a chart where columns were chosen for one."""
     number = max(1, view.number)
     first = (number - 1) * ROWS
@@ -74,11 +75,11 @@ def result_page(session: Session, query: str, view: View, x: str | None, y: str 
     chart, told = _chart(whole.select([x, y]), str(x), str(y)) if drawn else (None, None)
     note = f"Rows {first + 1:,} to {first + shown:,}{', and there are more' if more else ''}." if shown else None
     return Result(
-        Table("result", "Result", tuple(names), whole.slice(0, ROWS).to_pylist(), query, note=note),
+        Table("result", "Result", tuple(names), rows=whole.slice(0, ROWS).to_pylist(), sql=query, note=note),
         chart,
-        told,
-        view.at(page=number - 1) if number > 1 else None,
-        view.at(page=number + 1) if more else None,
+        drawn=told,
+        previous=view.at(page=number - 1) if number > 1 else None,
+        next=view.at(page=number + 1) if more else None,
     )
 
 
@@ -105,7 +106,8 @@ def _chart(rows: pa.Table, x: str, y: str) -> tuple[Markup | None, str | None]:
     most = MOST_POINTS if line else MOST_BARS
     cut = f"The first {most:,} rows; there are more." if rows.num_rows > most else f"n = {len(pairs):,} rows."
     if line:
-        return figures.line([(float(a), b) for a, b in pairs[:most]], plain_text(x, 40), plain_text(y, 40), told), cut
+        points = [(float(a), b) for a, b in pairs[:most]]
+        return figures.line(points, plain_text(x, 40), plain_text(y, 40), told=told), cut
     return figures.bars([(plain_text(str(a), 60), b) for a, b in pairs[:most]], told), cut
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -20,6 +20,7 @@ class Table:
     id: str
     title: str
     columns: tuple[str, ...]
+    _: KW_ONLY
     rows: Sequence[Mapping[str, Any]]
     sql: str
     total: int | None = None  # null: more than these, and nobody counted
@@ -44,6 +45,7 @@ class Figure:
     id: str
     title: str
     drawing: Markup
+    _: KW_ONLY
     told: str
 
 
@@ -63,6 +65,7 @@ class Tile:
     id: str
     title: str
     subtitle: str
+    _: KW_ONLY
     best: Standing
     facts: tuple[str, ...]
     standings: tuple[Standing, ...]
@@ -83,6 +86,7 @@ class Strip:
     run: str
     drawing: Markup
     mean: float | None
+    _: KW_ONLY
     n: int
 
 
@@ -93,6 +97,7 @@ class Card:
     metric: str
     better: str
     low: float
+    _: KW_ONLY
     high: float
     strips: tuple[Strip, ...]
 
@@ -118,7 +123,7 @@ class Words:
     verdict: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Moved:
     """A question that moved, with both answers and what differs between them."""
 
@@ -132,7 +137,7 @@ class Moved:
     after: tuple[Piece, ...] | None
     left_out: int = 0  # characters of both answers that are not here
     asked: str | None = None  # the text of the question
-    absent: str = "The run has no answer to this question."  # what stands in place of an answer that is null
+    absent: str  # what stands in place of an answer that is null
 
 
 @dataclass(frozen=True)
@@ -162,4 +167,5 @@ class Chapter:
     id: str
     title: str | None
     subtitle: str | None
+    _: KW_ONLY
     sections: tuple[Section, ...]
