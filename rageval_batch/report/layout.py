@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 from rageval_batch.report.cells import format_value, padded, truncate, width
@@ -19,11 +19,12 @@ NAMES = frozenset(
     ("run_id", "question_id", "run", "question", "base_run", "candidate_run", "candidate", "task_id", "claim_id",
      "commit", "unit", "path", "profile", "metric", "gate", "dataset", "column", "param")
 )  # fmt: skip
-_FAILED = "failed"  # the names of gates: in a table too they go on in the next line
+# In a table these go on in the next line of their column: lists of gates, and what a view or column is.
+_FLOWING = {"failed": ", ", "comment": " "}
 # Half a hash or half an option is of no use either: in pairs, these go on in the next line.
 _WRAPPED = frozenset(
     ("signature", "params_sha256", "questions_sha256", "contexts_sha256", "source_sha256", "prompt_sha256",
-     "prompt_version", "index_version", "model_id", "adapter_id", _FAILED)
+     "prompt_version", "index_version", "model_id", "adapter_id", *_FLOWING)
 )  # fmt: skip
 _LEAST_TEXT = 24  # columns that a text keeps before the table is turned
 _WIDEST_PADDED = 200  # in a pipe, longer texts stand out of their column in place of padding all others
@@ -87,24 +88,24 @@ def table_lines(
 
 
 def _cut_cells(cells: Sequence[str], layout: _Columns) -> tuple[list[str], list[list[str]]]:
-    """(the cells of a row, each with no more than its column has room for; the lines in which gates' names go on)"""
-    cut = [truncate(cell, room) for cell, room in zip(cells, layout.widths, strict=True)]
-    if _FAILED not in layout.names or cut == cells:
-        return cut, []
-    at = layout.names.index(_FAILED)
-    cut[at], *rest = _wrapped_list(cells[at], layout.widths[at])
-    return cut, [[line if k == at else "" for k in range(len(cut))] for line in rest]
+    """(the cells of a row, each with no more than its column has room for; the lines in which some of them go on)"""
+    lines = [
+        _flowing(cell, room, _FLOWING[name]) if name in _FLOWING else [truncate(cell, room)]
+        for name, cell, room in zip(layout.names, cells, layout.widths, strict=True)
+    ]
+    first, *rest = zip_longest(*lines, fillvalue="")
+    return list(first), [list(line) for line in rest]
 
 
-def _wrapped_list(text: str, room: int) -> list[str]:
-    """A list with commas in lines of at most that width; an item that is longer is cut."""
+def _flowing(text: str, room: int, between: str) -> list[str]:
+    """The items of a text in lines of at most that width; an item that is longer is cut."""
     lines: list[str] = []
-    for item in text.split(", "):
-        if lines and width(f"{lines[-1]}, {item},") <= room:
-            lines[-1] += f", {item}"
+    mark = between.rstrip()
+    for item in text.split(between):
+        if lines and width(f"{lines[-1]}{between}{item}{mark}") <= room:
+            lines[-1] += f"{between}{item}"
         else:
-            if lines:
-                lines[-1] += ","
+            lines[-1:] = [f"{line}{mark}" for line in lines[-1:]]
             lines.append(truncate(item, room))
     return lines
 
