@@ -346,7 +346,7 @@ def _refused(error: Exception) -> InputError:
             "Ask for less at a time, or free space where the store is."
         )
     closed = "disabled by configuration" in str(error)
-    hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
+    hint = "\nFor files beside the store: rageval sql --file NAME=PATH, or --allow-files." if closed else ""
     return InputError(f"SQL: {str(error).strip()}{hint}")
 
 

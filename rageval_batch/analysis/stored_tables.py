@@ -32,7 +32,7 @@ from rageval_batch.sql_text import COMMIT_OF_FILE, PACKED_COMMIT, identifier, pa
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
 _MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
-_OURS = frozenset(("commit", "profile", "eval_set"))  # names that the view of other columns has itself
+_OURS = frozenset(("commit", "profile", "eval_set", "output"))  # names that the views of answers have themselves
 _DROPPED = pa.schema([("commit", LARGE_STRING), ("run_id", LARGE_STRING)])
 _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definition")), *SUMMARY])
 
@@ -105,13 +105,11 @@ class StoredTables:
     # --- readers ----------------------------------------------------------------------------------------------------
 
     def _extras_readers(self) -> list[str]:
-        """Other columns of answers, a reader a file: each commit has its own; one of a name of ours gets a low line."""
+        """Other columns of answers, a reader a file: each commit has its own."""
         readers = []
         for path, commits in _by_file("extras", self._commits).items():
             names = [name for name in pq.read_schema(path).names if name != PACKED_COMMIT]
-            columns = ", ".join(
-                f"{identifier(n)} as {identifier(n + '_')}" if n.lower() in _OURS else identifier(n) for n in names
-            )
+            columns = ", ".join(f"{identifier(n)} as {identifier(_unlike_ours(n, names))}" for n in names)
             commit = PACKED_COMMIT if commits[0].packed else quoted(commits[0].id)
             where = _without_others("extras", path, commits)
             readers.append(f"select {columns}, {commit} as commit from {parquet_reader([path])}{where}")
@@ -271,6 +269,16 @@ class StoredTables:
             summaries=frozenset(pairs),
             write_tables=write_tables,
         )
+
+
+def _unlike_ours(name: str, others: Iterable[str]) -> str:
+    """The name, with low lines behind it if the views of answers have it themselves."""
+    if name.lower() not in _OURS:
+        return name
+    taken = {other.lower() for other in others}
+    while name.lower() in taken:
+        name += "_"
+    return name
 
 
 def _readers(role: str, commits: Iterable[Commit]) -> list[str]:
