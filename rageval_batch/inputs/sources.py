@@ -143,10 +143,20 @@ class _Expanded:
     def _check(self, count: int) -> None:
         self._read += count
         if self._read > self._most:
-            raise InputError(
-                f"{self._name} grows to more than {_MOST_EXPANDED} times its size when it is decompressed. "
-                "Decompress it yourself if that is right, and give the result."
-            )
+            raise _too_much_growth(self._name)
+
+
+def _too_much_growth(name: str) -> InputError:
+    return InputError(
+        f"{name} grows to more than {_MOST_EXPANDED} times its size when it is decompressed. "
+        "If that is right, give it without compression."
+    )
+
+
+def check_growth(file: Source, size: int) -> None:
+    """InputError where what a file says to hold is beyond all measure for its size on disk."""
+    if size > max(_SMALL, _MOST_EXPANDED * file.path.stat().st_size):
+        raise _too_much_growth(file.name)
 
 
 def frame_source(frame: Any, name: str) -> Source:

@@ -21,6 +21,7 @@ from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 16_384
 MOST_COLUMNS = 1_000  # that are no fields; a table of more is no table that anybody asks
+KEPT_OF_LONG = 4_096  # bytes of a row that is too long
 METADATA_BYTES = 1_024  # a longer value is not run metadata
 
 # Kinds of a field's value; ABSENT: the row has no such field.
@@ -85,6 +86,17 @@ class RowError:
     row: int
     reason: str
     detail: str
+
+
+def too_long_error(row: int, longest: int) -> RowError:
+    """The error of a row of more bytes than allowed."""
+    detail = f"more than {longest:,} bytes, of which the first are kept; see --max-row-bytes"
+    return RowError(row, "too_long", detail)
+
+
+def cut_long(row: bytes) -> str:
+    """What is kept of a row that is too long."""
+    return row[:KEPT_OF_LONG].decode("utf-8", "backslashreplace") + "…"
 
 
 Taken = Mapping[str, Flags]  # for a name the rows in which it is known
