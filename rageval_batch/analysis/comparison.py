@@ -67,7 +67,7 @@ class Mover:
     cand_answer: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One candidate against the base. Deltas are positive where the candidate is better."""
 
@@ -128,8 +128,20 @@ class Comparison:
             "movers": [vars(mover) for mover in self.movers],
             "base_repeats": self.base_repeats or None,
             "candidate_repeats": self.cand_repeats or None,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self._cut_lists()],
         }
+
+    def _cut_lists(self) -> list[str]:
+        """Of each list of units that was cut, how many more there are."""
+        counts = {
+            "improved": self.improvements, "regressed": self.regressions,
+            "only_base": self.only_base_count, "only_cand": self.only_cand_count,
+        }  # fmt: skip
+        return [
+            f"{name} lists the first {len(listed):,} of {counts[name]:,}; {counts[name] - len(listed):,} are left out."
+            for name, listed in self.listed.items()
+            if len(listed) < counts[name]
+        ]
 
 
 def compare(
@@ -155,6 +167,7 @@ def compare(
             "names": [side.name for side in (base, *compared.candidates)],
             "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
         },
+        metrics=(compared.metric,),
     )
     totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"stat": compared.run_stat})}
     for candidate in compared.candidates:
@@ -181,7 +194,6 @@ def compare(
     ]
     corrected = statistics.holm([result.p_value for result in found])
     found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
-    found = [_with_cut_lists(result) for result in found]
     if len(found) <= MOST_DETAILED:
         return [_with_details(session, result, answers) for result in found]
     note = f"Answers and repeats are looked up for at most {MOST_DETAILED} candidates: compare fewer to see them."
@@ -289,25 +301,28 @@ def _comparison(
     if paired is None and not (total["improvements"] or total["regressions"] or total["ties"]):
         notes.append(f"The runs have no {compared.unit} in common: the delta is of whole runs, and nothing is paired.")
     return Comparison(
-        compared, candidate, base_score, cand_score, delta, paired,
-        total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
-        interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
-        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, tuple(notes),
-    )  # fmt: skip
-
-
-def _with_cut_lists(result: Comparison) -> Comparison:
-    """The same comparison; a list of units that was cut is said in its notes, with how many more there are."""
-    counts = {
-        "improved": result.improvements, "regressed": result.regressions,
-        "only_base": result.only_base_count, "only_cand": result.only_cand_count,
-    }  # fmt: skip
-    cut = [
-        f"{name} lists the first {len(listed):,} of {counts[name]:,}; {counts[name] - len(listed):,} are left out."
-        for name, listed in result.listed.items()
-        if len(listed) < counts[name]
-    ]
-    return replace(result, notes=(*result.notes, *cut)) if cut else result
+        compared=compared,
+        candidate=candidate,
+        base_score=base_score,
+        cand_score=cand_score,
+        delta=delta,
+        paired_delta=paired,
+        improvements=total["improvements"],
+        regressions=total["regressions"],
+        ties=total["ties"],
+        only_base_count=total["only_base"],
+        only_cand_count=total["only_cand"],
+        interval=interval,
+        p_value=p_value,
+        p_holm=p_value,
+        rules=rules,
+        passed=rules.passed(delta, total["regressions"], interval),
+        listed={name: listed.get(name, []) for name in _LISTS.values()},
+        movers=movers,
+        base_repeats={},
+        cand_repeats={},
+        notes=tuple(notes),
+    )
 
 
 # --- what is worth its time for few candidates -------------------------------------------------------------------

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from rageval_batch.cli import completion
-from rageval_batch.cli.options import emit, emit_rows, output_options, picking_options, store_option
-from rageval_batch.errors import StoreError
+from rageval_batch.cli.options import emit, emit_rows, no_runs, output_options, picking_options, store_option
 
 _COLUMNS = ("run_id", "profile", "eval_set", "score", "stat", "n", "commit")
 _OPTIONAL = ("commit", "eval_set", "stat")  # where the screen has no room
@@ -29,7 +28,7 @@ def runs(*, store: str, profile_name: str | None, eval_set: str | None, format: 
     with open_store(store, functions=False) as session:
         rows = scored_runs(session, profile_name, eval_set)
     if not rows:
-        raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
+        raise no_runs(store, profile_name, eval_set)
     columns = list(_COLUMNS) if format in ("table", "md", "html") else list(rows[0])
     emit_rows(rows, columns, format, target=target, optional=_OPTIONAL)
 
@@ -64,7 +63,7 @@ def show(
     if format == "json":
         emit(json_line(summary.as_dict()), target, format)
     elif format in ("table", "md"):
-        emit(show_text(summary, format, profile.views.shown, standard_screen(target)), target, format)
+        emit(show_text(summary, format, profile.views.shown, screen=standard_screen(target)), target, format)
     else:
         rows = metric_rows(summary)
         emit_rows(rows, list(rows[0]) if rows else [], format, target=target)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 from rageval_batch.errors import InputError
@@ -30,6 +30,7 @@ class Violation:
     file: str
     line: int | None
     question: str | None  # its id
+    _: KW_ONLY
     path: str
     found: str
     allowed: str
@@ -42,6 +43,7 @@ class Checked:
     file: str
     profile: str
     questions: int
+    _: KW_ONLY
     violations: tuple[Violation, ...]
 
 
@@ -120,7 +122,7 @@ def check_file(file: Source, profiles: Sequence[Profile]) -> Checked:
     profile = profiles[0] if len(profiles) == 1 else profile_of(read, profiles)
     count = len(read.questions) + sum(one.path != "$" for one in read.unreadable)
     format = profile.inputs.questions if profile else None
-    return Checked(file.name, profile.name if profile else "", count, violations(read, format))
+    return Checked(file.name, profile.name if profile else "", count, violations=violations(read, format))
 
 
 def checked_questions(
@@ -179,12 +181,14 @@ def profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | Non
 def violations(read: QuestionFile, format: QuestionFormat | None) -> tuple[Violation, ...]:
     """Every violation of a file that was read, in the order of its questions; without a format what cannot be read."""
     name = read.source.name
-    found = [Violation(name, bad.line, None, bad.path, bad.found, bad.allowed) for bad in read.unreadable]
+    found = [
+        Violation(name, bad.line, None, path=bad.path, found=bad.found, allowed=bad.allowed) for bad in read.unreadable
+    ]
     if format is not None and (read.questions or not read.unreadable):
         rules = [_schema_rule(format), _own_rule(format), _spelling_rule(format), _unique_rule(read, format)]
         for first in range(0, max(len(read.questions), 1), _CHECKED_AT_ONCE):
             part = Part(read.header, read.questions[first : first + _CHECKED_AT_ONCE], first)
-            found += [_violation(read, steps, *said) for rule in rules for steps, *said in rule(part)]
+            found += [_violation(read, violation) for rule in rules for violation in rule(part)]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
 
 
@@ -200,13 +204,14 @@ Found = tuple[list[str | int], str, str]  # steps from the whole file, what was 
 Rule = Callable[[Part], Iterator[Found]]  # indexes of questions are those of the whole file
 
 
-def _violation(read: QuestionFile, steps: Sequence[str | int], found: str, allowed: str) -> Violation:
+def _violation(read: QuestionFile, violation: Found) -> Violation:
+    steps, found, allowed = violation
     if len(steps) > 1 and steps[0] == "questions" and isinstance(steps[1], int):
         index = steps[1]
         path = read.path(read.places[index]) + path_of(steps[2:])
         name = question_id(read.questions[index])
-        return Violation(read.source.name, read.lines[index], name, path, found, allowed)
-    return Violation(read.source.name, None, None, "$" + path_of(steps), found, allowed)
+        return Violation(read.source.name, read.lines[index], name, path=path, found=found, allowed=allowed)
+    return Violation(read.source.name, None, None, path="$" + path_of(steps), found=found, allowed=allowed)
 
 
 def path_of(steps: Iterable[str | int]) -> str:

@@ -83,7 +83,7 @@ def eval_set_of(files: list[QuestionFile]) -> EvalSet:
         tuple(seen),
         files[0].questions if len(files) == 1 else _Chained([file.questions for file in files]),
         tuple(datasets),
-        weights,
+        weights=weights,
         headers=tuple(headers) if any(headers) else (),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -159,6 +159,7 @@ class EvalSet:
     ids: tuple[str, ...]
     objects: Sequence[dict[str, Any]]  # may be decoded whenever they are asked for
     datasets: Sequence[str | None]
+    _: KW_ONLY
     weights: Sequence[float]
     chunks: Mapping[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
     headers: tuple[dict[str, Any], ...] = ()  # what each question's file says beside its questions

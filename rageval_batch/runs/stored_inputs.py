@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.errors import InputError
@@ -137,7 +138,22 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], *, runs: fr
         metadata=RunMetadata(run_meta=_run_metadata(commit)),
         keep_inputs=bool(commit.files("kept_outputs")),
         runs=runs,
-        stored_extras=commit.rows("extras") if commit.files("extras") and commit.files("kept_outputs") else None,
+        stored_extras=_kept_extras(commit, profile),
+    )
+
+
+def _kept_extras(commit: Commit, profile: Profile) -> str | None:
+    """The query of other columns of kept answers, with the places that the answers have when they are read again."""
+    kept = commit.files("kept_outputs")
+    if not kept or not commit.files("extras"):
+        return None
+    rows, format = commit.rows("extras"), input_kind(profile).kept
+    if not format.places:
+        return rows
+    places = f"select *, row_number() over () as again from ({_kept_places_query(kept, format)})"
+    return (
+        f"select x.* replace (0::integer as input, p.again as line) from ({rows}) x "
+        f"join ({places}) p on p.input = x.input and p.line = x.line"
     )
 
 
@@ -146,7 +162,7 @@ def _document(commit: Commit) -> Source | None:
     reference = commit.manifest["source"]
     if reference is None:
         return None
-    return recorded(reference["name"], Path(reference["path"]), reference["size"], reference["sha256"])
+    return recorded(reference["name"], Path(reference["path"]), reference["size"], sha256=reference["sha256"])
 
 
 def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
@@ -168,7 +184,7 @@ def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
 def _load(commit: Commit, profile: Profile, folder: Path) -> tuple[LoadedInputs, Any]:
     """(questions and contexts of a commit, what the profile's scorer makes of them)"""
     params = profile.read_params(commit.manifest["params"])
-    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder)
+    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder=folder)
     return inputs, profile.scoring.prepare(inputs.eval_set, params)
 
 
@@ -176,7 +192,7 @@ def _load(commit: Commit, profile: Profile, folder: Path) -> tuple[LoadedInputs,
 
 
 def failing_claims(
-    commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
+    commit: Commit, profile: Profile, runs: frozenset[str], *, folder: Path
 ) -> dict[str, list[dict[str, Any]]]:
     """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
     if profile.scoring.failing_claims is None:
@@ -197,18 +213,44 @@ def failing_claims(
 # --- answers of whole runs ------------------------------------------------------------------------------------------
 
 
-def answers(commit: Commit, profile: Profile, runs: frozenset[str], folder: Path) -> Iterator[pa.RecordBatch]:
-    """The answers of runs of a commit with their keys, block by block; InputError if an input cannot be had."""
+def answers(commit: Commit, profile: Profile, runs: frozenset[str], *, folder: Path) -> Iterator[pa.RecordBatch]:
+    """The answers of runs of a commit with their keys and places, block by block; InputError if an input cannot be had.
+
+    `input` and `line` are null where a kept copy does not have them: there the keys are unique.
+    """
     params = profile.read_params(commit.manifest["params"])
-    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder)
+    kind = input_kind(profile)
+    inputs = kind.load(question_files(commit), context_files(commit), params, folder=folder)
+    kept = commit.files("kept_outputs")
+    places = _kept_places(kept, kind.kept) if kept else None
     for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
-        yield inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
+        batch = inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
+        for name in ("input", "line"):
+            place = block.batch.column(name)
+            if places is not None:  # the copy was written out again in the order of the places
+                rows = pc.subtract(block.batch.column("line"), 1)
+                place = places.column(name).combine_chunks().take(rows) if name in places.column_names else None
+            batch = batch.append_column(name, pa.nulls(len(batch), pa.int64()) if place is None else place)
+        yield batch
+
+
+def _kept_places(kept: list[Path], format: KeptFormat) -> pa.Table:
+    """Where the rows of a kept copy stood, in the order in which they are written out; no columns if nobody knows."""
+    if not format.places:
+        return pa.table({})
+    with connected(memory=MEMORY) as connection:
+        return connection.sql(_kept_places_query(kept, format)).to_arrow_table()
+
+
+def _kept_places_query(kept: list[Path], format: KeptFormat) -> str:
+    names = ", ".join(f"g.{identifier(name)}" for name in format.places)
+    return f"select {names} from (select unnest(given_by) as g from {parquet_reader(kept)}) order by {names}"
 
 
 # --- single answers -------------------------------------------------------------------------------------------------
 
 
-def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path) -> tuple[str | None, Explanation]:
+def explain(commit: Commit, profile: Profile, row: dict[str, Any], *, folder: Path) -> tuple[str | None, Explanation]:
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}': it is missing.")
@@ -249,7 +291,7 @@ def _stored_rows(
 
 
 def _batch(reader: RowReader, file: Source, number: int, *, block: readers.Block) -> pa.RecordBatch:
-    return reader.rows(file, number, block, False, reader.output(block)).batch
+    return reader.rows(file, number, block, has_run=False, output=reader.output(block)).batch
 
 
 def _kept_row(paths: list[Path], format: KeptFormat, reader: RowReader, *, row: dict[str, Any]) -> pa.RecordBatch:

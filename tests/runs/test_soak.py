@@ -65,7 +65,7 @@ def kill_writers(folder: Path, kills: int) -> int:
     assert len(commits) == number + 1
     assert all(_tables(commit) == undisturbed for commit in commits)
     assert check_store(place).problems == []
-    assert [path.name for path in place.staging_folder.iterdir() if not path.name.startswith("spill-")] == []
+    assert list(place.staging_folder.iterdir()) == []
     return len(commits)
 
 
@@ -86,7 +86,7 @@ def _tables(commit: Commit) -> list[object]:
 # --- writers and readers --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("each", "seconds"), [(2, 3), pytest.param(4, 600, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("each", "seconds"), [(2, 1.5), pytest.param(4, 600, marks=pytest.mark.soak)])
 def test_writers_and_readers_at_once(each: int, seconds: float, tmp_path: Path) -> None:
     write_and_read(tmp_path, each, seconds)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import Any
 
@@ -40,6 +40,7 @@ class Prepared:
 
     params: Params
     expected_classes: dict[str, pa.Array]  # as they are, for the confusions
+    _: KW_ONLY
     items: ExpectedItems  # three classes, then two lists
     evidence: text.KeywordIndex
     contexts: Contexts
@@ -52,14 +53,14 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     return Prepared(
         params,
         {name: examples.texts[name] for name in CLASSES},
-        _joined(
+        items=_joined(
             [
                 *(_class_items(examples.texts[name], form) for name in CLASSES),
                 *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form) for name in LISTS),
             ]
         ),
-        text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
-        read_contexts(eval_set.chunk_column()),
+        evidence=text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
+        contexts=read_contexts(eval_set.chunk_column()),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class Phrases:
     written: Strings
     texts: Strings
     groups: Offsets
+    _: KW_ONLY
     questions: Offsets
 
     def totals(self) -> npt.NDArray[np.int64]:
@@ -47,6 +48,7 @@ class Prepared:
     params: Params
     required: Phrases
     forbidden: Phrases
+    _: KW_ONLY
     citation_required: Flags
     citations: text.PatternSet
 
@@ -66,8 +68,8 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         params,
         _phrases(required, params),
         _phrases(forbidden, params),
-        np.array(citation_required, np.bool_),
-        text.PatternSet((*params["citation_patterns"], *more_patterns)),
+        citation_required=np.array(citation_required, np.bool_),
+        citations=text.PatternSet((*params["citation_patterns"], *more_patterns)),
     )
 
 
@@ -106,7 +108,7 @@ def _phrases(found: _Groups, params: Params) -> Phrases:
     """The groups of all questions with every phrase as it is compared."""
     written = found.written()
     groups, questions = np.array(found.groups, np.int64), np.array(found.questions, np.int64)
-    return Phrases(written, _compared(written, params), groups, questions)
+    return Phrases(written, _compared(written, params), groups, questions=questions)
 
 
 def _group(entry: Any) -> list[str]:
@@ -125,6 +127,7 @@ class NormalizedAnswers:
     raw: Strings
     normal: Strings
     blank: Flags
+    _: KW_ONLY
     code: Ints
 
 
@@ -136,7 +139,7 @@ def _normalized_answers(column: pa.Array, params: Params) -> NormalizedAnswers:
     if blank.any():
         empty = pa.scalar("", LARGE_STRING)
         raw = from_arrow(pc.if_else(pa.array(blank), empty, coded.dictionary))
-    return NormalizedAnswers(raw, _compared(raw, params), blank, coded.indices.to_numpy())
+    return NormalizedAnswers(raw, _compared(raw, params), blank, code=coded.indices.to_numpy())
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ class Checks:
     answers: NormalizedAnswers
     required: tuple[Ints, Ints]
     forbidden: tuple[Ints, Ints]
+    _: KW_ONLY
     citation_required: Flags
     citation_ok: Flags
 
@@ -163,8 +167,8 @@ def check(prepared: Prepared, batch: pa.RecordBatch) -> Checks:
         answers,
         _hits(prepared.required, answers, question),
         _hits(prepared.forbidden, answers, question),
-        citation_required,
-        ~citation_required | _cited(prepared, answers, citation_required),
+        citation_required=citation_required,
+        citation_ok=~citation_required | _cited(prepared, answers, citation_required),
     )
 
 

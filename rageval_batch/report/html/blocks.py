@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from markupsafe import Markup
 
 from rageval_batch.report.html.differences import Piece
+
+_LONG_NAME = 20
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Table:
     id: str
     title: str
     columns: tuple[str, ...]
+    _: KW_ONLY
     rows: Sequence[Mapping[str, Any]]
     sql: str
     total: int | None = None  # null: more than these, and nobody counted
@@ -42,6 +45,7 @@ class Figure:
     id: str
     title: str
     drawing: Markup
+    _: KW_ONLY
     told: str
 
 
@@ -61,6 +65,7 @@ class Tile:
     id: str
     title: str
     subtitle: str
+    _: KW_ONLY
     best: Standing
     facts: tuple[str, ...]
     standings: tuple[Standing, ...]
@@ -81,6 +86,7 @@ class Strip:
     run: str
     drawing: Markup
     mean: float | None
+    _: KW_ONLY
     n: int
 
 
@@ -91,6 +97,7 @@ class Card:
     metric: str
     better: str
     low: float
+    _: KW_ONLY
     high: float
     strips: tuple[Strip, ...]
 
@@ -102,6 +109,11 @@ class Cards:
     title: str
     cards: tuple[Card, ...]
 
+    @property
+    def has_long_names(self) -> bool:
+        """Whether names of runs need more room than a narrow card has."""
+        return any(len(strip.run) > _LONG_NAME for card in self.cards[:1] for strip in card.strips)
+
 
 @dataclass(frozen=True)
 class Words:
@@ -111,7 +123,7 @@ class Words:
     verdict: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Moved:
     """A question that moved, with both answers and what differs between them."""
 
@@ -124,6 +136,8 @@ class Moved:
     before: tuple[Piece, ...] | None  # null: there is no answer, or it cannot be read any more
     after: tuple[Piece, ...] | None
     left_out: int = 0  # characters of both answers that are not here
+    asked: str | None = None  # the text of the question
+    absent: str  # what stands in place of an answer that is null
 
 
 @dataclass(frozen=True)
@@ -153,4 +167,5 @@ class Chapter:
     id: str
     title: str | None
     subtitle: str | None
+    _: KW_ONLY
     sections: tuple[Section, ...]
