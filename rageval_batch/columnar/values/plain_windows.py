@@ -15,7 +15,7 @@ from rageval_batch.columnar.values.numerals import CHINESE, arabic, run_value
 from rageval_batch.columnar.values.window_classes import MONTH_NAMES, VALUE_WORD_BEGINNINGS, VALUE_WORDS
 
 # Han and Kana with which rules begin or without which they do not: all others say nothing of a value.
-_SPEAKING = "第页頁行ジ年月分角毛点點半多余餘几幾数數至到负負ゝゞ゛゜ゟヿ"
+_SPEAKING = "参壱弐第页頁行ジ年月分角毛点點半多余餘几幾数數至到负負ゝゞ゛゜ゟヿ"
 _SIGNS = "。“”‘’「」『』《》〈〉…・%$€£ \t\n"
 _LATIN, _CYRILLIC = "A-Za-z", "А-Яа-яЁё"
 _LETTER = f"{_LATIN}{_CYRILLIC}"
@@ -26,10 +26,10 @@ _QUIET_HAN = f"(?![{_SPEAKING}{CHINESE}])[\u4e00-\u9fff\u3400-\u4dbf\u3041-\u30f
 _WORD = f"(?<![0-9{CHINESE}])(?:[{_LATIN}]++|[{_CYRILLIC}]++)(?![0-9{CHINESE}{_LETTER}])"
 _COMMAS = "，(?![0-9]{3})|(?<![0-9])，|,(?![0-9])"
 # What may not stand behind a figure: a part of it, a magnitude, a mark of a list; 、 may where it begins no line.
-_ALONE = rf"(?![0-9]|[,.][0-9]|[ \t]*[{CHINESE}.)\]】]|[ \t]+、)"
+_ALONE = rf"(?![0-9]|[,.’][0-9]|[ \t]*[{CHINESE}.)\]】]|[ \t]+、)"
 _NO_MARKER = "(?!、)"
 _POINT_FIGURE = r"(?>[1-9][0-9]{0,2}(?:,[0-9]{3})++|[0-9]++)(?:\.[0-9]++)?+(?![ \t]+[0-9]{3}(?![0-9]))"
-_COMMA_FIGURE = r"[0-9]++(?:,[0-9]{1,2}+)?+(?![ \t]+[0-9])"
+_COMMA_FIGURE = r"[0-9]++(?:,[0-9]{1,2}+)?+(?![ \t]+[0-9]{3}(?![0-9]))"
 _NUMERALS = rf"[{_NUMERAL}]++(?!克|[ \t]*[0-9])"  # 千克 is a unit
 
 
