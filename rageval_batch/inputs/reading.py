@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rageval_batch.errors import InputError
@@ -37,8 +37,7 @@ class Reading:
 
     def as_dict(self) -> dict[str, Any]:
         """What differs from the defaults, as JSON."""
-        default = Reading()
-        return {name: value for name, value in asdict(self).items() if value != getattr(default, name)}
+        return {name: value for name, value in vars(self).items() if value != getattr(_DEFAULT, name)}
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> Reading:
@@ -56,6 +55,9 @@ class Reading:
     def maps(self) -> bool:
         """Whether fields stand elsewhere than under their names."""
         return bool(self.fields) or self.id_from_question
+
+
+_DEFAULT = Reading()
 
 
 def steps_of(path: str) -> Steps:

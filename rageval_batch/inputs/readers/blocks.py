@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -86,6 +87,8 @@ class RowError:
     detail: str
 
 
+Taken = Mapping[str, Flags]  # for a name the rows in which it is known
+NONE_TAKEN: Taken = {}
 Names = tuple[str, ...]  # of one field: the first that a row has is read
 
 
@@ -123,12 +126,13 @@ class Block(Protocol):
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         """Every field that is not known, where the chosen `rows` have a value; objects and lists as JSON text.
 
-        `read`: names of fields; that of them which is read from a row is known there, the others are not. Those that
-        the limit lets in; without one, the first of the block. Where rows are chosen, every column of a columnar file
-        is among them, so that columns stand in the same order in all blocks.
+        `read`: names of fields; that of them which is read from a row is known there, the others are not. `taken`: the
+        rows in which a name is known. Those that the limit lets in; without one, the first of the block. Where rows are
+        chosen, every column of a columnar file is among them, so that columns stand in the same order in all blocks.
         """
 
     def raw(self, row: int) -> str:

@@ -23,6 +23,7 @@ from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     BOOLEAN,
     LIST,
+    NONE_TAKEN,
     NOTHING,
     NUMERIC,
     STRUCT,
@@ -32,6 +33,7 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     Names,
     RowError,
+    Taken,
     absent_field,
 )
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
@@ -91,6 +93,7 @@ class ColumnBlock:
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         out = []
         limit = limit or ColumnLimit()
@@ -100,6 +103,8 @@ class ColumnBlock:
                 continue
             text = _as_text(column)
             filled = text.is_valid().to_numpy(zero_copy_only=False)
+            if name in taken:
+                filled &= ~taken[name]
             mine = np.flatnonzero(filled if rows is None else filled & rows).astype(np.int32)
             if (len(mine) or rows is not None) and limit.take(name):
                 kind = np.full(len(mine), _kind_of(column.type), np.int8)

@@ -28,6 +28,7 @@ from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
     LIST,
+    NONE_TAKEN,
     NOTHING,
     NUMERIC,
     STRUCT,
@@ -37,6 +38,7 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     Names,
     RowError,
+    Taken,
     absent_field,
 )
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
@@ -123,6 +125,7 @@ class JsonBlock:
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         if self._has_only(known, read):
             return []
@@ -138,6 +141,8 @@ class JsonBlock:
         for field in read:
             place = np.array([field.index(name) if name in field else -1 for name in names], np.int64)
             kept &= place[code] != self._read_name(field)[owners]
+        for name in taken.keys() & set(names):
+            kept &= (code != names.index(name)) | ~taken[name][owners]
         nodes, owners, code = nodes[kept], owners[kept], code[kept]
         found, first = np.unique(code, return_index=True)
         order = np.argsort(code, kind="stable")
