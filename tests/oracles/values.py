@@ -452,7 +452,7 @@ def _low_end(text: str, here: Number, figure: int, lone: bool, after_: tuple[Num
         if named or joiner != joiner.strip() or not (there.unit or any(c in MAGNITUDES for c in written_last)):
             return None
     low = here.value
-    if there.value > 0 and re.fullmatch(f"[0-9.,点點{NUMERAL}]+", written):
+    if there.value > 0 and re.fullmatch(f"[0-9.,٬点點{NUMERAL}]+", written):
         figure_end = _figure_end(text, there_figure)
         power = scale_word(text, there_figure, figure_end)[0] if figure_end else 0
         if power and figure_end:

@@ -145,7 +145,7 @@ _READING = (
         "The numbers of the text as a reader sees them, in order; digits of dates, references and list markers are "
         "none.",
         Example("numbers('1,250.5 元, 4.2万, 12 % 和肆万贰仟元')", [1250.5, 42000.0, 12.0, 42000.0]), "reading",
-        "A text without numbers gives an empty list.",
+        "A text without numbers gives an empty list. 10:30 is two numbers, 2½ one, 1,00,000 and 1'250 are one each.",
     ),
     Function(
         "numbers_supported", (_S, Argument("texts", "list")), _SHARE,

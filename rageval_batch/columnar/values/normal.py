@@ -24,7 +24,9 @@ _WIDE_THOUSANDS = re.compile(
 )
 _EACH = re.compile("(?:分别|分別)[^，。；\n]{0,4}\\Z")
 _EACH_REACH = 6  # characters in which 分别 and what may follow it have room
-THOUSANDS = "\u066c"  # between digits it separates thousands in every language: what 1'250 and 1,00,000 are written with
+THOUSANDS = (
+    "\u066c"  # between digits it separates thousands in every language: what 1'250 and 1,00,000 are written with
+)
 _APOSTROPHES = re.compile(r"(?<![0-9.,])(?<![0-9]['’])[1-9][0-9]{0,2}(?:['’][0-9]{3})+(?!['’]?[0-9])")  # 1'250'000
 _THREE = re.compile("参(?=[拾十百佰万萬亿億]|[千仟](?!克))|(?<=拾)参")  # 参拾万円, 弐拾参; 参加 is no number
 _FRACTION_SIGNS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
