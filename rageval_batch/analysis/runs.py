@@ -176,14 +176,15 @@ def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
     return value
 
 
-def failed_expressions(session: Session, profile: str, commit: str) -> int:
-    """How many rows of a commit have a metric of a profile file that could not be computed."""
+def failed_expressions(session: Session, profile: str, commit: str) -> tuple[int, dict[str, Any] | None]:
+    """(how many rows of a commit have a metric of a profile file that could not be computed, the first of them)."""
     found = session.rows(
-        f"select count(*) as n from stored_{profile} where commit = $commit "
-        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number)')",
+        f"select run_id, question_id, fail_detail, count(*) over () as n from stored_{profile} where commit = $commit "
+        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number|beyond )') "
+        "order by run_id, question_id, repeat limit 1",
         {"commit": commit},
     )
-    return int(found[0]["n"])
+    return (int(found[0].pop("n")), found[0]) if found else (0, None)
 
 
 def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:

@@ -151,7 +151,7 @@ def score(
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
     given = run_metadata.RunMetadata(
-        pairs(meta, "--meta"),
+        pairs(meta, "--meta", once=True),
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
@@ -358,9 +358,14 @@ def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[
     with open_store(store.path, functions=False) as session:
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
-            if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
-                query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
-                say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
+            failed, first = (
+                failed_expressions(session, profile.name, outcome.commit.id) if profile.digest else (0, None)
+            )
+            if first is not None:
+                rows = f"{failed:,} {'row has' if failed == 1 else 'rows have'} an expression without a value"
+                where = f"run '{first['run_id']}', question '{first['question_id']}': {first['fail_detail']}"
+                query = f"select run_id, question_id, fail_detail from {profile.name} where fail_detail is not null"
+                say(f'{rows}, the first {where}. All: rageval sql "{query}".')
             if format in ("json", "jsonl"):
                 found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
                 continue

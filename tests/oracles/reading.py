@@ -206,9 +206,11 @@ def _unified(groups: list[str], marks: list[str], comma: bool, tenths: bool, pai
             return f"{THOUSANDS.join(groups[:-1])}.{groups[-1]}"
         return None
     end = len(groups) - (marks[-1] == ".")
-    if pairs and end >= 3 and set(marks[: end - 1]) == {","} and len(groups[end - 1]) == 3:  # 1,00,000
-        if groups[0][0] != "0" and len(groups[0]) <= 2 and all(len(group) == 2 for group in groups[1 : end - 1]):
-            return THOUSANDS.join(groups[:end]) + "".join(f".{group}" for group in groups[end:])
+    fits = (
+        end >= 3 and set(marks[: end - 1]) == {","} and [len(group) for group in groups[1:end]] == [2] * (end - 2) + [3]
+    )
+    if pairs and fits and groups[0][0] != "0" and len(groups[0]) <= 2:  # 1,00,000
+        return THOUSANDS.join(groups[:end]) + "".join(f".{group}" for group in groups[end:])
     whole, tail = groups, ""
     spaced = marks[0] == " "
     if spaced:

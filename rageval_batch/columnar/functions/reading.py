@@ -70,7 +70,8 @@ class _NumberColumns:
         large = tuple(self._large)
         values = (large[n - _FIRST_LARGE] if n >= _FIRST_LARGE else unpacked(n) for n in coded.dictionary.to_pylist())
         distinct = np.array([float(value) for value in values], np.float64)
-        return distinct[coded.indices.to_numpy()]
+        doubles: npt.NDArray[np.float64] = distinct[coded.indices.to_numpy()]
+        return doubles
 
 
 def _bounds(counts: pa.Array) -> Offsets:
