@@ -27,7 +27,7 @@ def frame_files(frame: DataFrame, store: Store) -> Iterator[Source]:
     try:
         frame.orderBy(text).write.parquet(folder.as_uri())
         written = frame.sparkSession.read.parquet(folder.as_uri())
-        yield Source(NAME, folder, "frame", None, NAME, size=_size(folder), sha256=_digest(written))
+        yield Source(NAME, folder, "frame", compression=None, stem=NAME, size=_size(folder), sha256=_digest(written))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

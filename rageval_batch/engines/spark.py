@@ -81,7 +81,7 @@ def run(
             store.clear_published()
             return existing_outcome(done)
         with store.staging(identity.job[:24]) as staging:
-            outcome = _Sweep(job, identity, staging, stages, files).run(store, progress, partitions)
+            outcome = _Sweep(job, identity, staging, stages=stages, files=files).run(store, progress, partitions)
             staging.clear()
         return outcome
 
@@ -141,14 +141,16 @@ def _shared(file: Source) -> Source:
 class _Sweep:
     """The work of one job, as the driver sees it."""
 
-    def __init__(self, job: Job, identity: Identity, staging: Staging, stages: Any, files: Sequence[Measured]) -> None:
+    def __init__(
+        self, job: Job, identity: Identity, staging: Staging, *, stages: Any, files: Sequence[Measured]
+    ) -> None:
         self.job = job
         self.identity = identity
         self.staging = staging
         self.stages = stages
         self.files = files
         self.kind = input_kind(job.profile)
-        self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
+        self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
         self.splits = [Split(number, part) for number, file in enumerate(files) for part in file.parts]
         parts, written = staging.path / "parts", staging.path / "written"
         for folder in (parts, written):
@@ -188,10 +190,10 @@ class _Sweep:
             first = next((part.first_reject for part in parts if part.first_reject), None)
             raise nothing_usable(self.job, sum(part.rejected for part in parts), first)
         with self.staging.assembling() as ready:
-            finished, files, checksums = self._assemble(work, ready, parts, counts, partitions)
-        manifest = commit_record.manifest(self.job, self.identity, finished, files)
+            finished, files, checksums = self._assemble(work, ready, parts, counts=counts, partitions=partitions)
+        manifest = commit_record.manifest(self.job, self.identity, finished, files=files)
         commit, created = publish_once(store, ready, store.seal(ready, manifest, checksums))
-        return Outcome(commit, created, resumed, finished.counts, Timing())
+        return Outcome(commit, created, resumed, counts=finished.counts, timing=Timing())
 
     def _check(self, parts: Sequence[SplitResult]) -> None:
         """InputError where a split, a file or the whole input cannot be scored: the first in the order of the files."""
@@ -210,7 +212,7 @@ class _Sweep:
             columns.check(file.source, reader)
 
     def _assemble(
-        self, work: Any, ready: Path, parts: list[SplitResult], counts: InputCounts, partitions: int | None
+        self, work: Any, ready: Path, parts: list[SplitResult], *, counts: InputCounts, partitions: int | None
     ) -> tuple[Finished, Files, dict[str, dict[str, Any]]]:
         """Write the files of the commit; what became of the rows, the files by their roles, and their checksums."""
         routes = self._routes(parts, counts, partitions)
@@ -218,7 +220,7 @@ class _Sweep:
         runs = {run: found.with_input(run, counts) for run, found in _runs(written).items()}
         placed = _Placed(self.work.written, ready)
         scores = placed.take("scores", written, self.job.profile.name)
-        summaries, seen = self._summarize(work, ready, routes.ranges, scores, runs)
+        summaries, seen = self._summarize(work, ready, routes.ranges, scores=scores, runs=runs)
         missing = sum(found.missing for found in runs.values())
         scored = sum(sum(part.scored.values()) for part in parts)
         finished = Finished(
@@ -232,7 +234,7 @@ class _Sweep:
             inputs=counts,
             findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
-        records = commit_record.run_records(self.job, self.identity, runs, finished.findings)
+        records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
         files: Files = {"scores": scores}
         if summaries:
@@ -280,7 +282,7 @@ class _Sweep:
         )
 
     def _summarize(
-        self, work: Any, ready: Path, ranges: Ranges, scores: Sequence[str], runs: Mapping[str, RunCounts]
+        self, work: Any, ready: Path, ranges: Ranges, *, scores: Sequence[str], runs: Mapping[str, RunCounts]
     ) -> tuple[list[Written], Observed]:
         """The summaries of the commit, none where one cannot be made; what the score rows show."""
         groups = []

@@ -114,7 +114,7 @@ class Stages:
         done = self._spark.sparkContext.accumulator(0)
         return self._results(again.mapInArrow(partial(_score_splits, work, done), _ITEMS))
 
-    def write(self, work: Sent, routes: Sent, parts: Sequence[SplitResult], partitions: int) -> list[Written]:
+    def write(self, work: Sent, routes: Sent, parts: Sequence[SplitResult], *, partitions: int) -> list[Written]:
         """The files of the commit but its summaries: the tables of all parts, sent to their partitions."""
         named = [(part.number, part.name.encode()) for part in parts]
         sent = self._frame(named, _ITEMS).mapInArrow(partial(_routed, work, routes), _TABLES)
@@ -222,7 +222,9 @@ def _measure(file: Source) -> Measured | RagevalError:
 
 def _score_splits(work: Sent, done: Any, batches: Batches) -> Iterator[pa.RecordBatch]:
     for number, content, lines in _rows(batches):
-        result = tasks.score_split(_value(work), number, pickle.loads(content), np.array(lines, np.int64))
+        result = tasks.score_split(
+            _value(work), number, pickle.loads(content), second_answers=np.array(lines, np.int64)
+        )
         done.add(result.rows_read)
         yield _item(number, result)
 
@@ -235,7 +237,7 @@ def _answer_keys(work: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
 def _routed(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
     waiting: list[tuple[int, str, int, bytes]] = []
     for number, name in _rows(batches):
-        for partition, kind, content in tasks.routed(_value(work), _value(routes), number, name.decode()):
+        for partition, kind, content in tasks.routed(_value(work), _value(routes), number, name=name.decode()):
             waiting.append((partition, kind, number, content))
             if sum(len(one[-1]) for one in waiting) >= _BATCH_BYTES:
                 yield _tables(waiting)
@@ -254,9 +256,9 @@ def _tables(rows: list[tuple[int, str, int, bytes]]) -> pa.RecordBatch:
 def _write_partitions(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
     for partition, rows in groupby(_rows(batches), key=lambda row: row[0]):
         payloads = ((kind, content) for _, kind, _, content in rows if kind)
-        yield _item(partition, list(tasks.write_partition(_value(work), _value(routes), partition, payloads)))
+        yield _item(partition, list(tasks.write_partition(_value(work), _value(routes), partition, payloads=payloads)))
 
 
 def _summarize(work: Sent, item: tuple[int, tuple[list[Path], pa.Table]]) -> tuple[Written | None, Observed]:
     place, (scores, runs) = item
-    return tasks.summarized(_value(work), place, scores, runs)
+    return tasks.summarized(_value(work), place, scores, runs=runs)

@@ -80,7 +80,7 @@ def eval_set_of(files: list[QuestionFile]) -> EvalSet:
         tuple(seen),
         tuple(objects),
         tuple(_text_or_none(question.get("dataset")) for question in objects),
-        tuple(weights),
+        weights=tuple(weights),
         headers=tuple(headers) if any(headers) else (),
     )
 
@@ -153,13 +153,13 @@ class UnknownContexts:
     of: int = 0
     first: str = ""
 
-    def add(self, file: Source, block: Block, question_id: pa.ChunkedArray, known: pa.ChunkedArray) -> None:
-        """Count a block's."""
+    def add(self, file: Source, block: Block, known: pa.ChunkedArray) -> None:
+        """Count a block's rows; `known`: whose question is one of the eval set."""
         unknown = np.flatnonzero(~known.to_numpy())
         self.of += len(block)
         if len(unknown) and not self.rows:
             row = int(unknown[0])
-            self.first = f"'{question_id[row].as_py()}', {file.name}, line {block.lines[row]}"
+            self.first = f"'{block.field(QUESTION_ID).text[row].as_py()}', {file.name}, line {block.lines[row]}"
         self.rows += len(unknown)
 
     def said(self) -> list[str]:
@@ -184,7 +184,7 @@ def with_contexts(
         for block in readers.read_blocks(file):
             rows = _fragments(file, block)
             known = pc.is_in(rows.column("question_id"), question_ids)
-            unknown.add(file, block, rows.column("question_id"), known)
+            unknown.add(file, block, known)
             rows = rows.filter(known)
             of_all = rows.column("run_id").is_null()
             general.append(rows.filter(of_all))

@@ -21,7 +21,7 @@ _STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d+)\]|\[(?:"([^"]*)"|'([^']*)')\]"
 class Reading:
     """What a user says, or what was recognised, about a file. It is kept with a commit, which reads the same again."""
 
-    max_row_bytes: int = MAX_ROW_BYTES  # a longer row of JSON lines is rejected, a longer record of CSV is an error
+    max_row_bytes: int = MAX_ROW_BYTES  # a longer row is rejected (a record of CSV without an end within it: an error)
     encoding: str = ""  # of a text file; empty: UTF-8
     encoding_guessed: bool = False
     delimiter: str = ""  # of a CSV file; empty: a comma

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -53,6 +53,7 @@ class Source:
     name: str
     path: Path
     format: str
+    _: KW_ONLY
     compression: str | None
     stem: str
     size: int = -1
@@ -143,15 +144,25 @@ class _Expanded:
     def _check(self, count: int) -> None:
         self._read += count
         if self._read > self._most:
-            raise InputError(
-                f"{self._name} grows to more than {_MOST_EXPANDED} times its size when it is decompressed. "
-                "Decompress it yourself if that is right, and give the result."
-            )
+            raise _too_much_growth(self._name)
+
+
+def _too_much_growth(name: str) -> InputError:
+    return InputError(
+        f"{name} grows to more than {_MOST_EXPANDED} times its size when it is decompressed. "
+        "If that is right, give it without compression."
+    )
+
+
+def check_growth(file: Source, size: int) -> None:
+    """InputError where what a file says to hold is beyond all measure for its size on disk."""
+    if size > max(_SMALL, _MOST_EXPANDED * file.path.stat().st_size):
+        raise _too_much_growth(file.name)
 
 
 def frame_source(frame: Any, name: str) -> Source:
     """A Polars, Arrow or pandas frame as a source."""
-    return Source(name, Path(), "frame", None, name, table=_as_table(frame, name))
+    return Source(name, Path(), "frame", compression=None, stem=name, table=_as_table(frame, name))
 
 
 def _as_table(frame: Any, name: str) -> pa.Table:
@@ -211,7 +222,7 @@ def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
     kind = FORMATS[dot.lower()]
     if compression and kind not in STREAMED:
         raise InputError(f"{path}: a compressed {kind} file cannot be read. Decompress it first.")
-    return recognised(Source(str(path), place, kind, compression, base))
+    return recognised(Source(str(path), place, kind, compression=compression, stem=base))
 
 
 def recognised(file: Source, encoding: str = "") -> Source:
@@ -270,12 +281,12 @@ def any_file(name: str) -> Source:
     path = Path(name)
     if not path.is_file():
         raise InputError(f"There is no file {name}. Check the path.")
-    return Source(name, path, "any", None, path.stem)
+    return Source(name, path, "any", compression=None, stem=path.stem)
 
 
-def recorded(name: str, path: Path, size: int, sha256: str) -> Source:
+def recorded(name: str, path: Path, size: int, *, sha256: str) -> Source:
     """A file that was measured when it was there, for its hash only."""
-    return Source(name, path, "any", None, path.stem, size, sha256)
+    return Source(name, path, "any", compression=None, stem=path.stem, size=size, sha256=sha256)
 
 
 def _endings() -> str:
@@ -332,7 +343,9 @@ def members_source(root: Path, files: list[str]) -> Source:
     for file in files:
         if not (root / file).is_file():
             raise InputError(f"There is no file {root / file}. Check the path; folders and globs work too.")
-    return Source(str(root), root, "texts", None, root.resolve().name or "outputs", members=tuple(files))
+    return Source(
+        str(root), root, "texts", compression=None, stem=root.resolve().name or "outputs", members=tuple(files)
+    )
 
 
 def json_members(root: Path) -> list[str]:
@@ -357,7 +370,7 @@ def opened(names: Iterable[str], whole_json: bool = False) -> Iterator[list[Sour
         spool = Path(folder) / "stdin.jsonl"
         with spool.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
-        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(file_names, whole_json)]
+        yield [Source("stdin", spool, "jsonl", compression=None, stem="stdin"), *sources(file_names, whole_json)]
 
 
 @dataclass(frozen=True)

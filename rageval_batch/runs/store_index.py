@@ -48,7 +48,9 @@ def read_index(store: Path) -> StoreIndex | None:
     except OSError:
         return None
     for name in sorted((entry.name for entry in entries if not entry.name.startswith(".")), reverse=True):
-        with suppress(OSError, ValueError, KeyError, TypeError):  # damaged, or removed meanwhile: an older one, or none
+        with suppress(
+            OSError, ValueError, KeyError, TypeError, RecursionError
+        ):  # damaged, or removed meanwhile: an older one, or none
             folder = store / FOLDER / name
             content = json.loads((folder / MANIFESTS).read_bytes())
             if content["format"] == _FORMAT and (folder / RUNS).is_file() and (folder / SUMMARIES).is_file():
@@ -72,7 +74,7 @@ def write_index(
     None where the store cannot be written: an index is no more than a help.
     """
     root = store / FOLDER
-    name = f"{time.time_ns():020d}-{secrets.token_hex(3)}"
+    name = f"{max(time.time_ns(), _latest(root) + 1):020d}-{secrets.token_hex(3)}"
     aside = root / f".{name}"
     distinct = {text: k for k, text in enumerate(dict.fromkeys(columns.values()))}
     content = {
@@ -92,6 +94,14 @@ def write_index(
         return None
     _remove_older(root, name)
     return StoreIndex(path=root / name, manifests=manifests, columns=columns, summaries=summaries)
+
+
+def _latest(root: Path) -> int:
+    """The number of the newest version: a clock may have been ahead when it was written."""
+    numbers = [0]
+    with suppress(OSError):
+        numbers += [int(name[:20]) for name in os.listdir(root) if name[:20].isdecimal()]
+    return max(numbers)
 
 
 def _remove_older(root: Path, newest: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import columns, csv, json_rows, sheets, whole_files
+from rageval_batch.inputs.readers import columns, csv, json_documents, json_rows, sheets, whole_files
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -26,7 +26,8 @@ from rageval_batch.inputs.readers.blocks import (
     read_own_chunks,
 )
 from rageval_batch.inputs.readers.columns import RowGroups
-from rageval_batch.inputs.readers.json_rows import JsonDocument, LineSpan, read_document
+from rageval_batch.inputs.readers.json_documents import JsonDocument, read_document
+from rageval_batch.inputs.readers.json_rows import LineSpan
 from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.sources import Source, unreadable
 
@@ -68,8 +69,8 @@ def _read_qrels(source: Source) -> Iterator[Block]:
 
 
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
-    "json": json_rows.read_json,
-    "samples": json_rows.read_zipped_samples,
+    "json": json_documents.read_json,
+    "samples": json_documents.read_zipped_samples,
     "xlsx": sheets.read_xlsx,
     "parquet": columns.read_parquet_file,
     "arrow": columns.read_arrow,
@@ -96,7 +97,7 @@ def read_blocks(source: Source, only_lines: Offsets | None = None, part: Part | 
 
 def _blocks(source: Source, only_lines: Offsets | None, part: Part | None) -> Iterator[Block]:
     if isinstance(part, RowGroups):
-        return columns.read_row_groups(part)
+        return columns.read_row_groups(source, part)
     if source.format == "jsonl":
         return json_rows.read_jsonl(source, only_lines, part)
     if source.format == "json" and source.reading.columns:

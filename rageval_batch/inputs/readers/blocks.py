@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 16_384
 MOST_COLUMNS = 1_000  # that are no fields; a table of more is no table that anybody asks
+KEPT_OF_LONG = 4_096  # bytes of a row that is too long
 METADATA_BYTES = 1_024  # a longer value is not run metadata
 
 # Kinds of a field's value; ABSENT: the row has no such field.
@@ -47,6 +48,7 @@ class Column:
     name: str
     rows: Ints
     text: pa.Array
+    _: KW_ONLY
     kind: np.ndarray[tuple[int], np.dtype[np.int8]]
 
     def short(self) -> Column:
@@ -55,7 +57,7 @@ class Column:
         kept = fits & (self.kind < LIST)
         if kept.all():
             return self
-        return Column(self.name, self.rows[kept], self.text.filter(pa.array(kept)), self.kind[kept])
+        return Column(self.name, self.rows[kept], self.text.filter(pa.array(kept)), kind=self.kind[kept])
 
 
 class ColumnLimit:
@@ -85,6 +87,17 @@ class RowError:
     row: int
     reason: str
     detail: str
+
+
+def too_long_error(row: int, longest: int) -> RowError:
+    """The error of a row of more bytes than allowed."""
+    detail = f"more than {longest:,} bytes, of which the first are kept; see --max-row-bytes"
+    return RowError(row, "too_long", detail)
+
+
+def cut_long(row: bytes) -> str:
+    """What is kept of a row that is too long."""
+    return row[:KEPT_OF_LONG].decode("utf-8", "backslashreplace") + "…"
 
 
 Taken = Mapping[str, Flags]  # for a name the rows in which it is known
