@@ -18,7 +18,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
-from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.protocols import MAX_ROWS, InputCopyFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
 from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
@@ -210,7 +210,7 @@ class LoadedQuestions:
         """Rows without chunks of their own get those given for their run and question."""
         return batch if self._run_contexts is None else self._run_contexts.joined_to(batch, self._ids)
 
-    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def copy_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with the ids of its questions."""
         ids = self._ids.take(batch.column("question"))
         columns = (ids if name == "question_id" else batch.column(name) for name in KEPT.names)
@@ -233,7 +233,7 @@ class ByQuestionInputs:
     profile: Profile
     declared: ByQuestion
 
-    kept: ClassVar[KeptFormat] = KeptFormat(
+    copy_format: ClassVar[InputCopyFormat] = InputCopyFormat(
         schema=KEPT,
         answer=("question_id", "output", "chunks"),
         order=("run_id", "repeat"),

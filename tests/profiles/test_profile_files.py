@@ -706,7 +706,7 @@ def test_metrics_may_be_called_like_parameters_of_macros(call: Call, place: Path
         "base",
         "cand",
         "base_set",
-        "cands",
+        "candidates",
         "of_profile",
         "of_metric",
         "stat",
