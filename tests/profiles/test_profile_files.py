@@ -176,7 +176,7 @@ def test_the_content_is_part_of_identity_and_signature(call: Call, place: Path, 
 
     forgotten()
     code, _, err = call("compare", f"good@{oldest.id}", "good", "--store", place / "runs")
-    assert (code, "profile_revision" in err) == (2, True)
+    assert (code, "profile_version" in err) == (2, True)
     assert call("compare", f"good@{oldest.id}", "good", "--store", place / "runs", "--no-strict-hashes")[0] in (0, 1)
 
     forgotten()
