@@ -22,10 +22,10 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import Comparison, Rules, compare
 from rageval_batch.api import score
-from rageval_batch.cli import main
 from rageval_batch.columnar import statistics
 from rageval_batch.errors import InputError
 from rageval_batch.report.writers import write_file
+from support.command import run_command
 from support.effort import examples
 from support.stores import publish, score_row, simple_run
 
@@ -36,11 +36,7 @@ QUESTIONS = [f"q{k}" for k in range(7)]
 
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of a command."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(words))
-    out, err = capsys.readouterr()
-    assert isinstance(stop.value.code, int)
-    return stop.value.code, out, err
+    return run_command(capsys, *words)
 
 
 def jsonl(path: Path, rows: list[Row]) -> Path:

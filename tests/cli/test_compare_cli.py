@@ -15,9 +15,9 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.run_files import WantedRows, open_run_file
+from support.command import run_command
 from support.stores import HOSTILE, publish, score_row, simple_run
 
 FIELDS = [
@@ -46,11 +46,7 @@ def json_run(path: Path, score: float | None, results: dict[str, Any], **summary
 
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of a command."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(words))
-    out, err = capsys.readouterr()
-    assert isinstance(stop.value.code, int)
-    return stop.value.code, out, err
+    return run_command(capsys, *words)
 
 
 def test_json_runs_print_one_object_on_the_first_line(tmp_path: Path) -> None:

@@ -1,0 +1,14 @@
+"""The command line, called in this process."""
+
+import pytest
+
+from rageval_batch.cli import main
+
+
+def run_command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of `rageval` with these words."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return int(stopped.value.code or 0), out, err
