@@ -99,7 +99,7 @@ def run(
     """Make a sweep of a profile and measure it; `commands`: whole commands too; `repeated`: share of answers that were
     given before."""
     note(f"{profile}: writing a sweep of {rows:,} answers …")
-    files, distinct = _apart(_write, profile, folder, rows, seed, repeated)
+    files, distinct = _apart(_write, profile, folder, rows, seed=seed, repeated=repeated)
     note(f"{profile}: scoring it …")
     sweep = _apart(_sweep, profile, files, folder / "runs")
     note(f"{profile}: stage by stage …")
@@ -138,10 +138,10 @@ def _write(profile: str, folder: Path, rows: int, *, seed: int, repeated: float)
         return files, len({hash(json.dumps(json.loads(line)[kind.answer])) for line in lines})
 
 
-def _apart(work: Callable[..., Any], *arguments: Any) -> Any:
+def _apart(work: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """The result of a function in a fresh process, so that memory and caches of one stage do not colour another."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(work, arguments)
+        return pool.apply(work, arguments, named)
 
 
 class _Clock:
