@@ -62,7 +62,7 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
             found.add(number, _mapped(file, block))
     questions = found.checked()
     path = folder / f"{_NAME}.jsonl"
-    path.write_text("".join(canonical_json(question) + "\n" for question in questions), encoding="utf-8")
+    path.write_text("".join(canonical_json(question) + "\n" for question in questions), "utf-8", newline="")
     source = Source(path.name, path, "jsonl", compression=None, stem=_NAME, reading=Reading(derived=True))
     notes = [f"No -q: the {len(questions):,} questions are taken from the rows."]
     if found.by_text:

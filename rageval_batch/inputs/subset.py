@@ -96,7 +96,7 @@ def write_subset(
         content = array if not header else _with_header(header, array)
     else:
         raise InputError(f"{file.name}: a subset is made of .json, .jsonl or .parquet files, not of {file.format}.")
-    target.write_text(content, encoding="utf-8")
+    target.write_text(content, encoding="utf-8", newline="")
     return len(chosen)
 
 

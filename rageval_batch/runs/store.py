@@ -26,7 +26,7 @@ from typing import Any
 from filelock import BaseFileLock
 
 from rageval_batch.errors import DamagedCommit, StoreError
-from rageval_batch.runs.file_system import sync, try_lock, wait_for_lock, write_durably
+from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably
 from rageval_batch.runs.manifest import (
     COMMIT_NAME,
     FORMAT,
@@ -47,6 +47,7 @@ from rageval_batch.sql_text import PACKED_COMMIT, parquet_reader, quoted
 
 STAGING = ".staging"
 _LOCK = ".publish.lock"
+_STAGING_LOCK = "lock"
 _PUBLISHED = "published"  # in a staging folder: the name of the commit that its work became
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _JOB_NAME = re.compile(r"[0-9a-f]{24}")  # of the folder that the same job finds again
@@ -250,10 +251,13 @@ class Store:
             self.clear_published()
             self._forget_abandoned(root)
             folder, lock = _claim(root, job)
+        staging = Staging(self, folder)
         try:
-            yield Staging(self, folder)
+            yield staging
         finally:
             lock.release()
+            if staging.is_cleared():
+                remove_released(folder)
 
     def publish(self, staging: Path, manifest: dict[str, Any]) -> Commit:
         """Put a finished folder in place as a commit."""
@@ -374,6 +378,12 @@ class Staging:
         """Remove what was put aside."""
         shutil.rmtree(self.path, ignore_errors=True)
 
+    def is_cleared(self) -> bool:
+        """Whether nothing is there any more, but for the lock where that cannot be removed while it is held."""
+        with suppress(OSError):
+            return os.listdir(self.path) == [_STAGING_LOCK]
+        return True
+
 
 @contextmanager
 def _store_errors(path: Path) -> Iterator[None]:
@@ -405,7 +415,7 @@ def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock]:
 
 
 def _lock(folder: Path) -> BaseFileLock | None:
-    return try_lock(folder / "lock")
+    return try_lock(folder / _STAGING_LOCK)
 
 
 def _locked(folder: Path) -> bool:
