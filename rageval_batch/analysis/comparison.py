@@ -28,6 +28,9 @@ _LISTED_OF_SEVERAL = 50
 MOST_DETAILED = 10  # candidates whose answers and repeats are looked up
 RULES, SIGNIFICANT = "rules", "significant"
 WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
+MICRO = "micro"  # the one that is made of the parts of its rows
+_PARTS = "base_numerator, base_denominator, cand_numerator, cand_denominator"
+_NO_PARTS = ", ".join(f"null::decimal(38, 18) as {name}" for name in _PARTS.split(", "))  # columns that cost much
 _LISTS = {"improvement": "improved", "regression": "regressed", "only_base": "only_base", "only_cand": "only_cand"}
 
 
@@ -151,7 +154,11 @@ def compare(
     base = compared.base
     session.keep_table(
         "compared",
-        "select * exclude (metric) from unit_pairs($profile, $metric, $base, $base_set, $candidates, $names)",
+        f"""
+        select run_id, unit, question_id, base_weight, cand_weight, base_score, cand_score, delta, status,
+            {_PARTS if compared.run_stat == MICRO else _NO_PARTS}
+        from unit_pairs($profile, $metric, $base, $base_set, $candidates, $names)
+        """,
         {
             "profile": compared.profile,
             "metric": compared.metric,
