@@ -160,6 +160,7 @@ def compare(
             "names": [side.name for side in (base, *compared.candidates)],
             "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
         },
+        metrics=(compared.metric,),
     )
     totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"stat": compared.run_stat})}
     for candidate in compared.candidates:

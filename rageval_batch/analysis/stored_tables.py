@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.analysis.catalog_rows import ProfileRow, common_sql
@@ -22,6 +23,7 @@ from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
 from rageval_batch.runs.database import create_table, database
+from rageval_batch.runs.run_statistics import statistics_of_runs
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import ScoreRows, write_summary
@@ -237,13 +239,18 @@ class StoredTables:
             keep_intervals(self._store.path, added.drop_columns("n"))
 
     def _computed(self, plan: SummaryPlan, group: Sequence[Commit], rows: ScoreRows, *, target: Path) -> str:
-        """The reader of the summary of score rows that have none."""
+        """The reader of the summary of score rows that have none: made by compiled loops where they can, else by
+        DuckDB."""
         commits = sorted(commit.id for commit in group)
         runs = self._connection.sql(
             "select commit, run_id, repeats from stored_runs where commit in (select unnest($1))", params=[commits]
         ).to_arrow_table()
-        with database(self._store.staging_folder) as own:
-            write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
+        made = _summary_by_loops(plan, group, runs)
+        if made is not None:
+            pq.write_table(made, target)
+        else:
+            with database(self._store.staging_folder) as own:
+                write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
         return f"select *, {quoted(plan.definition)} as definition from {parquet_reader([target])}"
 
     def _write_index(self) -> None:
@@ -319,6 +326,25 @@ def _score_rows(commits: Sequence[Commit]) -> ScoreRows:
     columns = pa.schema([column for column in schema if column.name != PACKED_COMMIT])
     count = sum(pq.read_metadata(path).num_rows for path in files)
     return ScoreRows(query=" union all by name ".join(_readers("scores", commits)), schema=columns, count=count)
+
+
+def _summary_by_loops(plan: SummaryPlan, commits: Sequence[Commit], runs: pa.Table) -> pa.Table | None:
+    """The summary of these runs of commits, with the commit of each; None where the loops do not take one of them."""
+    if (
+        not plan.by_question
+        or any(commit.packed for commit in commits)
+        or pc.any(pc.greater(runs["repeats"], 1)).as_py()
+    ):
+        return None
+    parts = []
+    for commit in commits:
+        made = statistics_of_runs(plan, commit.files("scores"))
+        if made is None:
+            return None
+        names = runs.filter(pc.equal(runs["commit"], commit.id))["run_id"].cast(LARGE_STRING)
+        made = made.filter(pc.is_in(made["run_id"], names))
+        parts.append(made.append_column("commit", pa.repeat(pa.scalar(commit.id, LARGE_STRING), made.num_rows)))
+    return pa.concat_tables(parts)
 
 
 _NO_SCORES = (

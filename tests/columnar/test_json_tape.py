@@ -55,6 +55,14 @@ def test_short_texts_of_json_characters(texts: list[str]) -> None:
     check(texts)
 
 
+@pytest.mark.parametrize("special", ['\\"', "\\\\", "\\u6587", "\\n", '"', "\\", "\x1f", "\x00", "\x7f", "文"])
+def test_long_strings_with_something_special_at_every_place(special: str) -> None:
+    """Strings are passed over sixteen and eight bytes at a time."""
+    check(
+        [f'"{"a" * before}{special}{"b" * behind}"' for before in range(36) for behind in (0, 1, 7, 8, 15, 16, 17, 33)]
+    )
+
+
 @given(st.lists(st.text(st.sampled_from("-+.0123456789eE"), min_size=1, max_size=8), max_size=10))
 def test_numbers(texts: list[str]) -> None:
     check(texts)

@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from rageval_batch.columnar.kernels.buffers cimport copy_bytes
 
+from rageval_batch.columnar.strings import pooled_bytes
+
 
 OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE = IS_OBJECT, IS_ARRAY, IS_STRING, IS_NUMBER, IS_TRUE, IS_FALSE
 globals()["NULL"] = IS_NULL  # Cython keeps the bare name for pointers
@@ -94,7 +96,7 @@ def texts(
             node = nodes[k]
             if node >= 0:
                 size += stops[node] - starts[node]
-    content = np.empty(size, np.uint8)
+    content = pooled_bytes(size)
     bounds = np.empty(len(nodes) + 1, np.int64)
     cdef uint8_t[::1] out = content
     cdef int64_t[::1] offsets = bounds
