@@ -166,9 +166,9 @@ def gated_runs(
     without = {name for name in names if not gates_of(get_profile(name), file)}
     if without == set(names):
         return list(runs), list(levels), {}
-    kept = [k for k, run in enumerate(runs) if run.record["profile"] not in without]
+    judged = [k for k, run in enumerate(runs) if run.record["profile"] not in without]
     counts = {name: sum(run.record["profile"] == name for run in runs) for name in names if name in without}
-    return [runs[k] for k in kept], [levels[k] for k in kept], counts
+    return [runs[k] for k in judged], [levels[k] for k in judged], counts
 
 
 def check_gates(runs: Sequence[Run], levels: Sequence[str], file: GateFile | None) -> None:

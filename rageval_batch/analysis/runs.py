@@ -191,11 +191,11 @@ def ranked_runs(
         qualify $limit is null
             or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
     """
-    asked = {"profile": profile, "eval_set": eval_set, "limit": limit}
-    session.keep_table("ranking", query, {**asked, "wanted": []})  # no score rows are read for that
+    filters = {"profile": profile, "eval_set": eval_set, "limit": limit}
+    session.keep_table("ranking", query, {**filters, "wanted": []})  # no score rows are read for that
     lacking = session.rows("select distinct run_id from ranking where low is null order by run_id")
     if lacking:
-        session.keep_table("ranking", query, {**asked, "wanted": [row["run_id"] for row in lacking]})
+        session.keep_table("ranking", query, {**filters, "wanted": [row["run_id"] for row in lacking]})
         session.keep_intervals()
     rows = session.rows("from ranking order by profile, eval_set, rank, run_id")
     return [_with_stat(session, row) for row in rows]
@@ -230,10 +230,10 @@ def score_row(
     if not rows and not keys:
         raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
     if len(rows) != 1:
-        asked = "".join(f", {name} {value}" for name, value in keys.items())
+        selected = "".join(f", {name} {value}" for name, value in keys.items())
         raise StoreError(
             f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
-            f"{asked}. Pick one with --key NAME=VALUE{_choices(rows)}."
+            f"{selected}. Pick one with --key NAME=VALUE{_choices(rows)}."
         )
     place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
     return {name: rows[0][name] for name in known if name in rows[0]}, place

@@ -268,12 +268,12 @@ def rescore(
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
         profile = profile_to_rescore(commit)
-        kept = {
+        stored_params = {
             name: value
             for name, value in commit.manifest["params"].items()
             if not profile.digest or profile.has_param(name)
         }
-        params = profile.read_params({**kept, **changed})
+        params = profile.read_params({**stored_params, **changed})
         same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))

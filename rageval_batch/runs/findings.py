@@ -71,7 +71,7 @@ def findings_of(
     lost = {run: counts.rejected for run, counts in sorted(runs.items()) if counts.lost_rows}
     if lost:
         named = [f"'{run}' {n:,} of {rows:,}" for run, (n, rows) in lost.items()]
-        said.append(f"WARNING: {_runs(len(lost))} lost more than 1 % of the rows to rejects: {_listed(named)}.")
+        said.append(f"WARNING: {_runs(len(lost))} lost more than 1 % of the rows to rejects: {_few_names(named)}.")
     return Findings(tuple(said), {run: tuple(sentences) for run, sentences in of_run.items()})
 
 
@@ -126,7 +126,7 @@ def _failures(seen: Observed) -> list[_Finding]:
         details = Counter(text for *_, text in runs if text)
         example = f" ({details.most_common(1)[0][0]})" if details else ""
         by_run = {run: f"{n:,} of {rows:,} answers: {reason}{example}" for run, n, rows, _ in runs}
-        named = _listed([f"'{run}' {n:,} of {rows:,}" for run, n, rows, _ in runs])
+        named = _few_names([f"'{run}' {n:,} of {rows:,}" for run, n, rows, _ in runs])
         sentence = f"WARNING: most answers of {_runs(len(runs))} fail for one reason, {reason}{example}: {named}."
         out.append((f"{sentence} Look at one with rageval explain.", by_run))
     return out
@@ -136,6 +136,6 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def _listed(names: list[str]) -> str:
+def _few_names(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

@@ -132,19 +132,19 @@ def finished_commit(store: Store, job: str) -> Commit | None:
 def scored_tables(
     scorer: Scorer, inputs: LoadedInputs, block: Ingested, *, keep_inputs: bool, reused: ReusedScores | None
 ) -> dict[str, pa.Table]:
-    """What is kept of a block until the commit is made, by kind; only `scores` is always there."""
+    """What is tables of a block until the commit is made, by kind; only `scores` is always there."""
     batch = inputs.with_contexts(block.batch)
     scored = score_batch(scorer, batch, reused)
-    kept = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}
+    tables = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}
     if scored.tallies.num_rows:
-        kept["tallies"] = scored.tallies
+        tables["tallies"] = scored.tallies
     if block.rejects.num_rows:
-        kept["rejects"] = block.rejects
+        tables["rejects"] = block.rejects
     if block.extras is not None:
-        kept["extras"] = pa.Table.from_batches([block.extras])
+        tables["extras"] = pa.Table.from_batches([block.extras])
     if keep_inputs:
-        kept["answers"] = pa.Table.from_batches([inputs.kept_rows(batch)])
-    return kept
+        tables["answers"] = pa.Table.from_batches([inputs.copy_rows(batch)])
+    return tables
 
 
 class _Sweep:
@@ -157,6 +157,7 @@ class _Sweep:
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
+        self.inputs = self.inputs.without_questions()  # of which the scorer has what it needs
         self.reused = self.scorer.reused_scores()
         self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
         self.timing = Timing()
@@ -204,11 +205,13 @@ class _Sweep:
         done = _part_name("done", number)
         found = self.staging.is_done(done)
         if not found:
-            kept = scored_tables(self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused)
-            for kind, table in kept.items():
+            tables = scored_tables(
+                self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused
+            )
+            for kind, table in tables.items():
                 with self.staging.writing(_part_name(kind, number)) as path:
                     commit_files.write_part(path, table.to_batches(), table.schema)
-            self.staging.mark_done(done, [_part_name(kind, number) for kind in kept])
+            self.staging.mark_done(done, [_part_name(kind, number) for kind in tables])
         return number, block, time.thread_time() - start, found
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
@@ -264,7 +267,7 @@ class _Sweep:
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
             **self._extras(ready),
-            **(self._kept(ready) if self.job.keep_inputs else {}),
+            **(self._input_copy(ready) if self.job.keep_inputs else {}),
             **commit_record.input_copies(self.job, ready),
         }
         return finished, files
@@ -295,10 +298,13 @@ class _Sweep:
             return {}
         return {"summary": [target.name]}
 
-    def _kept(self, ready: Path) -> commit_record.Files:
+    def _input_copy(self, ready: Path) -> commit_record.Files:
         """A copy of the answers, every distinct one once."""
-        commit_files.write_kept(
-            self._part_files("answers"), self.kind.kept, target=ready / "kept_outputs.parquet", database=self.database
+        commit_files.write_input_copy(
+            self._part_files("answers"),
+            self.kind.copy_format,
+            target=ready / "kept_outputs.parquet",
+            database=self.database,
         )
         return {"kept_outputs": ["kept_outputs.parquet"]}
 

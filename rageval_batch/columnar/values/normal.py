@@ -122,7 +122,7 @@ def fold(text: str) -> str:
     return squash(unicodedata.normalize("NFKC", text)).casefold()
 
 
-def plain(text: str) -> str:
+def phrase_key(text: str) -> str:
     """How phrases are looked up: NFKC, casefold, one kind of apostrophe, white space runs as one space."""
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
 
