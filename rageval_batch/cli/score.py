@@ -331,7 +331,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
         found = _summaries(store, outcomes, format)
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
+        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.name}.")
         _say_committed(store, outcomes)
         return
     if format == "json":
@@ -355,7 +355,7 @@ def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[
     from rageval_batch.profiles.registry import get_profile
 
     found: list[dict[str, Any]] = []
-    with open_store(store.path, functions=False) as session:
+    with open_store(store.name, functions=False) as session:
         for outcome in outcomes:
             profile = get_profile(outcome.commit.manifest["profile"])
             if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
@@ -378,7 +378,7 @@ def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[
 def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.created:
-            say(f"Committed {outcome.commit.id} to {store.path}.")
+            say(f"Committed {outcome.commit.id} to {store.name}.")
 
 
 _COUNTS = ("answered", "questions")
@@ -396,7 +396,7 @@ def _say_counts(outcome: Outcome, store: Store) -> None:
     )
     if counts.rejected_rows:
         query = f"from rejects where commit = '{outcome.commit.id}'"
-        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(str(store.path))}')
+        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(store.name)}')
     if "duplicate" in outcome.reject_reasons:
         say(
             "A duplicate is a second answer of the same run to a question. Where a column tells them apart, name it: "

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import secrets
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.errors import RagevalError
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
 
@@ -63,23 +61,16 @@ def ipc_bytes(table: pa.Table) -> bytes:
     return content
 
 
-def write_part(path: Path, part: Part) -> None:
-    """Write a part so that it has its name only when it is whole; a second try of the same task does no harm."""
+def write_part(folder: SharedFolder, name: str, part: Part) -> None:
+    """Write a part with its checksum; a second try of the same task does no harm."""
     content = pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL)
-    aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    with aside.open("wb") as file:
-        file.write(hashlib.sha256(content).digest())
-        file.write(content)
-    os.replace(aside, path)
+    folder.write(name, hashlib.sha256(content).digest(), content)
 
 
-def read_part(path: Path) -> Part | None:
+def read_part(folder: SharedFolder, name: str) -> Part | None:
     """The part of a file; None where there is none, or not the one that was written."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    if hashlib.sha256(memoryview(content)[_DIGEST:]).digest() != content[:_DIGEST]:
+    content = folder.read(name)
+    if content is None or hashlib.sha256(memoryview(content)[_DIGEST:]).digest() != content[:_DIGEST]:
         return None
     part: Part = pickle.loads(memoryview(content)[_DIGEST:])
     return part

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,7 +125,7 @@ class Stages:
         return [written for several in found for written in several]
 
     def summarize(
-        self, work: Sent, groups: Sequence[tuple[list[Path], pa.Table]]
+        self, work: Sent, groups: Sequence[tuple[list[str], pa.Table]]
     ) -> list[tuple[Written | None, Observed]]:
         """The summaries of groups of score files, which have all rows of their runs."""
         return self._mapped(partial(_summarize, work), list(enumerate(groups)))
@@ -257,6 +256,6 @@ def _write_partitions(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa
         yield _item(partition, list(tasks.write_partition(_value(work), _value(routes), partition, payloads)))
 
 
-def _summarize(work: Sent, item: tuple[int, tuple[list[Path], pa.Table]]) -> tuple[Written | None, Observed]:
-    place, (scores, runs) = item
-    return tasks.summarized(_value(work), place, scores, runs)
+def _summarize(work: Sent, item: tuple[int, tuple[list[str], pa.Table]]) -> tuple[Written | None, Observed]:
+    place, (names, runs) = item
+    return tasks.summarized(_value(work), place, names, runs)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -98,11 +99,16 @@ def nothing_usable(job: Job, rejected: int, first: dict[str, Any] | None) -> Inp
     return InputError(f"None of the {rejected} rows of {names} can be used ({where}). Nothing was scored.")
 
 
-def publish_once(store: Store, ready: Path, manifest: dict[str, Any]) -> tuple[Commit, bool]:
-    """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile."""
+def publish_once(
+    store: Store, ready: Path, manifest: dict[str, Any], lying: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Commit, bool]:
+    """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile.
+
+    `lying`: files that lie behind the URL of the store already, by their names in the commit.
+    """
     with store.publishing() as publish:
         again = finished_commit(store, manifest["job"])
-        return again or publish(ready, manifest), again is None
+        return again or publish(ready, manifest, lying), again is None
 
 
 def finished_commit(store: Store, job: str) -> Commit | None:

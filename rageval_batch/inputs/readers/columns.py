@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from rageval_batch.inputs.readers.blocks import (
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
 from rageval_batch.inputs.reading import steps_of
 from rageval_batch.inputs.sources import Source
+from rageval_batch.locations import arrow_input, open_input
 from rageval_batch.model.schemas import FIELDS, OutputField
 
 
@@ -142,7 +142,7 @@ class ColumnBlock:
 class RowGroups:
     """Some row groups of a Parquet file. `line` is the number of the first row."""
 
-    path: Path
+    place: str
     groups: tuple[int, ...]
     line: int
 
@@ -151,7 +151,7 @@ def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(source.path) as file:
+    with pq.ParquetFile(arrow_input(source.place)) as file:
         yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS), texts=_fields(source))
 
 
@@ -159,7 +159,7 @@ def read_row_groups(part: RowGroups) -> Iterator[ColumnBlock]:
     """The rows of some row groups, with the lines that they have in the whole file."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(part.path) as file:
+    with pq.ParquetFile(arrow_input(part.place)) as file:
         line = part.line
         for batch in file.iter_batches(batch_size=blocks.BLOCK_ROWS, row_groups=list(part.groups)):
             yield from column_blocks([batch], np.arange(line, line + batch.num_rows))
@@ -168,7 +168,7 @@ def read_row_groups(part: RowGroups) -> Iterator[ColumnBlock]:
 
 def read_arrow(source: Source) -> Iterator[ColumnBlock]:
     """The rows of an Arrow IPC file or stream."""
-    with pa.memory_map(str(source.path)) as mapped:
+    with open_input(source.place) if source.url else pa.memory_map(source.place) as mapped:
         try:
             file = pa.ipc.open_file(mapped)
         except pa.ArrowInvalid:

@@ -41,6 +41,7 @@ from rageval_batch.inputs.readers.blocks import (
 )
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
 from rageval_batch.inputs.sources import Source, unreadable
+from rageval_batch.locations import open_input
 from rageval_batch.model.schemas import FIELDS, OutputField
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -475,7 +476,7 @@ def read_json(source: Source) -> Iterator[JsonBlock]:
 def read_zipped_samples(source: Source) -> Iterator[JsonBlock]:
     """The rows of a zip archive: the JSON files of its folder `samples`, in the order of their names."""
     try:
-        with ZipFile(source.path) as archive, source.path.open("rb") as file:
+        with open_input(source.place) as file, ZipFile(file) as archive:
             infos = [info for info in archive.infolist() if info.filename.startswith("samples/")]
             infos = sorted((info for info in infos if info.filename.endswith(".json")), key=lambda one: one.filename)
             size, first, texts = 0, 1, list[bytes]()

@@ -15,6 +15,7 @@ from rageval_batch.inputs.readers.csv import checked_names
 from rageval_batch.inputs.readers.json_rows import JsonBlock, read_document
 from rageval_batch.inputs.reading import steps_of
 from rageval_batch.inputs.sources import Source, value_column
+from rageval_batch.locations import open_input
 
 _EXACT = 2.0**53  # whole numbers below it are exact as floats
 
@@ -24,7 +25,8 @@ def read_xlsx(source: Source) -> Iterator[ColumnBlock]:
     import python_calamine
 
     try:
-        book = python_calamine.CalamineWorkbook.from_path(str(source.path))
+        with open_input(source.place) as file:
+            book = python_calamine.CalamineWorkbook.from_filelike(file)
         sheets = (book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names)
         rows = next((rows for rows in sheets if rows), [])
     except (python_calamine.CalamineError, OSError) as error:

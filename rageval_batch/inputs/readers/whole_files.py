@@ -20,7 +20,7 @@ def read_whole_files(source: Source) -> Iterator[ColumnBlock]:
     contents: list[str] = []
     size, line = 0, 1
     for member in source.members:
-        content = (source.path / member).read_bytes()
+        content = source.member_bytes(member)
         names.append(shown_name(member))
         contents.append(_nul_for_bad_bytes(content))
         size += len(content)
