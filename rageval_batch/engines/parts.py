@@ -9,9 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from rageval_batch.columnar.strings import Offsets
 from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.errors import RagevalError
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
+from rageval_batch.inputs.readers import ColumnLimit
 
 _DIGEST = hashlib.sha256().digest_size
 
@@ -28,6 +30,7 @@ class SplitResult:
     counts: InputCounts = field(default_factory=InputCounts)
     columns: FileColumns = field(default_factory=FileColumns)
     extras: list[pa.Schema] = field(default_factory=list)  # of the blocks, in their order
+    others: ColumnLimit = field(default_factory=ColumnLimit)  # the columns that are no fields
     first_reject: dict[str, Any] | None = None
     reject_bytes: int = 0
     found: bool = False  # an earlier try made it
@@ -40,6 +43,7 @@ class Part:
 
     result: SplitResult
     tables: dict[str, list[bytes]]
+    second_answers: Offsets  # the lines that were passed over as duplicates
 
     def table(self, kind: str) -> pa.Table | None:
         """The rows of a kind whose columns are the same in all blocks."""

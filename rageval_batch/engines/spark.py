@@ -28,11 +28,12 @@ from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
 from rageval_batch.inputs.protocols import MAX_ROWS, RunCounts
+from rageval_batch.inputs.readers import ColumnLimit
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import Measured, Split
 from rageval_batch.locations import Folder, child
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
-from rageval_batch.profiles.registry import get_profile
+from rageval_batch.profiles.registry import get_profile, profile_module
 from rageval_batch.runs import commit_files, commit_record
 from rageval_batch.runs.batch import scorer
 from rageval_batch.runs.commit_record import Counts, Files, Finished
@@ -153,6 +154,7 @@ class _Sweep:
         self.files = files
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
+        self.columns = ColumnLimit()
         self.splits = [Split(number, part) for number, file in enumerate(files) for part in file.parts]
         self.shared = _shared_folder(staging)
         parts, written = (SharedFolder(child(self.shared, name)) for name in ("parts", "written"))
@@ -176,7 +178,7 @@ class _Sweep:
     def run(self, store: Store, progress: Progress | None, partitions: int | None) -> Outcome:
         """Score, decide, write and publish."""
         size = sum(file.source.size for file in self.files)
-        work = self.stages.send(self.work)
+        work = self.stages.send(self.work, profile_module(self.job.profile))
         report = (lambda rows: progress(rows, size)) if progress else None
         parts = self.stages.score(work, self.splits, report)
         self._check(parts)
@@ -185,9 +187,10 @@ class _Sweep:
             for part in self.stages.score_again(work, self.splits, parts):
                 parts[part.number] = part
             _raise_first(parts)
+        self.columns = self._kept_columns(work, parts)
         counts = InputCounts()
         for part in parts:
-            counts.add(part.counts)
+            counts.add(part.counts, self.columns)
         if not any(part.scored for part in parts):
             first = next((part.first_reject for part in parts if part.first_reject), None)
             raise nothing_usable(self.job, sum(part.rejected for part in parts), first)
@@ -197,6 +200,21 @@ class _Sweep:
         manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files), placed.checksums)
         commit, created = publish_once(store, ready, manifest, placed.lying)
         return Outcome(commit, created, resumed, finished.counts, Timing())
+
+    def _kept_columns(self, work: Any, parts: list[SplitResult]) -> ColumnLimit:
+        """The columns that are kept of those that are no fields: the first of all rows. A split that left one of them
+        out, having many others before it, is scored again."""
+        columns = ColumnLimit()
+        for part in parts:
+            for name in (*part.others.names, *part.others.left_out):
+                columns.take(name)
+        kept = columns.names.keys()
+        lacking = [part for part in parts if part.others.is_full or not kept.isdisjoint(part.others.left_out)]
+        if lacking:
+            for part in self.stages.keep_columns(work, self.splits, lacking, columns=list(kept)):
+                parts[part.number] = part
+            _raise_first(parts)
+        return columns
 
     def _check(self, parts: Sequence[SplitResult]) -> None:
         """InputError where a split, a file or the whole input cannot be scored: the first in the order of the files."""
@@ -275,7 +293,9 @@ class _Sweep:
                 rows[run] = rows.get(run, 0) + scored
         schema = None
         if not self.job.stored_extras:
-            schema = extras.common_schema((one for part in parts for one in part.extras), counts.constant())
+            found = {name for part in parts for name in part.others.names}
+            left_out = counts.constant() | (found - self.columns.names.keys())
+            schema = extras.common_schema((one for part in parts for one in part.extras), left_out)
         ranges = plan_ranges({run: max(scored, len(ids)) for run, scored in rows.items()}, ids, partitions)
         group, filled = np.zeros(len(parts), np.int32), 0
         for k, part in enumerate(parts):

@@ -6,6 +6,7 @@ Nothing here knows Spark. A task is given small rows and returns small rows; wha
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import tempfile
@@ -26,7 +27,8 @@ from rageval_batch.errors import RagevalError
 from rageval_batch.inputs import extras, readers
 from rageval_batch.inputs.outputs import FileColumns, Ingest, Ingested
 from rageval_batch.inputs.protocols import InputKind, LoadedInputs, RunCounts
-from rageval_batch.inputs.readers.blocks import BLOCK_ROWS
+from rageval_batch.inputs.readers import ColumnLimit
+from rageval_batch.inputs.readers.blocks import BLOCK_ROWS, MOST_COLUMNS
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import Split
 from rageval_batch.model.schemas import REJECTS
@@ -78,18 +80,26 @@ class Routes:
 # --- splits ---------------------------------------------------------------------------------------------------------
 
 
-def score_split(work: Work, number: int, split: Split, second_answers: Offsets) -> SplitResult:
-    """Score the rows of a split but its duplicates, and keep what it made as a part; or find it made."""
+def score_split(
+    work: Work, number: int, split: Split, *, second_answers: Offsets, columns: Sequence[str] = ()
+) -> SplitResult:
+    """Score the rows of a split but its duplicates, and keep what it made as a part; or find it made.
+
+    `columns`: those that are kept of the ones that are no fields, where there are more than are kept in all.
+    """
     name = f"{number:07d}"
     if len(second_answers):
         name += f"-{hashlib.sha256(np.sort(second_answers).tobytes()).hexdigest()[:16]}"
+    if columns:
+        name += f"-{hashlib.sha256(json.dumps(list(columns)).encode()).hexdigest()[:16]}"
     if (part := read_part(work.parts, name)) is not None:
         return replace(part.result, found=True)
-    result = SplitResult(number, name, columns=FileColumns(has_run=work.has_run[split.file]))
+    limit = ColumnLimit(columns, others=2 * MOST_COLUMNS)
+    result = SplitResult(number, name, columns=FileColumns(has_run=work.has_run[split.file]), others=limit)
     try:
         tables = _scored(work, split, second_answers, result)
         kept = {kind: [ipc_bytes(table) for table in found] for kind, found in tables.items()}
-        write_part(work.parts, name, Part(result, kept))
+        write_part(work.parts, name, Part(result, kept, second_answers))
     except RagevalError as error:
         return replace(result, error=error)
     except OSError as error:
@@ -99,7 +109,8 @@ def score_split(work: Work, number: int, split: Split, second_answers: Offsets) 
 
 def _scored(work: Work, split: Split, second_answers: Offsets, result: SplitResult) -> dict[str, list[pa.Table]]:
     """The tables of the blocks of a split, by kind; the result learns what they tell."""
-    ingest = Ingest(work.sources, work.inputs.row_reader(), work.runs, second_answers)
+    reader = work.inputs.row_reader()
+    ingest = Ingest(work.sources, reader, work.runs, second_answers=second_answers, columns=result.others)
     blocks = readers.read_blocks(work.sources[split.file], part=split.part)
     tables: dict[str, list[pa.Table]] = {}
     for block in ingest.file_blocks(split.file, blocks, result.columns):
@@ -109,6 +120,12 @@ def _scored(work: Work, split: Split, second_answers: Offsets, result: SplitResu
             tables.setdefault(kind, []).append(table)
     result.counts = ingest.counts
     return tables
+
+
+def rescore_split(work: Work, number: int, split: Split, *, name: str, columns: Sequence[str]) -> SplitResult:
+    """Score the rows of a part again, keeping these of the columns that are no fields."""
+    part = _required(work, name)
+    return score_split(work, number, split, second_answers=part.second_answers, columns=columns)
 
 
 def _note(result: SplitResult, block: Ingested) -> None:

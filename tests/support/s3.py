@@ -38,7 +38,7 @@ def s3_server(port: int | None = None) -> Iterator[dict[str, str]]:
                     raise
                 time.sleep(0.05)
         yield {
-            **{name: "test" for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")},
+            **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "test"),
             "AWS_ENDPOINT_URL": address,
             "AWS_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",

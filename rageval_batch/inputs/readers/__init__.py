@@ -96,7 +96,7 @@ def read_blocks(source: Source, only_lines: Offsets | None = None, part: Part | 
 
 def _blocks(source: Source, only_lines: Offsets | None, part: Part | None) -> Iterator[Block]:
     if isinstance(part, RowGroups):
-        return columns.read_row_groups(part)
+        return columns.read_row_groups(source, part)
     if source.format == "jsonl":
         return json_rows.read_jsonl(source, only_lines, part)
     if source.format == "json" and source.reading.columns:

@@ -155,14 +155,14 @@ def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
         yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS), texts=_fields(source))
 
 
-def read_row_groups(part: RowGroups) -> Iterator[ColumnBlock]:
+def read_row_groups(source: Source, part: RowGroups) -> Iterator[ColumnBlock]:
     """The rows of some row groups, with the lines that they have in the whole file."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(arrow_input(part.place)) as file:
         line = part.line
         for batch in file.iter_batches(batch_size=blocks.BLOCK_ROWS, row_groups=list(part.groups)):
-            yield from column_blocks([batch], np.arange(line, line + batch.num_rows))
+            yield from column_blocks([batch], np.arange(line, line + batch.num_rows), _fields(source))
             line += batch.num_rows
 
 
