@@ -14,7 +14,7 @@ from typing import Any
 
 from rageval_batch.bench.commands import Command, measure_commands
 from rageval_batch.bench.memory import peak_mib
-from rageval_batch.bench.sweeps import SWEEPS, Sweep
+from rageval_batch.bench.sweeps import SWEEPS, Sweep, repeat_answers
 
 WITH_ORACLE = "eval_json_v2"  # the profile whose row-at-a-time oracle is a part of the package
 ORACLE_ROWS = 2_000
@@ -85,10 +85,20 @@ def _line(name: str, cpu: float, wall: float | None, rows: int, peak: float | No
     }
 
 
-def run(profile: str, rows: int, seed: int, folder: Path, note: Callable[[str], None], commands: bool = False) -> Bench:
-    """Make a sweep of a profile and measure it; `commands`: whole commands too."""
+def run(
+    profile: str,
+    rows: int,
+    seed: int,
+    *,
+    folder: Path,
+    note: Callable[[str], None],
+    commands: bool = False,
+    repeated: float = 0.0,
+) -> Bench:
+    """Make a sweep of a profile and measure it; `commands`: whole commands too; `repeated`: share of answers that were
+    given before."""
     note(f"{profile}: writing a sweep of {rows:,} answers …")
-    files, distinct = _apart(_write, profile, folder, rows, seed)
+    files, distinct = _apart(_write, profile, folder, rows, seed, repeated)
     note(f"{profile}: scoring it …")
     sweep = _apart(_sweep, profile, files, folder / "runs")
     note(f"{profile}: stage by stage …")
@@ -117,10 +127,12 @@ def run(profile: str, rows: int, seed: int, folder: Path, note: Callable[[str], 
     )
 
 
-def _write(profile: str, folder: Path, rows: int, seed: int) -> tuple[Sweep, int]:
+def _write(profile: str, folder: Path, rows: int, seed: int, repeated: float) -> tuple[Sweep, int]:
     """The files of a sweep and how many different answers it has."""
     kind = SWEEPS[profile]
     files = kind.write(folder, rows, seed)
+    if repeated:
+        repeat_answers(files.outputs, kind.answer, repeated, seed)
     with files.outputs.open(encoding="utf-8") as lines:
         return files, len({hash(json.dumps(json.loads(line)[kind.answer])) for line in lines})
 
@@ -188,6 +200,7 @@ def _stages(profile: str, files: Sweep) -> Measured:
     job = _job(profile, files)
     inputs = input_kind(job.profile).load(job.questions, job.contexts, job.params, folder)
     ready = scorer(job.profile, job.params, inputs.eval_set)
+    reused = ready.reused_scores()
     cpu = {"read": 0.0, **({"decode": 0.0} if SWEEPS[profile].json_answers else {}), "score": 0.0}
     rows = 0
     blocks = inputs.ingest(job.outputs).blocks()
@@ -203,7 +216,7 @@ def _stages(profile: str, files: Sweep) -> Measured:
             json_objects.read_objects(batch.column("output"), lenient=False)
             decoded = time.process_time()
             cpu["decode"] += decoded - start
-        score_batch(ready, batch)
+        score_batch(ready, batch, reused)
         cpu["score"] += (time.process_time() - decoded) - (decoded - start)
         rows += block.rows
     return Measured(sum(cpu.values()), sum(cpu.values()), rows, peak_mib(), cpu)

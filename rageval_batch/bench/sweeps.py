@@ -62,6 +62,19 @@ class SweepKind:
     structure: str | None = None  # what is decoded of a JSON answer; None: all that the answers have
 
 
+def repeat_answers(outputs: Path, answer: str, share: float, seed: int) -> None:
+    """Replace so many of the answers by the first one to the same question."""
+    drawn, first = random.Random(seed), dict[str, Any]()
+    aside = outputs.with_suffix(".aside")
+    with outputs.open(encoding="utf-8") as lines, aside.open("w", encoding="utf-8") as out:
+        for row in map(json.loads, lines):
+            question = next((row[name] for name in _IDS if name in row), "")
+            if drawn.random() < share:
+                row[answer] = first.setdefault(question, row[answer])
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    aside.replace(outputs)
+
+
 def _made_up(folder: Path, rows: int, seed: int) -> Sweep:
     files = synthetic.write_sweep(folder, rows, seed)
     return Sweep(files.outputs, files.questions, files.contexts)

@@ -28,6 +28,10 @@ _FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s")
     "--profile", type=click.Choice([*_PROFILES, _ALL]), default="eval_json_v2", show_default=True,
     help="What to measure; reference: its functions beside the public ones too.",
 )  # fmt: skip
+@click.option(
+    "--repeated", type=click.FloatRange(0, 1), default=0.0, show_default=True,
+    help="Share of the answers that are the first one to their question again.",
+)  # fmt: skip
 @click.option("--commands", is_flag=True, help="Whole commands too: start-up, score, runs, leaderboard, gate, compare.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--against", metavar="FILE", help="Beside an earlier measurement, a file of --format json.")
@@ -37,6 +41,7 @@ def bench(
     rows: int,
     seed: int,
     profile: str,
+    repeated: float,
     commands: bool,
     as_json: bool,
     against: str | None,
@@ -63,7 +68,9 @@ def bench(
     profiles = []
     for name in _PROFILES if profile == _ALL else (profile,):
         with tempfile.TemporaryDirectory(prefix="rageval-bench-") as folder:
-            measured = run(name, rows, seed, Path(folder), say, commands).as_dict()
+            measured = run(
+                name, rows, seed, folder=Path(folder), note=say, commands=commands, repeated=repeated
+            ).as_dict()
         profiles.append({**measured, **(_functions(rows, seed) if name == _FUNCTIONS_OF else {})})
     result: dict[str, Any] = {"machine": _machine(), "profiles": profiles}
     if before is not None:

@@ -22,6 +22,8 @@ def json_of(column: pa.Array) -> pa.Array:
     """Every value of a column as JSON text; null for null and for a number that is not finite, which JSON lacks."""
     import duckdb
 
+    if column.offset:  # DuckDB refuses a struct that begins in the middle of its buffers
+        column = column.take(pa.array(np.arange(len(column))))
     with duckdb.connect() as connection:
         connection.register("nested", pa.table({"value": column}))
         found = connection.sql("select case when value is not null then to_json(value)::varchar end from nested")

@@ -113,10 +113,12 @@ def _scored(work: Work, split: Split, second_answers: Offsets, result: SplitResu
     ingest = Ingest(work.sources, reader, work.runs, second_answers=second_answers, columns=result.others)
     blocks = readers.read_blocks(work.sources[split.file], part=split.part)
     tables: dict[str, list[pa.Table]] = {}
+    reused = work.scorer.reused_scores()
     for block in ingest.file_blocks(split.file, blocks, result.columns):
         _note(result, block)
         work.inputs.check_rows(result.scored, sum(result.scored.values()), work.max_rows)
-        for kind, table in scored_tables(work.scorer, work.inputs, block, work.keep_inputs).items():
+        found = scored_tables(work.scorer, work.inputs, block, keep_inputs=work.keep_inputs, reused=reused)
+        for kind, table in found.items():
             tables.setdefault(kind, []).append(table)
     result.counts = ingest.counts
     return tables

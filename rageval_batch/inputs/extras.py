@@ -76,8 +76,8 @@ def _fits_float(text: pa.Array) -> bool:
     return not pc.any(pc.match_substring_regex(text, r"^-?\d{19,}$")).as_py()
 
 
-def common_schema(schemas: Iterable[pa.Schema], left_out: frozenset[str] = frozenset()) -> pa.Schema:
-    """The keys, and every column that has a value with the one type that all parts allow; text where they differ."""
+def _common_kinds(schemas: Iterable[pa.Schema]) -> dict[str, bytes]:
+    """What every column of the parts is in all of them, in the order in which they are met."""
     kinds: dict[str, bytes] = {}
     for schema in schemas:
         for field in list(schema)[len(KEYS) :]:
@@ -87,6 +87,20 @@ def common_schema(schemas: Iterable[pa.Schema], left_out: frozenset[str] = froze
                 kinds[field.name] = kind
             elif kind not in (before, _EMPTY):
                 kinds[field.name] = b"number" if {before, kind} == {b"integer", b"number"} else b"text"
+    return kinds
+
+
+def joined_extras(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of several parts as one part; null where a part lacks a column."""
+    kinds = _common_kinds(part.schema for part in parts)
+    fields = (pa.field(name, LARGE_STRING, metadata={_KIND: kind}) for name, kind in kinds.items())
+    schema = pa.schema([*KEYS, *fields])
+    return pa.concat_batches([typed(part, schema) for part in parts])
+
+
+def common_schema(schemas: Iterable[pa.Schema], left_out: frozenset[str] = frozenset()) -> pa.Schema:
+    """The keys, and every column that has a value with the one type that all parts allow; text where they differ."""
+    kinds = _common_kinds(schemas)
     left_out = left_out.union(name for name, kind in kinds.items() if kind == _EMPTY)
     return pa.schema([*KEYS, *((name, _TYPES[kind]) for name, kind in kinds.items() if name not in left_out)])
 

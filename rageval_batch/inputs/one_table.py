@@ -179,13 +179,13 @@ class _Questions:
             rows = frame.filter(pl.col("id") == row_id).to_dicts()
             for name in columns:
                 there = [row for row in rows if row[name] is not None]
-                other = next((row for row in there if json.loads(row[name]) != json.loads(there[0][name])), None)
+                other = next((row for row in there if _json_value(row[name]) != _json_value(there[0][name])), None)
                 if other is not None:
                     first = there[0]
                     raise InputError(
                         f"Question '{row_id}' has two values of {name[1:]}: "
-                        f"{self._where(first)} has {shown_json(json.loads(first[name]))}, "
-                        f"{self._where(other)} has {shown_json(json.loads(other[name]))}. "
+                        f"{self._where(first)} has {shown_json(_json_value(first[name]))}, "
+                        f"{self._where(other)} has {shown_json(_json_value(other[name]))}. "
                         "Rows of one question must agree, or give the questions with -q."
                     )
 
@@ -256,7 +256,7 @@ class _Questions:
         A text or number where a list is wanted is a list of one where a map put it there; a number where a text is
         wanted is its JSON text.
         """
-        value = json.loads(text)
+        value = _json_value(text)
         types = self._names.members[name].types
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and "string" in types and not types & {"number", "integer"}:
@@ -297,3 +297,11 @@ def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series 
     if not values:
         return None
     return pl.Series(pc.coalesce(*values).cast(LARGE_STRING))
+
+
+def _json_value(text: str) -> Any:
+    """The value of a JSON text; InputError where it is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise InputError(f"A field of a question is nested too deeply: {text[:60]}…") from error

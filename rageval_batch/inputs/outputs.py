@@ -148,6 +148,10 @@ class InputCounts:
         """Fields with one value in a run are its metadata; one with two values is none, from then on."""
         for column in others:
             name, short = column.name, column.short()
+            if len(short.rows) < len(column.rows):
+                long = np.setdiff1d(column.rows, short.rows)
+                for run in run_id.take(pa.array(long)).unique().to_pylist():
+                    self._note_value(run, name, None)
             values = pa.table({"run": run_id.take(pa.array(short.rows)), "value": short.text})
             found = values.group_by("run").aggregate([("value", "min"), ("value", "max"), ([], "count_all")])
             for run, low, high, count in zip(*(column.to_pylist() for column in found.columns), strict=True):
@@ -303,13 +307,16 @@ def _chosen(batch: pa.RecordBatch, rows: Any) -> tuple[pa.RecordBatch, Any]:
 
 
 def _rejects(source: Source, block: Block, reason: Any, details: dict[int, str], found: Rows) -> pa.Table:
-    rows = np.flatnonzero(reason >= 0).tolist()
+    found_rows = np.flatnonzero(reason >= 0)
+    if not len(found_rows):
+        return REJECTS.empty_table()
+    rows = found_rows[np.argsort(block.lines[found_rows], kind="stable")].tolist()
     names = [_REJECTED[reason[row]] for row in rows]
     run, question = found.batch.column("run_id"), found.question_id
     return pa.table(
         {
             "file": pa.repeat(pa.scalar(source.name, LARGE_STRING), len(rows)),
-            "line": block.lines[rows] if rows else np.zeros(0, np.int64),
+            "line": block.lines[rows],
             "reason": names,
             "detail": [
                 details.get(row) or _detail(name, run[row].as_py(), question[row].as_py())

@@ -97,13 +97,24 @@ def _without_questions(file: Source, document: JsonDocument) -> QuestionFile:
         return QuestionFile(file, {}, [], [], [], False, [Unreadable(line, "$", problem, "one JSON value")])
     try:
         header = _loads(json.dumps(document.header()))
+    except RecursionError:
+        problem = "nested too deeply"
+        return QuestionFile(file, {}, [], [], [], True, [Unreadable(1, "$", problem, "a list of questions")])
     except InputError:
-        found = shown_json(json.loads(document.content))
+        found = shown_json(_shallow(document.content))
         allowed = "a list of questions, or an object with a list `questions`"
         return QuestionFile(file, {}, [], [], [], False, [Unreadable(1, "$", found, allowed)])
     except ValueError as error:
         return QuestionFile(file, {}, [], [], [], True, [Unreadable(1, "$", str(error), "finite numbers")])
     return QuestionFile(file, header, [], [], [], document.in_object, [])
+
+
+def _shallow(content: bytes) -> Any:
+    """The value of a JSON text; nothing of one that is nested too deeply."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        return None
 
 
 def _question(file: Source, raw: str) -> dict[str, Any]:

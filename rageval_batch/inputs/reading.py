@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rageval_batch.errors import InputError
@@ -21,7 +21,7 @@ _STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d+)\]|\[(?:"([^"]*)"|'([^']*)')\]"
 class Reading:
     """What a user says, or what was recognised, about a file. It is kept with a commit, which reads the same again."""
 
-    max_row_bytes: int = MAX_ROW_BYTES  # a longer row of JSON lines is rejected, a longer record of CSV is an error
+    max_row_bytes: int = MAX_ROW_BYTES  # a longer row is rejected (a record of CSV without an end within it: an error)
     encoding: str = ""  # of a text file; empty: UTF-8
     encoding_guessed: bool = False
     delimiter: str = ""  # of a CSV file; empty: a comma
@@ -37,8 +37,7 @@ class Reading:
 
     def as_dict(self) -> dict[str, Any]:
         """What differs from the defaults, as JSON."""
-        default = Reading()
-        return {name: value for name, value in asdict(self).items() if value != getattr(default, name)}
+        return {name: value for name, value in vars(self).items() if value != getattr(_DEFAULT, name)}
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> Reading:
@@ -56,6 +55,9 @@ class Reading:
     def maps(self) -> bool:
         """Whether fields stand elsewhere than under their names."""
         return bool(self.fields) or self.id_from_question
+
+
+_DEFAULT = Reading()
 
 
 def steps_of(path: str) -> Steps:

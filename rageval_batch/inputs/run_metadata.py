@@ -59,7 +59,7 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
         for row, line in enumerate(block.lines.tolist()):
             try:
                 fields = json.loads(block.raw(row))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {line}: not readable run metadata: {error}.") from error
             run_id = fields.pop("run_id", None) if isinstance(fields, dict) else None
             if run_id is None:
@@ -71,7 +71,7 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
 def _object_of_objects(file: Source) -> dict[str, dict[str, str]] | None:
     try:
         content = json.loads(read_bytes(file.name)) if file.compression is None else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file.name} is not JSON: {error}.") from error
     if isinstance(content, dict) and all(isinstance(fields, dict) for fields in content.values()):
         return {run_id: _texts(fields) for run_id, fields in content.items()}

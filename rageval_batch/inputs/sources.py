@@ -115,19 +115,19 @@ class Source:
         except OSError as error:
             raise unreadable(self.name, error) from error
 
-    def member_bytes(self, member: str) -> bytes:
-        """The content of a file of a folder."""
-        with open_input(child(self.url, member) if self.url else self.path / member) as file:
-            return file.read()
+    def member_place(self, member: str) -> str:
+        """The path or URL of a file of a folder."""
+        return child(self.url or self.path, member)
 
     def _measured_members(self) -> Source:
         """Of a folder: the sizes of its files, and the hash of their names and hashes."""
         digest, size = hashlib.sha256(), 0
         for member in self.members:
             try:
-                content = self.member_bytes(member)
+                with open_input(self.member_place(member)) as file:
+                    content = file.read()
             except OSError as error:
-                raise unreadable(str(self.path / member), error) from error
+                raise unreadable(self.member_place(member), error) from error
             size += len(content)
             digest.update(os.fsencode(member) + b"\0" + hashlib.sha256(content).digest())
         return replace(self, size=size, sha256=digest.hexdigest())
@@ -165,10 +165,20 @@ class _Expanded:
     def _check(self, count: int) -> None:
         self._read += count
         if self._read > self._most:
-            raise InputError(
-                f"{self._name} grows to more than {_MOST_EXPANDED} times its size when it is decompressed. "
-                "Decompress it yourself if that is right, and give the result."
-            )
+            raise _too_much_growth(self._name)
+
+
+def _too_much_growth(name: str) -> InputError:
+    return InputError(
+        f"{name} grows to more than {_MOST_EXPANDED} times its size when it is decompressed. "
+        "If that is right, give it without compression."
+    )
+
+
+def check_growth(file: Source, size: int) -> None:
+    """InputError where what a file says to hold is beyond all measure for its size on disk."""
+    if size > max(_SMALL, _MOST_EXPANDED * size_of(file.place)):
+        raise _too_much_growth(file.name)
 
 
 def frame_source(frame: Any, name: str) -> Source:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.outputs import has_run_column
 from rageval_batch.inputs.readers import LineSpan, Part, RowGroups
+from rageval_batch.inputs.readers.columns import check_parquet_growth
 from rageval_batch.inputs.readers.json_rows import line_spans
 from rageval_batch.inputs.sources import Source, unreadable
 from rageval_batch.locations import Folder, arrow_input, child
@@ -48,7 +49,10 @@ def measured(source: Source) -> Measured:
 
 def _parts(source: Source) -> Iterator[Part | None]:
     """A compressed file, one in another encoding, and one that is no lines or row groups has one part."""
+    import pyarrow.parquet as pq
+
     if source.format == "parquet":
+        check_parquet_growth(source, pq.read_metadata(arrow_input(source.place)))
         yield from _row_groups([source.place])
     elif source.format == "frame" and source.table is None:
         yield from _row_groups(frame_parts(source))

@@ -15,6 +15,7 @@ from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.protocols import RowKeys
 from rageval_batch.model import BATCH, EvalSet, Params, Profile, Scored
 from rageval_batch.model.schemas import KEYS, TALLIES
+from rageval_batch.runs.reused_scores import ReusedScores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,14 @@ class Scorer:
     prepared: Any
     row_keys: RowKeys
     schema: pa.Schema  # keys and the profile's columns
+
+    def score(self, batch: pa.RecordBatch) -> Scored:
+        """What the profile says of a batch."""
+        return self.profile.scoring.score(self.prepared, batch)
+
+    def reused_scores(self) -> ReusedScores | None:
+        """What scores equal answers of a job once; None where every row is scored for itself."""
+        return ReusedScores(self.score, self.row_keys.answer) if self.row_keys.answer else None
 
 
 def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
@@ -45,35 +54,16 @@ class ScoredBatch:
     tallies: pa.Table
 
 
-def score_batch(scorer: Scorer, batch: pa.RecordBatch) -> ScoredBatch:
-    """The score rows of a batch. An answer that occurs many times for one question is scored once and spread."""
-    distinct, spread = _distinct(batch, scorer.row_keys.answer)
-    repeated = len(distinct) < batch.num_rows * _WORTH_SPREADING
-    scored = scorer.profile.scoring.score(scorer.prepared, batch.take(pa.array(distinct)) if repeated else batch)
+def score_batch(scorer: Scorer, batch: pa.RecordBatch, reused: ReusedScores | None = None) -> ScoredBatch:
+    """The score rows of a batch. With `reused`, an answer that was scored before is not scored again."""
+    scored, spread = (scorer.score(batch), None) if reused is None else reused.score(batch)
     own = scored.columns
-    if repeated:
+    if spread is not None:
         own = {name: column.take(pa.array(spread)) for name, column in own.items()}
     columns = {**own, **scorer.row_keys.columns(batch)}
     scores = pa.RecordBatch.from_arrays([columns[name] for name in scorer.schema.names], schema=scorer.schema)
-    rows = spread if repeated else np.arange(batch.num_rows, dtype=np.int32)
+    rows = np.arange(batch.num_rows, dtype=np.int32) if spread is None else spread
     return ScoredBatch(scores, _run_tallies(scored, batch.column("run_id"), rows))
-
-
-def _distinct(batch: pa.RecordBatch, answer: tuple[str, ...]) -> tuple[Ints, Ints]:
-    """(first rows of every distinct answer, for each row which of those it equals) by the columns of an answer."""
-    if not answer:
-        rows = np.arange(batch.num_rows, dtype=np.int32)
-        return rows, rows
-    group = np.zeros(batch.num_rows, np.int64)
-    for name in answer:
-        codes = batch.column(name).dictionary_encode(null_encoding="encode").indices.to_numpy()
-        _, group = np.unique(group * (len(codes) + 1) + codes, return_inverse=True)
-    _, first, group = np.unique(group, return_index=True, return_inverse=True)
-    distinct, spread = np.unique(first[group], return_inverse=True)  # in the order of the rows
-    return distinct.astype(np.int32), spread.astype(np.int32)
-
-
-_WORTH_SPREADING = 0.875  # with fewer repetitions, gathering the distinct answers costs more than scoring them again
 
 
 def _run_tallies(scored: Scored, run_id: pa.Array, spread: Ints) -> pa.Table:

@@ -85,14 +85,12 @@ def copy_runs(stored: str, runs: list[str], *, target: Path, database: Database)
 
 
 def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:
-    """Write the rejected rows of parts as one Parquet file, a part at a time.
-
-    Each part is of one file, and parts stand in the order of files and lines: nothing else has to be sorted.
-    """
+    """Write the rejected rows of parts as one Parquet file, a part at a time: they stand in the order of files and
+    lines."""
     with pq.ParquetWriter(target, schema, compression="zstd") as writer:
         for path in paths:
             rows = pa.Table.from_batches(list(read_parts([path])), schema)
-            writer.write_table(rows.sort_by("line"), ROW_GROUP)
+            writer.write_table(rows, ROW_GROUP)
 
 
 def write_kept(parts: Sequence[Path], format: KeptFormat, *, target: Path, database: Database) -> None:

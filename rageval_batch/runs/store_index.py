@@ -48,7 +48,9 @@ def read_index(store: Path) -> StoreIndex | None:
     except OSError:
         return None
     for name in sorted((entry.name for entry in entries if not entry.name.startswith(".")), reverse=True):
-        with suppress(OSError, ValueError, KeyError, TypeError):  # damaged, or removed meanwhile: an older one, or none
+        with suppress(
+            OSError, ValueError, KeyError, TypeError, RecursionError
+        ):  # damaged, or removed meanwhile: an older one, or none
             folder = store / FOLDER / name
             content = json.loads((folder / MANIFESTS).read_bytes())
             if content["format"] == _FORMAT and (folder / RUNS).is_file() and (folder / SUMMARIES).is_file():

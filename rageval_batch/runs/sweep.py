@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
+from rageval_batch.inputs.joined import joined_blocks
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import LoadedInputs
@@ -28,6 +29,7 @@ from rageval_batch.runs.commit_record import Counts, Finished
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
+from rageval_batch.runs.reused_scores import ReusedScores
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.runs.summary import summary_plan, write_commit_summary
 
@@ -126,10 +128,12 @@ def finished_commit(store: Store, job: str) -> Commit | None:
     return None
 
 
-def scored_tables(scorer: Scorer, inputs: LoadedInputs, block: Ingested, keep_inputs: bool) -> dict[str, pa.Table]:
+def scored_tables(
+    scorer: Scorer, inputs: LoadedInputs, block: Ingested, *, keep_inputs: bool, reused: ReusedScores | None
+) -> dict[str, pa.Table]:
     """What is kept of a block until the commit is made, by kind; only `scores` is always there."""
     batch = inputs.with_contexts(block.batch)
-    scored = score_batch(scorer, batch)
+    scored = score_batch(scorer, batch, reused)
     kept = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}
     if scored.tallies.num_rows:
         kept["tallies"] = scored.tallies
@@ -152,6 +156,7 @@ class _Sweep:
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
+        self.reused = self.scorer.reused_scores()
         self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
         self.timing = Timing()
         self.resumed = 0
@@ -180,7 +185,7 @@ class _Sweep:
     # --- parts --------------------------------------------------------------------------------------------------
 
     def _numbered_blocks(self) -> Iterator[tuple[int, Ingested]]:
-        blocks = self.ingest.blocks()
+        blocks = joined_blocks(self.ingest.blocks())
         number = 0
         while True:
             start = time.thread_time()
@@ -198,7 +203,7 @@ class _Sweep:
         done = _part_name("done", number)
         found = self.staging.is_done(done)
         if not found:
-            kept = scored_tables(self.scorer, self.inputs, block, self.job.keep_inputs)
+            kept = scored_tables(self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused)
             for kind, table in kept.items():
                 with self.staging.writing(_part_name(kind, number)) as path:
                     commit_files.write_part(path, table.to_batches(), table.schema)

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 import pyarrow as pa
@@ -54,25 +55,37 @@ def _xlsx() -> bytes:
     return out.getvalue()
 
 
+def _eval() -> bytes:
+    out = io.BytesIO()
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for k, row in enumerate(ROWS):
+            archive.writestr(ZipInfo(f"samples/{k}.json"), json.dumps(row), ZIP_DEFLATED)
+    return out.getvalue()
+
+
 def _columnar() -> dict[str, bytes]:
-    parquet, arrow = io.BytesIO(), io.BytesIO()
+    parquet, arrow, packed = io.BytesIO(), io.BytesIO(), io.BytesIO()
     table = pa.Table.from_pylist(ROWS)
     pq.write_table(table, parquet)
-    with pa.ipc.new_file(arrow, table.schema) as writer:
-        writer.write_table(table)
-    return {"parquet": parquet.getvalue(), "arrow": arrow.getvalue()}
+    for out, compression in ((arrow, None), (packed, "zstd")):
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        with pa.ipc.new_file(out, table.schema, options=options) as writer:
+            writer.write_table(table)
+    return {"parquet": parquet.getvalue(), "arrow": arrow.getvalue(), "feather": packed.getvalue()}
 
 
 LINES = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS).encode()
 SEEDS: dict[str, bytes] = {
     "jsonl": LINES,
     "json": json.dumps({"version": 1, "questions": ROWS}).encode(),
+    "JSON": json.dumps(ROWS, indent=1).encode(),
     "csv": b'sep=;\r\nquestion_id;output\r\nq0;"a ""b"" c"\r\nq1;\xd0\xb4\r\n',
     "tsv": b"question_id\toutput\nq0\talpha\n",
     "run": b"q0 Q0 d1 1 0.5 tag\nq0 Q0 d2 2 0.25 tag\n",
     "qrels": b"q0 0 d1 1\nq1 0 d2 0\n",
     "jsonl.gz": gzip.compress(LINES, mtime=0),
     "xlsx": _xlsx(),
+    "eval": _eval(),
     **_columnar(),
 }
 

@@ -6,21 +6,25 @@ import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv as arrow_csv
 
 import rageval_batch
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import sources
-from rageval_batch.inputs.readers import blocks, read_blocks
+from rageval_batch.inputs.readers import JsonDocument, blocks, json_documents, read_blocks
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.sweep import run
 from support.effort import examples
+from support.sheets import write_xlsx
 
 QUESTIONS = [{"id": f"q{k}", "question": "?", "must_include": ["alpha"]} for k in range(3)]
 
@@ -68,6 +72,68 @@ def test_a_row_that_is_too_long_is_a_reject_with_its_beginning(tmp_path: Path) -
     assert run(replace(job, outputs=[sources.source(path)]), Store(tmp_path / "runs")).created  # another limit
 
 
+def _found(file: sources.Source) -> dict[int, str]:
+    """The reason or the raw text of each row by its line."""
+    found = {}
+    for one in read_blocks(file):
+        bad = {error.row: error.reason for error in one.row_errors}
+        assert len(one.field(("output",)).text) == len(one)
+        for row, line in enumerate(one.lines.tolist()):
+            assert line not in found
+            found[line] = bad.get(row, one.raw(row))
+    return found
+
+
+SPACE = st.text(" \n\t", max_size=3)
+ELEMENT = st.recursive(
+    st.sampled_from(['1', 'null', '"x"', '"a,]}"', '"\\\\"', '"\\""', '"é"']),
+    lambda below: st.lists(below, max_size=3).map(lambda parts: f"[{','.join(parts)}]")
+    | below.map(lambda part: f'{{"output": {part}}}'),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@settings(max_examples=examples(200))
+@given(
+    elements=st.lists(st.tuples(SPACE, ELEMENT | st.integers(0, 60).map(lambda n: f'{{"a": "{"x" * n}"}}'), SPACE)),
+    limit=st.integers(12, 50), block=st.integers(1, 40), around=st.tuples(SPACE, SPACE),
+    spoilt=st.sampled_from(["", "", "]", ",", "}", "x"]),
+)  # fmt: skip
+def test_an_array_is_read_in_pieces(
+    elements: list[tuple[str, str, str]], limit: int, block: int, around: tuple[str, str], spoilt: str
+) -> None:
+    """Whatever the size of the buffer, rows, lines and errors are those of the file that is read whole."""
+    inside = ",".join(before + element + behind for before, element, behind in elements)
+    content = f"{around[0]}[{inside}{spoilt}]{around[1]}".encode()
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.json"
+        path.write_bytes(content)
+        file = sources.with_row_limit(sources.source(path), limit)
+        whole = JsonDocument(file.name, content, longest=limit)
+        try:
+            expected: object = [
+                (line, bad.get(row, one.raw(row)))
+                for one in whole.blocks()
+                for bad in [{error.row: error.reason for error in one.row_errors}]
+                for row, line in enumerate(one.lines.tolist())
+            ]
+        except InputError as error:
+            expected = str(error)
+        patch.setattr(blocks, "BLOCK_BYTES", block)
+        patch.setattr(json_documents, "HEAD", len(around[0]) + 1)
+        found: object
+        try:
+            found = [
+                (line, bad.get(row, one.raw(row)))
+                for one in read_blocks(file)
+                for bad in [{error.row: error.reason for error in one.row_errors}]
+                for row, line in enumerate(one.lines.tolist())
+            ]
+        except InputError as error:
+            found = str(error)
+    assert found == expected
+
+
 def test_a_record_of_csv_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
     path = tmp_path / "outputs.csv"
@@ -75,6 +141,79 @@ def test_a_record_of_csv_that_is_too_long(tmp_path: Path, monkeypatch: pytest.Mo
     source = sources.with_row_limit(sources.source(path), 1_000)
     with pytest.raises(InputError, match=r"line 3 has more than 1,000 bytes, or a quote in it is never closed"):
         list(read_blocks(source))
+    path.write_text('question_id,output\nq0,al"pha\nq1,' + "x" * 5_000 + "\n")  # read record by record
+    with pytest.raises(InputError, match=r"line 3 has more than 1,000 bytes, or a quote in it is never closed"):
+        list(read_blocks(sources.with_row_limit(sources.source(path), 1_000)))
+
+
+LONG = [
+    {"question_id": "q0", "output": "alpha"}, {"question_id": "q1", "output": "x" * 5_000},
+    {"question_id": "q2", "output": "beta"},
+]  # fmt: skip
+
+
+def _write_rows(path: Path) -> Path:
+    """Three rows, of which the second is long, in the format of the path."""
+    table = pa.Table.from_pylist(LONG)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".arrow":
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    elif path.suffix == ".csv":
+        arrow_csv.write_csv(table, path)
+    elif path.suffix == ".xlsx":
+        write_xlsx(path, [list(LONG[0]), *(list(row.values()) for row in LONG)])
+    elif path.suffix == ".eval":
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            for k, row in enumerate(LONG):
+                archive.writestr(f"samples/{k}.json", json.dumps(row))
+    else:
+        path.write_text(json.dumps(LONG, indent=1))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "xlsx", "eval", "json"])
+def test_a_long_row_of_every_format(ending: str, tmp_path: Path) -> None:
+    """The row is a reject with its beginning; those before and behind it are read, and have their lines."""
+    file = sources.source(_write_rows(tmp_path / f"rows.{ending}"))
+    plain, found = _found(file), _found(sources.with_row_limit(file, 1_000))
+    lines = list(plain)
+    assert len(lines) == 3 and list(found) == lines
+    assert "too_long" not in plain.values()
+    assert found == {**plain, lines[1]: "too_long"}
+
+
+def test_files_as_rows_that_are_too_long(tmp_path: Path) -> None:
+    for k, row in enumerate(LONG):
+        (tmp_path / f"{k}.json").write_text(json.dumps(row))
+    (file,) = sources.sources([tmp_path], whole_json=True)
+    (block,) = read_blocks(sources.with_row_limit(file, 1_000))
+    assert [error.row for error in block.row_errors] == [1]
+    assert block.raw(1) == json.dumps(LONG[1])[:4_096] + "…"
+    assert block.field(("output",)).text.to_pylist() == [json.dumps(LONG[0]), None, json.dumps(LONG[2])]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_values_that_rows_share_are_not_made_for_all_at_once(ending: str, tmp_path: Path) -> None:
+    """A text of 300 kB that stands in 400 rows is read about a hundred rows at a time; a longer one is rejected."""
+    texts = pa.array(["x" * 300_000, "y" * 400_000])
+    table = pa.table(
+        {"output": pa.DictionaryArray.from_arrays(pa.array([0] * 399 + [1], pa.int32()), texts)}
+    )  # fmt: skip
+    path = tmp_path / f"rows.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
+            writer.write_table(table)
+    assert path.stat().st_size < 1_000_000
+    sizes = []
+    for block in read_blocks(sources.with_row_limit(sources.source(path), 350_000)):
+        sizes.append(len(block))
+        reasons = [error.reason for error in block.row_errors]
+        assert reasons or block.field(("output",)).text.unique().to_pylist() == ["x" * 300_000]
+    assert sum(sizes) == 400 and max(sizes) <= 112 and reasons == ["too_long"]
 
 
 @pytest.mark.parametrize("ending", ["gz", "zst"])
@@ -89,6 +228,40 @@ def test_a_file_that_grows_beyond_all_measure(
         out.write((heads[kind] + '{"question_id": "q0"}').encode() + b" " * 20_000_000)
     assert path.stat().st_size * 300 < 20_000_000
     with pytest.raises(InputError, match="grows to more than 250 times its size"):
+        list(read_blocks(sources.source(path)))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "xlsx", "eval"])
+def test_a_file_with_its_own_compression_that_grows(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused by what the file says to hold, before anything of that size is made."""
+    monkeypatch.setattr(sources, "_SMALL", 100_000)
+    path = tmp_path / f"outputs.{ending}"
+    table = pa.table({"question_id": ["q0"], "output": [" " * 20_000_000]})
+    if ending == "parquet":
+        pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    elif ending == "arrow":
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, table.schema, options=options) as writer:
+            writer.write_table(table)
+    else:
+        name = {"xlsx": "xl/worksheets/sheet1.xml", "eval": "samples/0.json"}[ending]
+        with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=9) as archive:
+            archive.writestr(name, " " * 20_000_000)
+    assert path.stat().st_size * 300 < 20_000_000
+    with pytest.raises(InputError, match="grows to more than 250 times its size"):
+        list(read_blocks(sources.source(path)))
+
+
+def test_a_sheet_with_a_cell_far_out(tmp_path: Path) -> None:
+    """Two cells that span all rows and columns of a sheet are refused, not a table of 17 thousand million cells."""
+    path = tmp_path / "outputs.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        sheet.write(0, 0, "question_id")
+        sheet.write(1_048_575, 16_383, "far out")
+    with pytest.raises(InputError, match=r"cells as far as row 1,048,576 and column 16,384, a table of 17,179,869,184"):
         list(read_blocks(sources.source(path)))
 
 

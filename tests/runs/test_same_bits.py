@@ -15,6 +15,7 @@ from pyarrow import csv
 
 from rageval_batch.bench import sweeps, synthetic
 from rageval_batch.inputs.readers import blocks
+from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.job import Job
@@ -97,14 +98,16 @@ def put(folder: Path, files: Sequence[Sequence[str]]) -> Path:
     return folder
 
 
-def committed(sweep: Sweep, folder: Path, threads: int, backwards: bool = False) -> dict[str, pa.Table]:
+def committed(
+    sweep: Sweep, folder: Path, threads: int, backwards: bool = False, reading: Reading | None = None
+) -> dict[str, pa.Table]:
     """The tables of the commit that the sweep makes of the files of a folder, in a store of its own."""
     profile = get_profile(sweep.profile)
     paths = sorted(folder.glob("*.*"), reverse=backwards)
     job = Job(
         profile=profile,
         params=profile.read_params({}),
-        outputs=sources(paths),
+        outputs=[replace(file, reading=reading or file.reading) for file in sources(paths)],
         questions=sources([sweep.questions]),
         contexts=sources([sweep.contexts]) if sweep.contexts else [],
     )
@@ -213,14 +216,18 @@ MIXED_COLUMNS: dict[str, list[Any]] = {
 }
 
 
+def four_questions(folder: Path) -> Path:
+    path = folder / "questions.jsonl"
+    lines = (f'{{"id":"{name}","question":"?","must_include":["x"]}}\n' for name in "abcd")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("format_", ["jsonl", "csv", "parquet"])
 def test_columns_beside_the_answers_are_the_same_for_every_batch(
     format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text(
-        "".join(f'{{"id":"{name}","question":"?","must_include":["x"]}}\n' for name in "abcd"), encoding="utf-8"
-    )
+    questions = four_questions(tmp_path)
     folder = put(tmp_path / "outputs", [[json.dumps(row) for row in MIXED_ROWS]])
     if format_ != "jsonl":
         (folder / "0.jsonl").unlink()
@@ -238,6 +245,48 @@ def test_columns_beside_the_answers_are_the_same_for_every_batch(
         assert [kept[line]["response"] for line in (3, 8)] == [None, None]
         assert kept[8]["task_id"] == "d"
         assert "rejected" not in wanted["extras.parquet"].column_names
+
+
+# Fields that stand under several paths: what is read for a row is no column of it, whatever other rows have.
+MAPPED_ROWS: tuple[dict[str, Any], ...] = (
+    {"name": "r", "id": "a", "text": "x", "say": {"text": "y"}, "part": 1},
+    {"name": "r", "id": "b", "say": {"text": "y", "more": 2}, "text": None, "last": "not read"},
+    {"name": "r", "id": "c", "last": "read", "say": 5, "part": 2},
+    {"name": "r", "id": "d", "last": "read", "say.text": "x", "say": {"text": "y"}},
+    {"name": "s", "id": "a", "text": "x", "last": "not read", "part": 3, "output": "beside"},
+    {"name": "s", "id": "b", "text": "x", "kind": "k", "part": None},
+)
+
+
+def test_columns_beside_mapped_answers_are_the_same_for_every_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = put(tmp_path / "outputs", [[json.dumps(row) for row in MAPPED_ROWS]])
+    sweep = Sweep("include_rate", ([],), four_questions(tmp_path), None)
+    fields = {"output": ("text", "say.text", "last"), "run_id": ("name + part", "name")}
+    reading = Reading(fields=fields)
+    wanted = committed(sweep, folder, 1, reading=reading)
+    for size in (1, 2, 5):
+        monkeypatch.setattr(blocks, "BLOCK_ROWS", size)
+        assert_equal(committed(sweep, folder, 2, reading=reading), wanted, f"{size} rows a batch")
+    kept = {row["line"]: row for row in wanted["extras.parquet"].to_pylist()}
+    assert [kept[line]["last"] for line in range(1, 7)] == [None, "not read", None, "read", "not read", None]
+    assert [kept[line]["say"] for line in (1, 2, 3)] == ['{"text": "y"}', '{"text": "y", "more": 2}', "5"]
+    assert not {"text", "say.text", "name", "part"} & set(wanted["extras.parquet"].column_names)
+
+
+def test_rows_in_files_of_their_own_are_scored_and_kept_as_those_of_one_file(tmp_path: Path) -> None:
+    questions = four_questions(tmp_path)
+    lines = [*map(json.dumps, MIXED_ROWS), "broken", "[]"]
+    sweep = Sweep("include_rate", ([],), questions, None)
+    wanted = committed(sweep, put(tmp_path / "one", [lines]), 1)
+    found = committed(sweep, put(tmp_path / "many", [[line] for line in lines]), 2)
+    assert_equal(without_places(found), without_places(wanted), "files of one row")
+    for name in BY_PLACE:
+        assert rows_anywhere(found[name]) == rows_anywhere(wanted[name]), name
+        assert found[name].schema.equals(wanted[name].schema, check_metadata=True), name
+    assert found["rejects.parquet"]["file"].to_pylist() == sorted(found["rejects.parquet"]["file"].to_pylist())
+    assert wanted["rejects.parquet"].num_rows > 3
 
 
 @pytest.mark.soak

@@ -170,3 +170,31 @@ def elements_of_array(const uint8_t[::1] data, int64_t at, int64_t end):
                     depth -= 1
             at += 1
     return element_starts[:count], element_stops[:count], element_lines[:count], at, bool(closed)
+
+
+def behind_element(const uint8_t[::1] data, int64_t at, int64_t depth, bint quoted):
+    """Read over the rest of an element of an array: (position of the comma or bracket behind it, depth, quoted).
+
+    A position at or behind the end of the data: the element goes on, and the next bytes are read from there with the
+    same depth and quotes. By the rules of `elements_of_array`; empty data gives what came in.
+    """
+    cdef int64_t end = data.shape[0]
+    cdef uint8_t byte
+    with nogil:
+        while at < end:
+            byte = data[at]
+            if quoted:
+                if byte == 92:
+                    at += 1
+                elif byte == 34:
+                    quoted = False
+            elif depth == 0 and (byte == 44 or byte == 93):
+                break
+            elif byte == 34:
+                quoted = True
+            elif byte == 91 or byte == 123:
+                depth += 1
+            elif byte == 93 or byte == 125:
+                depth -= 1
+            at += 1
+    return at, depth, bool(quoted)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import columns, csv, json_rows, sheets, whole_files
+from rageval_batch.inputs.readers import columns, csv, json_documents, json_rows, sheets, whole_files
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -26,7 +26,8 @@ from rageval_batch.inputs.readers.blocks import (
     read_own_chunks,
 )
 from rageval_batch.inputs.readers.columns import RowGroups
-from rageval_batch.inputs.readers.json_rows import JsonDocument, LineSpan, read_document
+from rageval_batch.inputs.readers.json_documents import JsonDocument, read_document
+from rageval_batch.inputs.readers.json_rows import LineSpan
 from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.sources import Source, unreadable
 
@@ -68,8 +69,8 @@ def _read_qrels(source: Source) -> Iterator[Block]:
 
 
 _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
-    "json": json_rows.read_json,
-    "samples": json_rows.read_zipped_samples,
+    "json": json_documents.read_json,
+    "samples": json_documents.read_zipped_samples,
     "xlsx": sheets.read_xlsx,
     "parquet": columns.read_parquet_file,
     "arrow": columns.read_arrow,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +21,7 @@ from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 16_384
 MOST_COLUMNS = 1_000  # that are no fields; a table of more is no table that anybody asks
+KEPT_OF_LONG = 4_096  # bytes of a row that is too long
 METADATA_BYTES = 1_024  # a longer value is not run metadata
 
 # Kinds of a field's value; ABSENT: the row has no such field.
@@ -96,6 +97,19 @@ class RowError:
     detail: str
 
 
+def too_long_error(row: int, longest: int) -> RowError:
+    """The error of a row of more bytes than allowed."""
+    detail = f"more than {longest:,} bytes, of which the first are kept; see --max-row-bytes"
+    return RowError(row, "too_long", detail)
+
+
+def cut_long(row: bytes) -> str:
+    """What is kept of a row that is too long."""
+    return row[:KEPT_OF_LONG].decode("utf-8", "backslashreplace") + "…"
+
+
+Taken = Mapping[str, Flags]  # for a name the rows in which it is known
+NONE_TAKEN: Taken = {}
 Names = tuple[str, ...]  # of one field: the first that a row has is read
 
 
@@ -133,12 +147,13 @@ class Block(Protocol):
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         """Every field that is not known, where the chosen `rows` have a value; objects and lists as JSON text.
 
-        `read`: names of fields; that of them which is read from a row is known there, the others are not. Those that
-        the limit lets in; without one, the first of the block. Where rows are chosen, every column of a columnar file
-        is among them, so that columns stand in the same order in all blocks.
+        `read`: names of fields; that of them which is read from a row is known there, the others are not. `taken`: the
+        rows in which a name is known. Those that the limit lets in; without one, the first of the block. Where rows are
+        chosen, every column of a columnar file is among them, so that columns stand in the same order in all blocks.
         """
 
     def raw(self, row: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_tape
+from rageval_batch.columnar.ipc_sizes import decompressed_size
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, OK
 from rageval_batch.columnar.kernels.lines import valid_utf8
 from rageval_batch.columnar.nested import BLANK, held_kinds, json_of
 from rageval_batch.columnar.plain_types import plain_column
+from rageval_batch.columnar.row_sizes import bytes_at_most, row_sizes
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     BOOLEAN,
+    KEPT_OF_LONG,
     LIST,
+    NONE_TAKEN,
     NOTHING,
     NUMERIC,
     STRUCT,
@@ -31,13 +36,18 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     Names,
     RowError,
+    Taken,
     absent_field,
+    cut_long,
+    too_long_error,
 )
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
-from rageval_batch.inputs.reading import steps_of
-from rageval_batch.inputs.sources import Source
+from rageval_batch.inputs.reading import MAX_ROW_BYTES, steps_of
+from rageval_batch.inputs.sources import Source, check_growth
 from rageval_batch.locations import arrow_input, open_input
 from rageval_batch.model.schemas import FIELDS, OutputField
+
+_BLOCK_BYTES = 4 * blocks.BLOCK_BYTES  # of columns, which are wider in memory than in a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +101,7 @@ class ColumnBlock:
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         out = []
         limit = limit or ColumnLimit()
@@ -100,6 +111,8 @@ class ColumnBlock:
                 continue
             text = _as_text(column)
             filled = text.is_valid().to_numpy(zero_copy_only=False)
+            if name in taken:
+                filled &= ~taken[name]
             mine = np.flatnonzero(filled if rows is None else filled & rows).astype(np.int32)
             if (len(mine) or rows is not None) and limit.take(name):
                 kind = np.full(len(mine), _kind_of(column.type), np.int8)
@@ -111,7 +124,7 @@ class ColumnBlock:
             return self.raw_rows[row]
         try:
             cells = self.raw_rows.slice(row, 1).to_pylist()[0]
-        except (ValueError, OverflowError, TypeError):  # times that Python does not have
+        except (ValueError, OverflowError, TypeError, LookupError):  # times and time zones that Python does not have
             cells = {name: _as_text(column)[row].as_py() for name, column in self.columns.items()}
         return json.dumps(cells, ensure_ascii=False, default=_printable)
 
@@ -127,8 +140,6 @@ class ColumnBlock:
             nodes = self._nodes(path)
             return None if nodes is None else json_of_nodes(*nodes)
         column = self.columns[path]
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
         value = json_of(column)
         if field.is_text or _kind_of(column.type) != TEXT:
             return value
@@ -151,38 +162,66 @@ def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(arrow_input(source.place)) as file:
-        yield from column_blocks(file.iter_batches(batch_size=blocks.BLOCK_ROWS), texts=_fields(source))
+    with pq.ParquetFile(arrow_input(source.place), read_dictionary=_dictionary_columns(source.place)) as file:
+        check_parquet_growth(source, file.metadata)
+        batches = file.iter_batches(batch_size=blocks.BLOCK_ROWS)
+        yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
 
 
 def read_row_groups(source: Source, part: RowGroups) -> Iterator[ColumnBlock]:
     """The rows of some row groups, with the lines that they have in the whole file."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(arrow_input(part.place)) as file:
+    longest = source.reading.max_row_bytes
+    with pq.ParquetFile(arrow_input(part.place), read_dictionary=_dictionary_columns(part.place)) as file:
         line = part.line
         for batch in file.iter_batches(batch_size=blocks.BLOCK_ROWS, row_groups=list(part.groups)):
-            yield from column_blocks([batch], np.arange(line, line + batch.num_rows), _fields(source))
+            lines = np.arange(line, line + batch.num_rows)
+            yield from column_blocks([batch], lines, _fields(source), longest=longest)
             line += batch.num_rows
+
+
+def check_parquet_growth(source: Source, metadata: Any) -> None:
+    """InputError where a Parquet file says to hold what is beyond all measure."""
+    groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
+    check_growth(source, max(metadata.num_rows, sum(group.total_byte_size for group in groups)))
+
+
+def _dictionary_columns(place: str) -> list[str]:
+    """The columns of texts that are stored as a dictionary: they stay one, as they may stand for far more bytes."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(arrow_input(place))
+    if not metadata.num_row_groups:
+        return []
+    found = (metadata.row_group(0).column(k) for k in range(metadata.num_columns))
+    return [
+        chunk.path_in_schema
+        for chunk in found
+        if chunk.has_dictionary_page and chunk.physical_type == "BYTE_ARRAY" and "." not in chunk.path_in_schema
+    ]
 
 
 def read_arrow(source: Source) -> Iterator[ColumnBlock]:
     """The rows of an Arrow IPC file or stream."""
     with open_input(source.place) if source.url else pa.memory_map(source.place) as mapped:
+        check_growth(source, decompressed_size(mapped))
+        mapped.seek(0)
         try:
             file = pa.ipc.open_file(mapped)
         except pa.ArrowInvalid:
             mapped.seek(0)
-            yield from column_blocks(pa.ipc.open_stream(mapped), texts=_fields(source))
+            batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(mapped)
         else:
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
-            yield from column_blocks(batches, texts=_fields(source))
+        yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
 
 
 def read_frame(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a frame in memory."""
     assert source.table is not None
-    yield from column_blocks(source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS), texts=_fields(source))
+    batches = source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS)
+    yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
 
 
 def _fields(source: Source) -> frozenset[str]:
@@ -192,26 +231,76 @@ def _fields(source: Source) -> frozenset[str]:
 
 
 def column_blocks(
-    batches: Iterable[pa.RecordBatch], lines: Offsets | None = None, texts: Container[str] | None = None
+    batches: Iterable[pa.RecordBatch],
+    lines: Offsets | None = None,
+    texts: Container[str] | None = None,
+    *,
+    longest: int = MAX_ROW_BYTES,
 ) -> Iterator[ColumnBlock]:
     """Batches in blocks of bounded size. `lines` are those of the one batch; without them rows count from 1.
 
-    `texts`: the binary columns in which bytes that are not UTF-8 are an error of their row; without it, all.
+    `texts`: the binary columns in which bytes that are not UTF-8 are an error of their row; without it, all. A row of
+    more than `longest` bytes is a row error, in a block without columns.
     """
     line = 1
     for batch in batches:
-        for first in range(0, batch.num_rows, blocks.BLOCK_ROWS):
-            part = batch.slice(first, blocks.BLOCK_ROWS)
-            rows = part.num_rows
-            numbers = np.arange(line, line + rows) if lines is None else lines[first : first + rows]
-            yield column_block(part, numbers, texts)
-            line += rows
+        numbers = np.arange(line, line + batch.num_rows) if lines is None else lines
+        for first, stop, is_long in _slices(batch, longest):
+            part = batch.slice(first, stop - first)
+            if is_long:
+                yield _long_rows(part, numbers[first:stop], longest)
+            else:
+                yield column_block(part, numbers[first:stop], texts)
+        line += batch.num_rows
+
+
+def _slices(batch: pa.RecordBatch, longest: int) -> Iterator[tuple[int, int, bool]]:
+    """(first row, row behind the last, whether its rows are too long) of the blocks of a batch."""
+    most = bytes_at_most(batch)
+    if most is not None and most <= min(longest, _BLOCK_BYTES):
+        edges, too_long = np.zeros(0, np.int64), np.zeros(batch.num_rows, np.bool_)
+    else:
+        sizes = row_sizes(batch)
+        too_long = sizes > longest
+        piece = np.cumsum(np.where(too_long, 0, sizes)) // _BLOCK_BYTES
+        edges = 1 + np.flatnonzero((np.diff(piece) != 0) | (np.diff(too_long) != 0))
+    bounds = [0, *edges.tolist(), batch.num_rows]
+    for begin, end in pairwise(bounds):
+        for first in range(begin, end, blocks.BLOCK_ROWS):
+            yield first, min(first + blocks.BLOCK_ROWS, end), bool(too_long[first])
+
+
+def _long_rows(batch: pa.RecordBatch, lines: Offsets, longest: int) -> ColumnBlock:
+    """Rows that are too long: their beginnings alone."""
+    return ColumnBlock(
+        lines=lines,
+        columns={},
+        row_errors=[too_long_error(row, longest) for row in range(batch.num_rows)],
+        raw_rows=[_beginning(batch, row) for row in range(batch.num_rows)],
+    )
+
+
+def _beginning(batch: pa.RecordBatch, row: int) -> str:
+    """The texts and numbers of a row as JSON, as far as a row that is too long is kept."""
+    cells = {name: _short(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+    return cut_long(json.dumps(cells, ensure_ascii=False).encode())
+
+
+def _short(cell: pa.Scalar) -> str | None:
+    """The beginning of a value as text, of lists and structs nothing."""
+    if isinstance(cell, pa.DictionaryScalar):
+        cell = cell.value
+    if not cell.is_valid:
+        return None
+    if isinstance(cell, pa.BinaryScalar):
+        return bytes(memoryview(cell.as_buffer())[:KEPT_OF_LONG]).decode("utf-8", "backslashreplace")
+    return "…" if pa.types.is_nested(cell.type) else str(cell)
 
 
 def column_block(batch: pa.RecordBatch, lines: Offsets, texts: Container[str] | None = None) -> ColumnBlock:
     """The rows of one batch. A binary column is text; bytes that are not UTF-8 are a row error in one of `texts` (all
     columns without it), and shown as \\xNN in another."""
-    columns = {name: plain_column(batch.column(k)) for k, name in enumerate(batch.schema.names)}
+    columns = {name: _decoded(plain_column(batch.column(k))) for k, name in enumerate(batch.schema.names)}
     bad = np.zeros(batch.num_rows, np.bool_)
     for name, column in columns.items():
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
@@ -225,6 +314,10 @@ def column_block(batch: pa.RecordBatch, lines: Offsets, texts: Container[str] | 
         for row in np.flatnonzero(bad).tolist()
     ]
     return ColumnBlock(lines=lines, columns=columns, row_errors=row_errors, raw_rows=batch)
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _escaped(column: pa.Array, cells: Flags) -> pa.Array:
@@ -256,8 +349,6 @@ def _binary_strings(column: pa.Array) -> Strings:
 
 
 def _kind_of(type_: pa.DataType) -> int:
-    if pa.types.is_dictionary(type_):
-        return _kind_of(type_.value_type)
     if pa.types.is_boolean(type_):
         return BOOLEAN
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
@@ -271,8 +362,6 @@ def _kind_of(type_: pa.DataType) -> int:
 
 def _as_text(column: pa.Array) -> pa.Array:
     """A column as strings; nested values as JSON text."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     if _kind_of(column.type) in (LIST, STRUCT):
         return json_of(column)
     return column if column.type == LARGE_STRING else column.cast(LARGE_STRING)

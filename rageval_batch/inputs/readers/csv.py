@@ -21,7 +21,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import RowError
 from rageval_batch.inputs.readers.columns import ColumnBlock, column_blocks
-from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, read_into
+from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, read_more
 from rageval_batch.inputs.recognise import HEAD
 from rageval_batch.inputs.sources import Source
 
@@ -44,10 +44,10 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
             head, line = head[separator.end() :], 2
         rest = np.frombuffer(head, np.uint8)
         while True:
-            data, at_end = _more(stream, rest)
+            data, at_end = read_more(stream, rest)
             stop = _end_of_records(data, at_end, ord(delimiter))
             if stop is None:
-                yield from _by_record(source, data, stream, names, line)
+                yield from _by_record(source, data, stream, names=names, line=line)
                 return
             if at_end and stop < len(data):
                 too_long = len(data) - stop > source.reading.max_row_bytes
@@ -58,7 +58,7 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
                 names = _header(source, part[:width].tobytes().decode("utf-8", "replace"), delimiter)
                 part, line = part[width:], line + 1
             if len(part):
-                line = yield from _parsed(part, names, delimiter, line)
+                line = yield from _parsed(source, part, names, line)
             if at_end:
                 return
             if len(rest) > source.reading.max_row_bytes:
@@ -80,14 +80,6 @@ class _ReturnsAsNewlines:
         content = self.read(len(buffer))
         buffer[: len(content)] = content
         return len(content)
-
-
-def _more(stream: BinaryIO, rest: Bytes) -> tuple[Bytes, bool]:
-    """(the rest of the last bytes and more of the stream, whether that is all); a long record doubles the buffer."""
-    buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
-    buffer[: len(rest)] = rest
-    filled = len(rest) + read_into(stream, buffer[len(rest) :])
-    return buffer[:filled], filled < len(buffer)
 
 
 def _too_long(source: Source, line: int) -> InputError:
@@ -156,8 +148,9 @@ def checked_names(source: Source, names: list[str]) -> list[str]:
     return [name or f"column {k}" for k, name in enumerate(names, start=1)]
 
 
-def _parsed(part: Bytes, names: list[str], delimiter: str, line: int) -> Generator[ColumnBlock, None, int]:
+def _parsed(source: Source, part: Bytes, names: list[str], line: int) -> Generator[ColumnBlock, None, int]:
     """Whole records by Arrow, those of the wrong width in a block of their own; the line of the next record."""
+    delimiter = source.reading.delimiter or ","
     bad_records: list[Any] = []
 
     def skip(record: Any) -> str:
@@ -173,7 +166,7 @@ def _parsed(part: Bytes, names: list[str], delimiter: str, line: int) -> Generat
     places = {line + record.number - 1 for record in bad_records}
     lines = _numbers_without(line, table.num_rows, places)
     for batch in table.combine_chunks().to_batches():
-        yield from column_blocks([batch], lines)
+        yield from column_blocks([batch], lines, longest=source.reading.max_row_bytes)
     if bad_records:
         yield _bad_record_block(
             [
@@ -207,14 +200,17 @@ def _bad_record_block(records: list[tuple[int, str, str]]) -> ColumnBlock:
 # --- record by record -----------------------------------------------------------------------------------------------
 
 
-def _by_record(source: Source, data: Bytes, stream: BinaryIO, names: list[str], line: int) -> Iterator[ColumnBlock]:
+def _by_record(source: Source, data: Bytes, stream: BinaryIO, *, names: list[str], line: int) -> Iterator[ColumnBlock]:
     """The records of the data and the rest of the stream, by Python's reader; bytes that are not UTF-8 survive it."""
     csv.field_size_limit(sys.maxsize)
+    longest = source.reading.max_row_bytes
     read: list[str] = []
 
     def lines() -> Iterator[str]:
-        for text in _lines(data.tobytes(), stream):
+        for text in _lines(data.tobytes(), stream, longest):
             read.append(text.decode("utf-8", "surrogateescape"))
+            if sum(map(len, read)) > longest:
+                raise _too_long(source, line)
             yield read[-1]
 
     reader = csv.reader(lines(), delimiter=source.reading.delimiter or ",", strict=True)
@@ -249,13 +245,16 @@ def _by_record(source: Source, data: Bytes, stream: BinaryIO, names: list[str], 
     yield from _record_blocks(names, good, bad)
 
 
-def _lines(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Lines with their ends, of the data and then of the stream."""
+def _lines(data: bytes, stream: BinaryIO, longest: int) -> Iterator[bytes]:
+    """Lines with their ends, of the data and then of the stream; one that is too long comes in pieces."""
     rest = data
     while True:
         *whole, rest = rest.split(b"\n")
         for text in whole:
             yield text + b"\n"
+        if len(rest) > longest:
+            yield rest
+            rest = b""
         more = stream.read(blocks.BLOCK_BYTES)
         if not more:
             break

@@ -1,14 +1,11 @@
-"""JSON rows: lines of JSONL files, elements of the array of a JSON file; read by the exact JSON tape."""
+"""JSON rows: spans of bytes that the exact JSON tape reads, and the lines of JSONL files as such."""
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +19,13 @@ from rageval_batch.columnar.kernels.lines import split_lines, valid_utf8
 from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
-from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
+    KEPT_OF_LONG,
     LIST,
+    NONE_TAKEN,
     NOTHING,
     NUMERIC,
     STRUCT,
@@ -37,15 +35,16 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     Names,
     RowError,
+    Taken,
     absent_field,
+    cut_long,
+    too_long_error,
 )
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
-from rageval_batch.inputs.sources import Source, unreadable
-from rageval_batch.locations import open_input
+from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import FIELDS, OutputField
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_KEPT_OF_LONG = 4_096  # bytes of a row that is too long
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
 _KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING, ABSENT], np.int8)  # the last: of -1
 assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
@@ -70,9 +69,7 @@ class JsonBlock:
         )
         self._read = read_rows(data, *self._spans, FIELDS)  # of the names that rows of any kind may have
         self.row_errors = [
-            RowError(row, "too_long", f"more than {longest:,} bytes, of which the first are kept; see --max-row-bytes")
-            if self._too_long[row]
-            else _row_error(self._read, row, bool(utf8[row]))
+            too_long_error(row, longest) if self._too_long[row] else _row_error(self._read, row, bool(utf8[row]))
             for row in np.flatnonzero(~self._read.usable).tolist()
         ]
 
@@ -124,6 +121,7 @@ class JsonBlock:
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
         if self._has_only(known, read):
             return []
@@ -139,6 +137,8 @@ class JsonBlock:
         for field in read:
             place = np.array([field.index(name) if name in field else -1 for name in names], np.int64)
             kept &= place[code] != self._read_name(field)[owners]
+        for name in taken.keys() & set(names):
+            kept &= (code != names.index(name)) | ~taken[name][owners]
         nodes, owners, code = nodes[kept], owners[kept], code[kept]
         found, first = np.unique(code, return_index=True)
         order = np.argsort(code, kind="stable")
@@ -164,7 +164,7 @@ class JsonBlock:
     def raw(self, row: int) -> str:
         start, end = self._starts[row], self._ends[row]
         if self._too_long[row]:
-            return self._data[start : start + _KEPT_OF_LONG].tobytes().decode("utf-8", "backslashreplace") + "…"
+            return cut_long(self._data[start : start + KEPT_OF_LONG].tobytes())
         return self._data[start:end].tobytes().decode("utf-8", "backslashreplace")
 
     def whole_rows(self) -> pa.Array | None:
@@ -240,12 +240,14 @@ def _first_present(tape: Tape, members: npt.NDArray[np.int32]) -> Field:
     return Field(tape.texts(node).to_arrow(kind > NOTHING), kind)
 
 
-def _json_blocks(
+def json_blocks(
     data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
 ) -> Iterator[JsonBlock]:
+    """Spans of bytes, in the order of their places, as blocks of so many rows that a block has."""
     for first in range(0, len(starts), blocks.BLOCK_ROWS):
         rows = slice(first, first + blocks.BLOCK_ROWS)
-        yield JsonBlock(data, starts[rows], ends[rows], lines[rows], longest)
+        begin, stop = int(starts[rows][0]), int(ends[rows][-1])
+        yield JsonBlock(data[begin:stop], starts[rows] - begin, ends[rows] - begin, lines[rows], longest)
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
@@ -276,10 +278,10 @@ def read_jsonl(
         found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
         for _, data, starts, ends, lines in found:
             if only_lines is None:
-                yield from _json_blocks(data, starts, ends, lines, longest)
+                yield from json_blocks(data, starts, ends, lines, longest)
             else:
                 mine = np.isin(lines, only_lines)
-                yield from _json_blocks(data, starts[mine], ends[mine], lines[mine], longest)
+                yield from json_blocks(data, starts[mine], ends[mine], lines[mine], longest)
 
 
 def line_spans(source: Source) -> Iterator[LineSpan]:
@@ -363,6 +365,14 @@ def read_into(stream: BinaryIO, buffer: Bytes) -> int:
     return filled
 
 
+def read_more(stream: BinaryIO, rest: Bytes) -> tuple[Bytes, bool]:
+    """(the rest of the last bytes and more of the stream, whether that is all); a long row doubles the buffer."""
+    buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
+    buffer[: len(rest)] = rest
+    filled = len(rest) + read_into(stream, buffer[len(rest) :])
+    return buffer[:filled], filled < len(buffer)
+
+
 def _behind_last_newline(data: Bytes) -> int:
     """The position behind the last newline, 0 where there is none; looks at the end first."""
     width = 1 << 16
@@ -374,140 +384,3 @@ def _behind_last_newline(data: Bytes) -> int:
         if width >= len(data):
             return 0
         width *= 8
-
-
-# --- one array ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class JsonDocument:
-    """The bytes of a JSON file: an array of rows, or an object with the array under `questions` or at another path."""
-
-    name: str
-    content: bytes
-    rows: tuple[str, ...] = ("questions",)  # paths of the array, the first that is there
-
-    @cached_property
-    def data(self) -> Bytes:
-        """The bytes as an array."""
-        return np.frombuffer(self.content, np.uint8)
-
-    @cached_property
-    def tape(self) -> Tape:
-        """The whole file as one JSON value."""
-        bounds = np.array([0, len(self.content)], np.int64)
-        return json_tape.parse(self.data, bounds[:1], bounds[1:])
-
-    @cached_property
-    def in_object(self) -> bool:
-        """Whether the file does not begin with an array."""
-        return self.content.lstrip()[:1] != b"["
-
-    @cached_property
-    def _array(self) -> tuple[int, int | None]:
-        """Where the array of rows begins, and where it ends as far as that is known before its rows are read."""
-        if not self.in_object:
-            return len(self.content) - len(self.content.lstrip()), None
-        tape = self.tape
-        if tape.status[0] != OK:
-            raise InputError(f"{self.name} is not JSON: {tape.problem(0)}. For one object a line, call it .jsonl.")
-        for path in self.rows:
-            node = int(nodes_at(tape, tape.root.copy(), steps_of(path))[0])
-            if node >= 0 and tape.kind[node] == ARRAY:
-                return int(tape.start[node]), int(tape.stop[node])
-        wanted = " or ".join(f"`{path}`" for path in self.rows)
-        raise InputError(f"{self.name} is neither a JSON array nor an object with an array {wanted}.{self._lists()}")
-
-    def _lists(self) -> str:
-        """The lists of objects that the document has near its top, and how to name one."""
-        found = _paths_of_lists(json.loads(self.content))
-        if not found:
-            return ""
-        return f" It has lists of rows at {', '.join(found)}: name one with --map rows={found[0]}."
-
-    def header(self) -> dict[str, Any]:
-        """The members of the object beside `questions`; none where the file is an array."""
-        start, stop = self._array
-        if stop is None:
-            return {}
-        header: dict[str, Any] = json.loads(self.content[:start] + b"[]" + self.content[stop:])
-        header.pop("questions", None)
-        return header
-
-    def blocks(self) -> Iterator[JsonBlock]:
-        """The elements of the array as rows."""
-        start, _ = self._array
-        starts, ends, lines, behind, closed = json_tape.elements_of_array(self.data, start)
-        if not closed:
-            raise InputError(f"{self.name} ends inside its JSON array. Check that the file is whole.")
-        if not self.in_object and self.content[behind:].strip():
-            raise InputError(f"{self.name} has something behind its JSON array. For one object a line, call it .jsonl.")
-        yield from _json_blocks(self.data, starts, ends, lines + self.content.count(b"\n", 0, start))
-
-
-def _paths_of_lists(value: Any, at: str = "", depth: int = 3) -> list[str]:
-    """The paths of lists of objects in an object, not too deep."""
-    if not isinstance(value, dict) or not depth:
-        return []
-    out = []
-    for name, below in value.items():
-        path = f"{at}.{name}" if at else name
-        if isinstance(below, list) and below and isinstance(below[0], dict):
-            out.append(path)
-        out += _paths_of_lists(below, path, depth - 1)
-    return out
-
-
-def read_document(source: Source) -> JsonDocument:
-    """A JSON file, read once; InputError where it cannot be read."""
-    try:
-        with source.open() as stream:
-            content = stream.read().removeprefix(BYTE_ORDER_MARK)
-        return JsonDocument(source.name, content, source.reading.rows or ("questions",))
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(source.name, error) from error
-
-
-def read_json(source: Source) -> Iterator[JsonBlock]:
-    """The rows of a JSON file."""
-    yield from read_document(source).blocks()
-
-
-def read_zipped_samples(source: Source) -> Iterator[JsonBlock]:
-    """The rows of a zip archive: the JSON files of its folder `samples`, in the order of their names."""
-    try:
-        with open_input(source.place) as file, ZipFile(file) as archive:
-            infos = [info for info in archive.infolist() if info.filename.startswith("samples/")]
-            infos = sorted((info for info in infos if info.filename.endswith(".json")), key=lambda one: one.filename)
-            size, first, texts = 0, 1, list[bytes]()
-            for number, info in enumerate(infos, start=1):
-                content = _zstd_member(file, info) if info.compress_type == _ZIP_ZSTD else archive.read(info)
-                texts.append(content.removeprefix(BYTE_ORDER_MARK))
-                size += len(texts[-1])
-                if size >= blocks.BLOCK_BYTES or number == len(infos):
-                    yield _block_of_texts(texts, first)
-                    size, first, texts = 0, number + 1, []
-    except (BadZipFile, NotImplementedError, struct.error) as error:
-        raise unreadable(source.name, error) from error
-
-
-_ZIP_ZSTD = 93  # a compression that the zip module of Python knows from 3.14 on
-_LOCAL_HEADER = struct.Struct("<26x2H")  # lengths of the name and of the extra field, behind which the data begin
-
-
-def _zstd_member(file: BinaryIO, info: ZipInfo) -> bytes:
-    """The content of a file in an archive that is compressed with Zstandard."""
-    file.seek(info.header_offset)
-    name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-    file.seek(name + extra, 1)
-    packed = pa.BufferReader(file.read(info.compress_size))
-    with pa.CompressedInputStream(packed, "zstd") as stream:
-        content: bytes = stream.read()
-        return content
-
-
-def _block_of_texts(texts: list[bytes], first: int) -> JsonBlock:
-    """JSON texts as rows whose lines count from `first`."""
-    bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    data = np.frombuffer(b"".join(texts), np.uint8)
-    return JsonBlock(data, bounds[:-1], bounds[1:], np.arange(first, first + len(texts)))

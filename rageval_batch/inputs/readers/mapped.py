@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets
 from rageval_batch.inputs.readers.blocks import (
+    NONE_TAKEN,
     NOTHING,
     TEXT,
     Block,
@@ -18,6 +19,7 @@ from rageval_batch.inputs.readers.blocks import (
     Field,
     Names,
     RowError,
+    Taken,
     absent_field,
 )
 from rageval_batch.inputs.reading import JOINED, RUN_OF_FILE, Reading, steps_of
@@ -32,6 +34,7 @@ class MappedBlock:
     def __init__(self, block: Block, reading: Reading, run: str) -> None:
         """`run`: the name of the file's run, which a joined name may begin with."""
         self._block, self._reading, self._run = block, reading, run
+        self._read: dict[str, Field] = {}  # by path
 
     @property
     def lines(self) -> Offsets:
@@ -75,28 +78,38 @@ class MappedBlock:
         read: tuple[Names, ...] = (),
         rows: Flags | None = None,
         limit: ColumnLimit | None = None,
+        taken: Taken = NONE_TAKEN,
     ) -> list[Column]:
-        """Where a map says where a field stands, none of its names is read."""
-        named = tuple(names for names in read if names[0] not in self._reading.fields)
-        known = known | self._whole_columns() if known else known
-        return self._block.others(known, read=named, rows=rows, limit=limit)
+        """Where a map says where a field stands, none of its names is read, but what is read for a row is no column of
+        that row."""
+        if not known:  # all that there is
+            return self._block.others(known, read=read, rows=rows, limit=limit)
+        return self._block.others(
+            known | frozenset(self._reading.left_out),
+            read=tuple(names for names in read if names[0] not in self._reading.fields),
+            rows=rows,
+            limit=limit,
+            taken=self._taken(),
+        )
 
-    def _whole_columns(self) -> frozenset[str]:
-        """Columns that are a mapped field as they are, and those that are left out.
+    def _taken(self) -> Taken:
+        """The rows in which a column as it is, or with others, is a mapped field: that of the first path with a value.
 
-        A column of which a path takes a part has more to say; so has one that stands behind the first path that is
-        there.
+        A column of which a path takes a part has more to say.
         """
-        out = set(self._reading.left_out)
+        out: dict[str, Flags] = {}
         for paths in self._reading.fields.values():
+            left = np.ones(len(self), np.bool_)
             for path in paths:
-                parts = [part for part in path.split(JOINED) if part != RUN_OF_FILE]
-                whole = {part for part in parts if self._block.has(part)}
-                below = [steps_of(part) for part in parts if part not in whole]
-                if all(self._block.has(str(steps[0])) for steps in below):
-                    out |= whole | {str(steps[0]) for steps in below if len(steps) == 1}
-                    break
-        return frozenset(out)
+                mine = left & (self._at(path).kind > NOTHING)
+                left &= ~mine
+                for part in path.split(JOINED):
+                    if part == RUN_OF_FILE:
+                        continue
+                    steps = steps_of(part)
+                    for name in {part, str(steps[0])} if len(steps) == 1 else {part}:
+                        out[name] = out[name] | mine if name in out else mine
+        return out
 
     def raw(self, row: int) -> str:
         return self._block.raw(row)
@@ -116,6 +129,11 @@ class MappedBlock:
 
     def _at(self, path: str) -> Field:
         """The field at a path, or the texts of several paths with / between them."""
+        if path not in self._read:
+            self._read[path] = self._joined(path)
+        return self._read[path]
+
+    def _joined(self, path: str) -> Field:
         parts = [self._part(part) for part in path.split(JOINED)]
         if len(parts) == 1:
             return parts[0]
