@@ -96,7 +96,7 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """The content of a file; None where there is none."""
         try:
-            with _errors(self.url), self._system.open_input_stream(self._at(name)) as stream:
+            with _errors(self.url), self._system.open_input_stream(self._at(name), compression=None) as stream:
                 content: bytes = stream.read()
                 return content
         except FileNotFoundError:
@@ -104,7 +104,7 @@ class Folder:
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """The content of a file, some of it at a time. FileNotFoundError where there is none."""
-        with _errors(self.url), self._system.open_input_stream(self._at(name)) as stream:
+        with _errors(self.url), self._system.open_input_stream(self._at(name), compression=None) as stream:
             while piece := stream.read(_PIECE):
                 yield piece
 
@@ -125,7 +125,7 @@ class Folder:
         with _errors(self.url):
             if self._system.type_name not in _OBJECTS:
                 self._system.create_dir(target.rpartition("/")[0], recursive=True)
-            with self._system.open_output_stream(target) as out:
+            with self._system.open_output_stream(target, compression=None) as out:
                 yield out
 
     def move(self, name: str, target: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers, splits
 from rageval_batch.inputs.outputs import has_run_column
 from rageval_batch.inputs.readers import Block, blocks
@@ -59,10 +61,17 @@ def rows_of(found: Iterable[Block]) -> list[Any]:
 
 
 def assert_splits_give_the_whole(file: Source) -> int:
-    """The rows of all splits are those of the file; how many splits there are."""
+    """The rows of all splits are those of the file; how many splits there are. A file that cannot be read whole is
+    refused when it is measured, for the same reason."""
+    try:
+        whole = rows_of(readers.read_blocks(file))
+    except InputError as error:
+        with pytest.raises(InputError, match=re.escape(str(error))):
+            rows_of(readers.read_blocks(splits.measured(file).source))
+        return 1
     found = splits.measured(file)
     parts = [block for part in found.parts for block in readers.read_blocks(found.source, part=part)]
-    assert rows_of(parts) == rows_of(readers.read_blocks(file))
+    assert rows_of(parts) == whole
     assert found.has_run == has_run_column(file, readers.read_blocks(file))
     return len(found.parts)
 
