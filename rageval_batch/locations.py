@@ -262,7 +262,8 @@ def _by_fsspec(base: str) -> tuple[fs.FileSystem, str]:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise InputError(
-            f"{base}: the scheme {scheme} is none of Arrow's (s3, gs, abfs, hdfs). For others: pip install 'rageval-batch[urls]'."
+            f"{base}: the scheme {scheme} is none of Arrow's (s3, gs, abfs, hdfs). "
+            "For others: pip install 'rageval-batch[urls]'."
         ) from error
     try:
         system, root = url_to_fs(base)
