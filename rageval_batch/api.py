@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import polars as pl
@@ -28,6 +28,7 @@ class Scores:
     scores: pl.DataFrame
     rejects: pl.DataFrame
     summary: pl.DataFrame
+    _: KW_ONLY
     counts: Counts
 
 
@@ -35,6 +36,7 @@ def score(
     outputs: Any,
     questions: Any = None,
     profile: str = "",
+    *,
     contexts: Any = None,
     params: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -64,7 +66,7 @@ def score(
                 _frame(session.table(f"{keys.format(chosen.name)} {where} {order}", commit)),
                 _frame(session.table("select * exclude (commit) from rejects where commit = $commit", commit)),
                 _frame(session.table(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
-                outcome.counts,
+                counts=outcome.counts,
             )
 
 
@@ -72,6 +74,7 @@ def compare(
     base: str,
     cand: str,
     store: str | os.PathLike[str] = "runs",
+    *,
     metric: str = "score",
     min_delta: float = 0.0,
     max_regressions: int = 0,

@@ -93,6 +93,49 @@ def test_modules_stay_small() -> None:
     assert not long
 
 
+# Called by somebody else, with the arguments in their order.
+CALLED_BY_POSITION = {
+    "say_once": "replaces warnings.showwarning",
+    "ndcg_at": "a declared function: its arguments are those of the SQL function",
+}
+
+
+def positional(node: ast.FunctionDef | ast.ClassDef, in_class: bool) -> list[str]:
+    """The names that a call may give without a keyword: of a function without self, of a dataclass its fields."""
+    if isinstance(node, ast.FunctionDef):
+        names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        static = any(ast.unparse(decorator) == "staticmethod" for decorator in node.decorator_list)
+        return names[1:] if in_class and not static else names
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    if not any(name.startswith("dataclass") and "kw_only=True" not in name for name in decorators):
+        return []
+    fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+    marker = next((k for k, part in enumerate(fields) if ast.unparse(part.annotation) == "KW_ONLY"), len(fields))
+    texts = [ast.unparse(part) for part in fields[:marker]]
+    return [text for text in texts if "init=False" not in text and "ClassVar" not in text]
+
+
+def test_positional_arguments_end_at_three() -> None:
+    """What comes behind the third argument has a name at every call; a named tuple is made in the same way."""
+    tuples: set[str] = set()
+    long: list[str] = []
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules()}
+    for path, tree in trees.items():
+        for parent in ast.walk(tree):
+            for node in ast.iter_child_nodes(parent):
+                if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+                    tuples.add(node.name)
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in CALLED_BY_POSITION:
+                    names = positional(node, isinstance(parent, ast.ClassDef))
+                    long += [f"{path.name}: {node.name}({', '.join(names)})"] if len(names) > 3 else []
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in tuples:
+                plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+                long += [f"{path.name}: {ast.unparse(node)}"] if len(plain) > 3 else []
+    assert not long
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_shows_an_example(name: str) -> None:
     """--help of every command ends in an example that names it."""

@@ -30,11 +30,13 @@ def explained_answer(
     session: Session, run: Run, question: str, *, repeat: int, keys: Mapping[str, str]
 ) -> ExplainedAnswer:
     """One answer; StoreError where question, repeat and `keys` do not pick one."""
-    row, place = score_row(session, run, question, repeat, keys)
+    row, place = score_row(session, run, question, repeat=repeat, keys=keys)
     commit = next(commit for commit in session.commits if commit.id == run.record["commit"])
     try:
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-            output, explanation = stored_inputs.explain(commit, profile_of(commit), {**row, **place}, Path(folder))
+            output, explanation = stored_inputs.explain(
+                commit, profile_of(commit), {**row, **place}, folder=Path(folder)
+            )
     except InputError as error:  # the scores are still worth seeing
         return ExplainedAnswer(row=row, output=None, explanation=None, note=str(error))
     return ExplainedAnswer(row=row, output=output, explanation=explanation, note=None)

@@ -97,7 +97,7 @@ def find_compared_runs(
     if every:
         left_out = tuple(run.name for run in found if run.name not in candidates and differences(first, run))
         found = [run for run in found if run.name not in left_out]
-    _check(first, found, chosen, strict)
+    _check(first, found, chosen, strict=strict)
     if not found:
         raise InputError(f"There is no run to compare with '{base}'. See rageval runs.")
     base_run, *others = (picker.known(run, row, measure) for run in (first, *found))
@@ -182,7 +182,9 @@ class _Picker:
             return run
         if run.name not in self._added:
             needed = dict.fromkeys((*metric.needs(profile.run_stat), *profile.unit_key))
-            wanted = WantedRows(profile.profile, metric.metric, tuple(needed), profile.unit_key, profile.restored)
+            wanted = WantedRows(
+                profile.profile, metric.metric, tuple(needed), unit_key=profile.unit_key, restored=profile.restored
+            )
             rows = self._files[run.name].rows(wanted)
             self._session.add_run(run.name, run.eval_set, profile, metric=metric, rows=rows)
             self._added.add(run.name)
@@ -264,7 +266,7 @@ def differences(base: ComparedRun, candidate: ComparedRun) -> list[str]:
     return found
 
 
-def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, strict: bool) -> None:
+def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, *, strict: bool) -> None:
     for run in (base, *candidates):
         if run.profile not in (UNKNOWN, profile):
             raise IncompatibleRuns(

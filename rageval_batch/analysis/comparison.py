@@ -64,7 +64,7 @@ class Mover:
     cand_answer: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One candidate against the base. Deltas are positive where the candidate is better."""
 
@@ -282,19 +282,38 @@ def _comparison(
     if paired is None and not (total["improvements"] or total["regressions"] or total["ties"]):
         notes.append(f"The runs have no {compared.unit} in common: the delta is of whole runs, and nothing is paired.")
     return Comparison(
-        compared, candidate, base_score, cand_score, delta, paired,
-        total["improvements"], total["regressions"], total["ties"], total["only_base"], total["only_cand"],
-        interval, p_value, p_value, rules, rules.passed(delta, total["regressions"], interval),
-        {name: listed.get(name, []) for name in _LISTS.values()}, movers, {}, {}, tuple(notes),
-    )  # fmt: skip
+        compared=compared,
+        candidate=candidate,
+        base_score=base_score,
+        cand_score=cand_score,
+        delta=delta,
+        paired_delta=paired,
+        improvements=total["improvements"],
+        regressions=total["regressions"],
+        ties=total["ties"],
+        only_base_count=total["only_base"],
+        only_cand_count=total["only_cand"],
+        interval=interval,
+        p_value=p_value,
+        p_holm=p_value,
+        rules=rules,
+        passed=rules.passed(delta, total["regressions"], interval),
+        listed={name: listed.get(name, []) for name in _LISTS.values()},
+        movers=movers,
+        base_repeats={},
+        cand_repeats={},
+        notes=tuple(notes),
+    )
 
 
 def _with_cut_lists(result: Comparison) -> Comparison:
     """The same comparison; a list of units that was cut is said in its notes, with how many more there are."""
     counts = {
-        "improved": result.improvements, "regressed": result.regressions,
-        "only_base": result.only_base_count, "only_cand": result.only_cand_count,
-    }  # fmt: skip
+        "improved": result.improvements,
+        "regressed": result.regressions,
+        "only_base": result.only_base_count,
+        "only_cand": result.only_cand_count,
+    }
     cut = [
         f"{name} lists the first {len(listed):,} of {counts[name]:,}; {counts[name] - len(listed):,} are left out."
         for name, listed in result.listed.items()

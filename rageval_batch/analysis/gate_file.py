@@ -85,7 +85,9 @@ def _file_gate(where: str, table: _GateTable, profiles: Mapping[str, Profile]) -
         _check_choice(f"{where}.level", table.level, LEVELS)
     if table.profile is not None and table.profile not in profiles:
         raise InputError(f"{where}.profile: {did_you_mean('profile', table.profile, list(profiles))}")
-    gate = Gate(table.name, table.metric, table.stat, op, table.limit, failure=table.failure, level=table.level)
+    gate = Gate(
+        table.name, table.metric, table.stat, op=op, limit=table.limit, failure=table.failure, level=table.level
+    )
     _check_metric(f"{where}.metric", FileGate(gate, table.profile), profiles)
     return FileGate(gate, table.profile)
 
@@ -119,7 +121,7 @@ def gates_of(profile: Profile, file: GateFile | None = None) -> list[Gate]:
     """
     own = list(profile.gates) if file is None or file.defaults else []
     if profile.summary.provenance and (file is None or file.defaults):
-        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", "==", 0.0, failure="MissingProvenance"))
+        own.append(Gate(PROVENANCE_GATE, "", "missing_provenance", op="==", limit=0.0, failure="MissingProvenance"))
     # Gates for this very profile come behind those for all, and so win.
     added = sorted(file.gates if file else (), key=lambda file_gate: file_gate.profile is not None)
     gates = [*own, *(file_gate.gate for file_gate in added if file_gate.profile in (None, profile.name))]

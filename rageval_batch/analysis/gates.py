@@ -25,7 +25,7 @@ _SHOWN = ("gate", "metric", "stat", "actual", "op", "limit", "level", "status", 
 _FAILING = ("name", "actual", "limit", "failure", "metric", "stat", "op", "n")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GateResult:
     """One gate of one run: what was found, what is allowed."""
 
@@ -206,7 +206,7 @@ def with_claims(session: Session, gated: list[GatedRun]) -> list[GatedRun]:
         try:
             with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
                 claims = stored_inputs.failing_claims(
-                    commits[commit], profile, frozenset(stored.values()), Path(folder)
+                    commits[commit], profile, frozenset(stored.values()), folder=Path(folder)
                 )
         except InputError as error:  # the gates are still worth seeing
             for k in members:

@@ -119,6 +119,7 @@ def watch(
     session: Session,
     metric: str,
     window: timedelta,
+    *,
     baseline: timedelta,
     max_drop: float | None = None,
     now: datetime | None = None,

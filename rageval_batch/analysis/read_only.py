@@ -56,6 +56,7 @@ def lock(
     connection: duckdb.DuckDBPyConnection,
     folders: Sequence[Path],
     files: Mapping[str, str],
+    *,
     every_file: bool,
 ) -> None:
     """Narrow a connection for good: it reads below `folders` and the `files`, each a view of its name, or all files."""

@@ -255,7 +255,7 @@ def ranked_runs(
 
 
 def score_row(
-    session: Session, run: Run, question: str, repeat: int, keys: Mapping[str, str]
+    session: Session, run: Run, question: str, *, repeat: int, keys: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(the score row of one answer, where its input stands); StoreError where question, repeat and `keys`, values of
     other columns, pick no row or more than one."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,7 +31,8 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.runs.database import connect, spill_folder
+from rageval_batch.runs.database import connect
+from rageval_batch.runs.spill import spill_folder
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
 
@@ -86,7 +86,7 @@ class Session:
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._spill = spill_folder(store.staging_folder)
-        self._connection = connect(self._spill)
+        self._connection = connect(self._spill.path)
         self._kept: set[str] = set()
         self._locked = False
         self._views = SessionViews(
@@ -113,7 +113,7 @@ class Session:
         """Let go of files and functions."""
         self._views.unregister_functions()
         self._connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+        self._spill.remove()
 
     # --- queries --------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Session:
             if name.lower() == "commits" or self._views.is_waiting(name.lower()) or not name.isidentifier():
                 raise InputError(f"--file {name}=…: choose a plain name that no view of the store has.")
         self._views.create("stored_summary")  # of older commits it is computed by way of a file elsewhere
-        read_only.lock(self._connection, (self.store.path, self._spill), files or {}, every_file)
+        read_only.lock(self._connection, (self.store.path, self._spill.path), files or {}, every_file=every_file)
         self._locked = True
 
     def _checked(self, query: str) -> str:
@@ -331,6 +331,12 @@ class Session:
 
 def _refused(error: Exception) -> InputError:
     """What DuckDB says against a user's query; of files, how they are named."""
+    if isinstance(error, duckdb.OutOfMemoryException):
+        said = str(error).strip().splitlines()[0].rstrip(".")
+        return InputError(
+            f"SQL: {said}. The query needs more memory than a session has, or the disk has no room to spill to. "
+            "Ask for less at a time, or free space where the store is."
+        )
     closed = "disabled by configuration" in str(error)
     hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
     return InputError(f"SQL: {str(error).strip()}{hint}")

@@ -34,7 +34,7 @@ def read_answers(
         try:
             profile = get_profile(commit.manifest["profile"])
             with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-                for batch in stored_inputs.answers(commit, profile, runs[commit.id], Path(folder)):
+                for batch in stored_inputs.answers(commit, profile, runs[commit.id], folder=Path(folder)):
                     yield _with_commit(batch, commit)
         except InputError as error:
             notes.append(f"Answers of {commit.id} are not shown: {error}")

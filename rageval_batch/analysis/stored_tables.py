@@ -24,7 +24,8 @@ from rageval_batch.runs import store_index
 from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
-from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
+from rageval_batch.runs.summary import ScoreRows, write_summary
+from rageval_batch.runs.summary_plan import SUMMARY, SummaryPlan
 from rageval_batch.sql_text import COMMIT_OF_FILE, PACKED_COMMIT, identifier, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
@@ -194,7 +195,7 @@ class StoredTables:
                 readers += [f"select *, {definition} from ({reader})" for reader in _readers("summary", own)]
                 for group in self._by_columns(missing):
                     rows = _score_rows(group)
-                    computed.append(self._computed(plan, group, rows, Path(folder) / f"{len(computed)}.parquet"))
+                    computed.append(self._computed(plan, group, rows, target=Path(folder) / f"{len(computed)}.parquet"))
                     rows_read += rows.count
             if pairs and self._store.index is not None:
                 columns = zip(*sorted(pairs), strict=True)
@@ -237,7 +238,7 @@ class StoredTables:
         if sum(added.column("n").to_pylist()) > _MANY_ROWS:
             keep_intervals(self._store.path, added.drop_columns("n"))
 
-    def _computed(self, plan: SummaryPlan, group: Sequence[Commit], rows: ScoreRows, target: Path) -> str:
+    def _computed(self, plan: SummaryPlan, group: Sequence[Commit], rows: ScoreRows, *, target: Path) -> str:
         """The reader of the summary of score rows that have none."""
         commits = sorted(commit.id for commit in group)
         runs = self._connection.sql(

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +25,7 @@ class Command:
     words: str
     wall: float
     cpu: float
+    _: KW_ONLY
     peak_mib: float | None
 
 
@@ -72,4 +73,4 @@ def _measure(name: str, *words: str) -> Command:
     wall = time.perf_counter() - start
     if code not in (EXIT_OK, EXIT_FAILED):
         raise RuntimeError(f"{' '.join(command)} ended with {code}: {said}")
-    return Command(name, wall, cpu, peak)
+    return Command(name, wall, cpu, peak_mib=peak)

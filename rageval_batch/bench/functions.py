@@ -109,7 +109,7 @@ def measure(rows: int, seed: int) -> list[Rate]:
         start = time.process_time()
         for first in range(0, rows, _BATCH):
             FUNCTIONS[name].call(*(column[first : first + _BATCH] for column in given))
-        rates.append(Rate(name, "rageval", rows, time.process_time() - start))
+        rates.append(Rate(name, "rageval", rows, cpu_s=time.process_time() - start))
     rates.append(_whole_profile(made_up_texts(rows, seed + 1)))  # other answers: numbers of texts read before are kept
     sample = min(rows, PUBLIC_ROWS)
     answers, references = (column[:sample].to_pylist() for column in texts[:2])
@@ -117,7 +117,7 @@ def measure(rows: int, seed: int) -> list[Rate]:
         start = time.process_time()
         for answer, reference in zip(answers, references, strict=True):
             score(answer, reference)
-        rates.append(Rate(name, implementation, sample, time.process_time() - start))
+        rates.append(Rate(name, implementation, sample, cpu_s=time.process_time() - start))
     return rates
 
 
@@ -130,7 +130,9 @@ def _whole_profile(texts: Texts) -> Rate:
     ids = tuple(f"q{k}" for k in range(count))
     references = texts.references[:count].to_pylist()
     objects = tuple({"id": name, "reference": text} for name, text in zip(ids, references, strict=True))
-    eval_set = EvalSet(ids, objects, (None,) * count, (1.0,) * count, dict(zip(ids, chunks, strict=True)))
+    eval_set = EvalSet(
+        ids, objects, (None,) * count, weights=(1.0,) * count, chunks=dict(zip(ids, chunks, strict=True))
+    )
     profile = get_profile(PROFILE)
     prepared = profile.scoring.prepare(eval_set, profile.read_params({}))
     table = pa.table(
@@ -149,7 +151,7 @@ def _whole_profile(texts: Texts) -> Rate:
     start = time.process_time()
     for batch in batches:
         profile.scoring.score(prepared, batch)
-    return Rate("all of the profile", "rageval", rows, time.process_time() - start)
+    return Rate("all of the profile", "rageval", rows, cpu_s=time.process_time() - start)
 
 
 def _public() -> Iterator[tuple[str, str, Callable[[str, str], Any]]]:

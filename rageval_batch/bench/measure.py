@@ -8,7 +8,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,12 @@ class Measured:
     wall: float
     cpu: float
     rows: int
+    _: KW_ONLY
     peak_mib: float | None  # None on systems that do not tell
     parts: dict[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Bench:
     """All measurements of one profile, and the ratios that outlive a noisy machine."""
 
@@ -50,9 +51,9 @@ class Bench:
         """A line a stage, then the whole, the floor, the oracle and the commands."""
         wholes = {"whole sweep": self.sweep, "floor: DuckDB": self.floor, "oracle": self.oracle}
         return [
-            *(_line(name, seconds, None, self.rows) for name, seconds in self.stages.items()),
-            *(_line(name, one.cpu, one.wall, one.rows, one.peak_mib) for name, one in wholes.items() if one),
-            *(_line(f"$ {one.words}", one.cpu, one.wall, self.rows, one.peak_mib) for one in self.commands),
+            *(_line(name, seconds, None, rows=self.rows) for name, seconds in self.stages.items()),
+            *(_line(name, one.cpu, one.wall, rows=one.rows, peak=one.peak_mib) for name, one in wholes.items() if one),
+            *(_line(f"$ {one.words}", one.cpu, one.wall, rows=self.rows, peak=one.peak_mib) for one in self.commands),
         ]
 
     def ratios(self) -> dict[str, float | None]:
@@ -73,7 +74,7 @@ class Bench:
         return {"profile": self.profile, **counts, "stages": self.lines(), **self.ratios()}
 
 
-def _line(name: str, cpu: float, wall: float | None, rows: int, peak: float | None = None) -> dict[str, Any]:
+def _line(name: str, cpu: float, wall: float | None, *, rows: int, peak: float | None = None) -> dict[str, Any]:
     return {
         "stage": name,
         "rows": rows,
@@ -127,12 +128,12 @@ def run(
     )
 
 
-def _write(profile: str, folder: Path, rows: int, seed: int, repeated: float) -> tuple[Sweep, int]:
+def _write(profile: str, folder: Path, rows: int, *, seed: int, repeated: float) -> tuple[Sweep, int]:
     """The files of a sweep and how many different answers it has."""
     kind = SWEEPS[profile]
     files = kind.write(folder, rows, seed)
     if repeated:
-        repeat_answers(files.outputs, kind.answer, repeated, seed)
+        repeat_answers(files.outputs, kind.answer, repeated, seed=seed)
     with files.outputs.open(encoding="utf-8") as lines:
         return files, len({hash(json.dumps(json.loads(line)[kind.answer])) for line in lines})
 
@@ -186,7 +187,9 @@ def _sweep(profile: str, files: Sweep, store: Path) -> Measured:
     _warm(profile, store.parent / "warm")
     with _Clock() as clock:
         outcome = run_sweep(_job(profile, files), Store(store))
-    return Measured(clock.wall, clock.cpu, outcome.counts.rows_read, peak_mib(), {"write": outcome.timing.write})
+    return Measured(
+        clock.wall, clock.cpu, outcome.counts.rows_read, peak_mib=peak_mib(), parts={"write": outcome.timing.write}
+    )
 
 
 def _stages(profile: str, files: Sweep) -> Measured:
@@ -198,7 +201,7 @@ def _stages(profile: str, files: Sweep) -> Measured:
     folder = files.outputs.parent / "stages"
     _warm(profile, folder)
     job = _job(profile, files)
-    inputs = input_kind(job.profile).load(job.questions, job.contexts, job.params, folder)
+    inputs = input_kind(job.profile).load(job.questions, job.contexts, job.params, folder=folder)
     ready = scorer(job.profile, job.params, inputs.eval_set)
     reused = ready.reused_scores()
     cpu = {"read": 0.0, **({"decode": 0.0} if SWEEPS[profile].json_answers else {}), "score": 0.0}
@@ -219,7 +222,7 @@ def _stages(profile: str, files: Sweep) -> Measured:
         score_batch(ready, batch, reused)
         cpu["score"] += (time.process_time() - decoded) - (decoded - start)
         rows += block.rows
-    return Measured(sum(cpu.values()), sum(cpu.values()), rows, peak_mib(), cpu)
+    return Measured(sum(cpu.values()), sum(cpu.values()), rows, peak_mib=peak_mib(), parts=cpu)
 
 
 def _floor(profile: str, files: Sweep) -> Measured:
@@ -242,7 +245,7 @@ def _floor(profile: str, files: Sweep) -> Measured:
         with _Clock() as clock:
             counted = connection.execute(query, given).fetchone()
     assert counted is not None
-    return Measured(clock.wall, clock.cpu, int(counted[0]), peak_mib(), {})
+    return Measured(clock.wall, clock.cpu, int(counted[0]), peak_mib=peak_mib(), parts={})
 
 
 # An answer is a JSON object or a text that holds one; as VARCHAR both are the same text.
@@ -288,4 +291,4 @@ def _oracle(files: Sweep, rows: int) -> Measured:
     with files.outputs.open(encoding="utf-8") as lines, _Clock() as clock:
         for row in map(json.loads, islice(lines, rows)):
             oracle.score(questions[row["question_id"]], chunks[row["question_id"]], row["output"])
-    return Measured(clock.wall, clock.cpu, rows, peak_mib(), {})
+    return Measured(clock.wall, clock.cpu, rows, peak_mib=peak_mib(), parts={})

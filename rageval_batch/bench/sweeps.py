@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +59,11 @@ class SweepKind:
     write: Callable[[Path, int, int], Sweep]
     answer: str = "output"  # the member of a row that is the answer
     json_answers: bool = True
+    _: KW_ONLY
     structure: str | None = None  # what is decoded of a JSON answer; None: all that the answers have
 
 
-def repeat_answers(outputs: Path, answer: str, share: float, seed: int) -> None:
+def repeat_answers(outputs: Path, answer: str, share: float, *, seed: int) -> None:
     """Replace so many of the answers by the first one to the same question."""
     drawn, first = random.Random(seed), dict[str, Any]()
     aside = outputs.with_suffix(".aside")
@@ -93,7 +94,7 @@ def _references(folder: Path, rows: int, seed: int) -> Sweep:
             {"question_id": name, "chunks": [{"source_path": "a.md", "text": text} for text in chunks[k]]}
             for k, name in enumerate(asked)
         ],
-        (
+        outputs=(
             {"run_id": f"run-{row // count:05d}", "question_id": asked[row % count], "output": answer}
             for row, answer in enumerate(answers)
         ),
@@ -105,7 +106,7 @@ def _lines(*paths: Path) -> list[dict[str, Any]]:
 
 
 def _written(
-    folder: Path, questions: list[dict[str, Any]], contexts: list[dict[str, Any]], outputs: Iterator[dict[str, Any]]
+    folder: Path, questions: list[dict[str, Any]], contexts: list[dict[str, Any]], *, outputs: Iterator[dict[str, Any]]
 ) -> Sweep:
     def write(name: str, rows: Iterator[dict[str, Any]]) -> Path:
         with (folder / name).open("w", encoding="utf-8") as out:
@@ -128,7 +129,9 @@ def _legal_questions(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _grown(profile: str, questions: str | None, contexts: str | None = None, outputs: str = "outputs/*.jsonl") -> Any:
+def _grown(
+    profile: str, questions: str | None, contexts: str | None = None, *, outputs: str = "outputs/*.jsonl"
+) -> Any:
     """How the samples of a profile are grown: copies of its questions, and answers in ever other words."""
 
     def write(folder: Path, rows: int, seed: int) -> Sweep:
@@ -150,7 +153,7 @@ def _grown(profile: str, questions: str | None, contexts: str | None = None, out
             folder,
             [_renamed(row, names, copy) for copy in copies for row in asked],
             [_renamed(row, names, copy) for copy in copies for row in context_rows],
-            answers(),
+            outputs=answers(),
         )
 
     return write
@@ -232,7 +235,7 @@ SWEEPS = {
     "eval_json_v2": SweepKind(_made_up, structure=_EVAL_JSON),
     "include_rate": SweepKind(_grown("include_rate", "questions.jsonl"), json_answers=False),
     "claim_evidence": SweepKind(_grown("claim_evidence", "gold.jsonl")),
-    "judge_protocol": SweepKind(_grown("judge_protocol", "samples.jsonl", "targets.jsonl", "judgements.jsonl")),
+    "judge_protocol": SweepKind(_grown("judge_protocol", "samples.jsonl", "targets.jsonl", outputs="judgements.jsonl")),
     "legal_rag": SweepKind(_grown("legal_rag", None)),
     "reference": SweepKind(_references, json_answers=False),
     "retrieval": SweepKind(_grown("retrieval", "questions.jsonl"), "retrieved_ids", json_answers=False),

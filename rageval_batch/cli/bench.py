@@ -124,12 +124,12 @@ def _show(result: dict[str, Any], format: str, target: str | None) -> None:
             for key, value in one.items()
             if value is None or isinstance(value, float | int)
         ]
-        parts.append(render(_short(one["stages"]), _STAGES, format, screen))
-        parts.append(render(_short(ratios), (name, "value"), format, screen))
+        parts.append(render(_short(one["stages"]), _STAGES, format, screen=screen))
+        parts.append(render(_short(ratios), (name, "value"), format, screen=screen))
         if "functions" in one:
-            parts.append(render(_short(one["functions"]), _FUNCTIONS, format, screen))
+            parts.append(render(_short(one["functions"]), _FUNCTIONS, format, screen=screen))
     if "against" in result:
-        parts.append(render(_short(result["against"]), earlier.COLUMNS, format, screen))
+        parts.append(render(_short(result["against"]), earlier.COLUMNS, format, screen=screen))
     emit("\n\n".join(parts), target, format)
 
 

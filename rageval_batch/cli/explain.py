@@ -55,4 +55,8 @@ def explain(
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None
         emit(json_line({**row, "explanation": sections, "output": answer.output, "note": answer.note}), target, format)
         return
-    emit(explain_text(row, answer.output, explanation, answer.note, format, standard_screen(target)), target, format)
+    emit(
+        explain_text(row, answer.output, explanation, said=answer.note, format=format, screen=standard_screen(target)),
+        target,
+        format,
+    )

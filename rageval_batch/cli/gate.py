@@ -93,7 +93,7 @@ def gate(
         emit_batches(report.gate_table(results).to_reader(), format, target)
     else:
         single = len(results) == 1 and not every
-        emit(report.gate_text(results, format, single, standard_screen(target)), target, format)
+        emit(report.gate_text(results, format, single, screen=standard_screen(target)), target, format)
     failed = sum(not result.passed for result in results)
     say(f"Runs: {len(results) - failed:,} passed, {failed:,} failed.")
     return EXIT_FAILED if failed else EXIT_OK

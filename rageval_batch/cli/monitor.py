@@ -53,12 +53,21 @@ def monitor(
     from rageval_batch.report.monitor import watch_text, window_rows
     from rageval_batch.report.screen import standard_screen
 
-    spans = read_span(window, "--window"), read_span(baseline, "--baseline")
+    length, before = read_span(window, "--window"), read_span(baseline, "--baseline")
     end = read_time(now) if now else None
     if now and end is None:
         raise InputError(f"--now {now}: write an ISO time such as 2026-03-09T09:00:00Z.")
     with open_store(store, functions=False) as session:
-        result = watch(session, metric, *spans, max_drop, end, profile_name, eval_set)
+        result = watch(
+            session,
+            metric,
+            length,
+            baseline=before,
+            max_drop=max_drop,
+            now=end,
+            profile=profile_name,
+            eval_set=eval_set,
+        )
     for note in result.notes:
         say(note)
     if format in FILE_FORMATS:

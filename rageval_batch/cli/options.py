@@ -171,7 +171,7 @@ def emit_rows(
     if format in FILE_FORMATS:
         emit_batches(to_arrow(rows, columns).to_reader(), format, target)
         return
-    emit(render(rows, columns, format, standard_screen(target), optional=optional, tones=tones), target, format)
+    emit(render(rows, columns, format, screen=standard_screen(target), optional=optional, tones=tones), target, format)
 
 
 def emit_batches(reader: pa.RecordBatchReader, format: str, target: str | None) -> None:

@@ -43,6 +43,6 @@ def report(
         raise InputError(f"A report is an HTML file, and '{target}' has another ending. Give -o FILE.html.")
     named = [*runs, base] if base else list(runs)
     with open_store(store, functions=False, named=named) as session:
-        made = build_report(session, runs, base, profile_name, eval_set)
+        made = build_report(session, runs, base, profile=profile_name, eval_set=eval_set)
     emit(report_html(made), target)
     say(f"Wrote {target}.")

@@ -64,7 +64,7 @@ def show(
     if format == "json":
         emit(json_line(summary.as_dict()), target, format)
     elif format in ("table", "md"):
-        emit(show_text(summary, format, profile.views.shown, standard_screen(target)), target, format)
+        emit(show_text(summary, format, profile.views.shown, screen=standard_screen(target)), target, format)
     else:
         rows = metric_rows(summary)
         emit_rows(rows, list(rows[0]) if rows else [], format, target=target)

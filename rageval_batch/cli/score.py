@@ -174,7 +174,7 @@ def score(
         if max_row_bytes is not None:
             files = [sources.with_row_limit(file, max_row_bytes) for file in files]
         files, notes = with_run_names(with_map(files, tool, fields), run_id, run_id_from)
-        check_map(files, fields, profile, bool(questions))
+        check_map(files, fields, profile, has_questions=bool(questions))
         question_files = sources.sources(questions)
         context_files = sources.sources(contexts) if contexts else []
         for note in [*notes, *sources.guesses([*files, *question_files, *context_files])]:
@@ -197,7 +197,9 @@ def score(
             keep_inputs=keep_inputs,
             max_rows=max_rows,
         )
-        outcome = _run_on_spark(job, place, master, pairs(conf, "--conf")) if engine == "spark" else _run(job, place)
+        outcome = (
+            _run_on_spark(job, place, master, conf=pairs(conf, "--conf")) if engine == "spark" else _run(job, place)
+        )
         if archive is not None:
             from rageval_batch.runs.archive import write_archive
 
@@ -306,7 +308,7 @@ def _require_spark(outputs: tuple[str, ...]) -> None:
         raise InputError("--engine spark reads files that all nodes see: stdin is none. Write it to a file first.")
 
 
-def _run_on_spark(job: Job, store: Store, master: str | None, conf: dict[str, str]) -> Outcome:
+def _run_on_spark(job: Job, store: Store, master: str | None, *, conf: dict[str, str]) -> Outcome:
     from rageval_batch.engines import spark
     from rageval_batch.engines.session import session
 

@@ -35,7 +35,7 @@ def drop(*, results: tuple[str, ...], store: str, profile_name: str | None, eval
     """
     from rageval_batch.runs import upkeep
 
-    hidden = upkeep.drop(_existing(store), results, profile_name, eval_set)
+    hidden = upkeep.drop(_existing(store), results, profile_name, eval_set=eval_set)
     for commit, runs in hidden.items():
         say(f"Dropped {'all runs' if runs is None else ', '.join(sorted(set(runs)))} of commit {commit}.")
 

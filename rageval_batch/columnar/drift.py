@@ -57,7 +57,7 @@ class Difference:
     high: float
 
 
-def difference(a: Sample, b: Sample, resamples: int = RESAMPLES, seed: int = SEED) -> Difference:
+def difference(a: Sample, b: Sample, resamples: int = RESAMPLES, *, seed: int = SEED) -> Difference:
     """How much the mean of `a` is above that of `b`; both have values. The same samples give the same bits."""
     first, second = a.ordered(), b.ordered()
     means = _means(first, resamples, 2 * seed) - _means(second, resamples, 2 * seed + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,7 @@ class ParsedObjects:
     tape: Tape
     reason: Reasons
     usable: Flags
+    _: KW_ONLY
     repaired: Flags
 
 
@@ -60,7 +61,7 @@ def read_objects(column: pa.Array, lenient: bool) -> ParsedObjects:
             tape = json_tape.merge(tape, diagnosis.tape, broken)
     usable = json_tape.usable(tape)
     reason[(tape.status == OK) & ~usable] = NOT_OBJECT
-    return ParsedObjects(tape, reason, usable, usable & (reason != NO_REASON))
+    return ParsedObjects(tape, reason, usable, repaired=usable & (reason != NO_REASON))
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Diagnosis:
     reason: Reasons
     starts: Offsets
     ends: Offsets
+    _: KW_ONLY
     tape: Tape
 
 
@@ -86,7 +88,7 @@ def diagnose(data: Bytes, starts: Offsets, ends: Offsets) -> Diagnosis:
     reason[balanced & (tape.status == OK)] = EXTRA_TEXT
     reason[(object_starts >= 0) & ~balanced] = TRUNCATED_JSON
     reason[unfenced] = CODE_FENCE
-    return Diagnosis(reason, span_starts, span_ends, tape)
+    return Diagnosis(reason, span_starts, span_ends, tape=tape)
 
 
 def _inside_fences(data: Bytes, starts: Offsets, ends: Offsets) -> tuple[Flags, Offsets, Offsets]:

@@ -43,7 +43,7 @@ def problem(status: int, error_at: int) -> str:
     return f"{PROBLEMS[status]} at byte {error_at}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tape:
     """All values of a column of JSON texts, in document order; a row that is not JSON has a status and no nodes."""
 
@@ -137,7 +137,11 @@ def parse(data: Bytes, starts: Offsets, ends: Offsets) -> Tape:
     while True:
         columns, overflow = kernel.parse(data, starts, ends, size)
         if not overflow:
-            return Tape(data, *columns)
+            row, parent, position, kind, flags, start, stop, key_start, key_stop, root, status, error_at = columns
+            return Tape(
+                data=data, row=row, parent=parent, position=position, kind=kind, flags=flags, start=start, stop=stop,
+                key_start=key_start, key_stop=key_stop, root=root, status=status, error_at=error_at,
+            )  # fmt: skip
         size *= 8
 
 
@@ -155,19 +159,19 @@ def merge(base: Tape, patch: Tape, rows: Ints) -> Tape:
     status[rows[good]] = OK
     error_at[rows[good]] = -1
     return Tape(
-        base.data,
-        np.concatenate([base.row, rows[patch.row].astype(np.int32)]),
-        np.concatenate([base.parent, np.where(patch.parent >= 0, patch.parent + shift, -1).astype(np.int32)]),
-        np.concatenate([base.position, patch.position]),
-        np.concatenate([base.kind, patch.kind]),
-        np.concatenate([base.flags, patch.flags]),
-        np.concatenate([base.start, patch.start]),
-        np.concatenate([base.stop, patch.stop]),
-        np.concatenate([base.key_start, patch.key_start]),
-        np.concatenate([base.key_stop, patch.key_stop]),
-        root,
-        status,
-        error_at,
+        data=base.data,
+        row=np.concatenate([base.row, rows[patch.row].astype(np.int32)]),
+        parent=np.concatenate([base.parent, np.where(patch.parent >= 0, patch.parent + shift, -1).astype(np.int32)]),
+        position=np.concatenate([base.position, patch.position]),
+        kind=np.concatenate([base.kind, patch.kind]),
+        flags=np.concatenate([base.flags, patch.flags]),
+        start=np.concatenate([base.start, patch.start]),
+        stop=np.concatenate([base.stop, patch.stop]),
+        key_start=np.concatenate([base.key_start, patch.key_start]),
+        key_stop=np.concatenate([base.key_stop, patch.key_stop]),
+        root=root,
+        status=status,
+        error_at=error_at,
     )
 
 

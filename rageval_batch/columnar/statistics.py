@@ -39,7 +39,7 @@ def _stream(seed: int, purpose: int) -> np.uint64:
     return np.uint64(mixed % 2**64)
 
 
-def _blocks(products: Floats, weights: Floats, seed: int, blocks: int) -> tuple[Floats, Floats]:
+def _blocks(products: Floats, weights: Floats, seed: int, *, blocks: int) -> tuple[Floats, Floats]:
     """(sums of value times weight, sums of weights) of the blocks that rows are assigned to."""
     block = assign_blocks(len(products), blocks, _stream(seed, _ASSIGNING))
     sums, weighed = (np.bincount(block, column, blocks).astype(np.float64) for column in (products, weights))
@@ -71,7 +71,7 @@ def bootstrap_interval(
     """
     least, most = float(deltas.min(initial=math.inf)), float(deltas.max(initial=-math.inf))
     means = resample_means(deltas, weights, resamples=resamples, seed=seed, blocks=blocks)
-    return percentile_interval(means, least, most, level)
+    return percentile_interval(means, least, most, level=level)
 
 
 def resample_means(
@@ -88,12 +88,12 @@ def resample_means(
     """
     weights = np.ones(len(values)) if weights is None else _scaled(weights)
     if len(values) > blocks:
-        sums, weights = _blocks(values * weights, weights, seed, blocks)
+        sums, weights = _blocks(values * weights, weights, seed, blocks=blocks)
         values = np.divide(sums, weights, out=np.zeros(blocks), where=weights != 0)
     return resampled_means(values, weights, _stream(seed, _DRAWING), resamples)
 
 
-def percentile_interval(means: Floats, least: float, most: float, level: float = LEVEL) -> Interval:
+def percentile_interval(means: Floats, least: float, most: float, *, level: float = LEVEL) -> Interval:
     """The middle `level` of the means that are numbers, inside what the values allow; nulls where there are none."""
     means = means[~np.isnan(means)]
     if not len(means):
@@ -128,7 +128,7 @@ def sign_flip_p(
     if len(signed) < flips.bit_length():
         return all_extreme_flips(signed, limit) / (1 << len(signed))
     if len(signed) > blocks:
-        signed, _ = _blocks(signed, signed, seed, blocks)
+        signed, _ = _blocks(signed, signed, seed, blocks=blocks)
     extreme: int = extreme_flips(signed, limit, _stream(seed, _FLIPPING), flips)
     return (1 + extreme) / (1 + flips)
 

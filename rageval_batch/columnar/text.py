@@ -228,7 +228,7 @@ def word_keywords(text: str) -> list[str]:
 class KeywordIndex:
     """The first `cap` keywords of each expected text, ready to be looked up in answers."""
 
-    def __init__(self, expected: Strings, mode: str, cap: int, kana: bool = False) -> None:
+    def __init__(self, expected: Strings, mode: str, cap: int, *, kana: bool = False) -> None:
         self._mode = mode
         self._kana = kana
         self.tables: KeywordTables | None = None  # what kernels look keywords up in; words of jieba have none

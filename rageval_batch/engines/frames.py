@@ -31,7 +31,7 @@ def frame_files(frame: DataFrame, store: Store) -> Iterator[Source]:
     text = sql.to_json(sql.struct(*(sql.col(f"`{name}`") for name in frame.columns)), {"ignoreNullFields": "false"})
     try:
         frame.orderBy(text).write.parquet(target)
-        source = Source(NAME, folder, "frame", None, NAME, url=url)
+        source = Source(NAME, folder, "frame", compression=None, stem=NAME, url=url)
         size = sum(size_of(part) for part in frame_parts(source))
         yield replace(source, size=size, sha256=_digest(frame.sparkSession.read.parquet(target)))
     finally:

@@ -18,7 +18,7 @@ from rageval_batch.inputs.readers import ColumnLimit
 _DIGEST = hashlib.sha256().digest_size
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SplitResult:
     """What became of the rows of a split: all that the driver must know of it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,7 @@ class Ranges:
     runs: pa.Array  # sorted
     first: Ints  # of each run: its first partition
     pieces: Ints  # of each run: how many partitions it has
+    _: KW_ONLY
     questions: pa.Array  # ids of the eval set, sorted; a run is never divided where there are none
     count: int  # of partitions
 
@@ -95,4 +96,4 @@ def plan_ranges(rows: Mapping[str, int], questions: Sequence[str], partitions: i
             partition, filled = partition + divided, 0
     count = partition + (1 if filled or not names else 0)
     ids = pa.array(sorted(questions), LARGE_STRING)
-    return Ranges(pa.array(names, LARGE_STRING), first, pieces, ids, count)
+    return Ranges(pa.array(names, LARGE_STRING), first, pieces, questions=ids, count=count)

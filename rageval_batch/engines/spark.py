@@ -83,7 +83,7 @@ def run(
             store.clear_published()
             return existing_outcome(done)
         with store.staging(identity.job[:24]) as staging:
-            sweep = _Sweep(job, identity, staging, stages, files)
+            sweep = _Sweep(job, identity, staging, stages=stages, files=files)
             outcome = sweep.run(store, progress, partitions)
             staging.clear()
             if store.remote is not None:
@@ -146,14 +146,16 @@ def _shared(file: Source) -> Source:
 class _Sweep:
     """The work of one job, as the driver sees it."""
 
-    def __init__(self, job: Job, identity: Identity, staging: Staging, stages: Any, files: Sequence[Measured]) -> None:
+    def __init__(
+        self, job: Job, identity: Identity, staging: Staging, *, stages: Any, files: Sequence[Measured]
+    ) -> None:
         self.job = job
         self.identity = identity
         self.staging = staging
         self.stages = stages
         self.files = files
         self.kind = input_kind(job.profile)
-        self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
+        self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
         self.columns = ColumnLimit()
         self.splits = [Split(number, part) for number, file in enumerate(files) for part in file.parts]
         self.shared = _shared_folder(staging)
@@ -197,9 +199,11 @@ class _Sweep:
         with self.staging.assembling() as ready:
             placed = _Placed(self.work.written, ready, store)
             finished, files = self._assemble(work, placed, parts, counts=counts, partitions=partitions)
-        manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files), placed.checksums)
-        commit, created = publish_once(store, ready, manifest, placed.lying)
-        return Outcome(commit, created, resumed, finished.counts, Timing())
+        manifest = store.seal(
+            ready, commit_record.manifest(self.job, self.identity, finished, files=files), placed.checksums
+        )
+        commit, created = publish_once(store, ready, manifest, lying=placed.lying)
+        return Outcome(commit, created, resumed, counts=finished.counts, timing=Timing())
 
     def _kept_columns(self, work: Any, parts: list[SplitResult]) -> ColumnLimit:
         """The columns that are kept of those that are no fields: the first of all rows. A split that left one of them
@@ -261,7 +265,7 @@ class _Sweep:
             inputs=counts,
             findings=findings_of(seen, self.job.profile, runs),
         )
-        records = commit_record.run_records(self.job, self.identity, runs, finished.findings)
+        records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
         files: Files = {"scores": scores}
         if summaries:

@@ -123,7 +123,7 @@ class Stages:
         items = [(part.number, splits[part.number], part.name) for part in parts]
         return self._mapped(partial(_keep_columns, work, kept), items)
 
-    def write(self, work: Sent, routes: Sent, parts: Sequence[SplitResult], partitions: int) -> list[Written]:
+    def write(self, work: Sent, routes: Sent, parts: Sequence[SplitResult], *, partitions: int) -> list[Written]:
         """The files of the commit but its summaries: the tables of all parts, sent to their partitions."""
         named = [(part.number, part.name.encode()) for part in parts]
         sent = self._frame(named, _ITEMS).mapInArrow(partial(_routed, work, routes), _TABLES)
@@ -263,7 +263,7 @@ def _answer_keys(work: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
 def _routed(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
     waiting: list[tuple[int, str, int, bytes]] = []
     for number, name in _rows(batches):
-        for partition, kind, content in tasks.routed(_value(work), _value(routes), number, name.decode()):
+        for partition, kind, content in tasks.routed(_value(work), _value(routes), number, name=name.decode()):
             waiting.append((partition, kind, number, content))
             if sum(len(one[-1]) for one in waiting) >= _BATCH_BYTES:
                 yield _tables(waiting)
@@ -282,9 +282,9 @@ def _tables(rows: list[tuple[int, str, int, bytes]]) -> pa.RecordBatch:
 def _write_partitions(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
     for partition, rows in groupby(_rows(batches), key=lambda row: row[0]):
         payloads = ((kind, content) for _, kind, _, content in rows if kind)
-        yield _item(partition, list(tasks.write_partition(_value(work), _value(routes), partition, payloads)))
+        yield _item(partition, list(tasks.write_partition(_value(work), _value(routes), partition, payloads=payloads)))
 
 
 def _summarize(work: Sent, item: tuple[int, tuple[list[str], pa.Table]]) -> tuple[Written | None, Observed]:
     place, (names, runs) = item
-    return tasks.summarized(_value(work), place, names, runs)
+    return tasks.summarized(_value(work), place, names, runs=runs)

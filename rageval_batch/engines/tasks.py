@@ -38,7 +38,8 @@ from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import Observed, observed
 from rageval_batch.runs.manifest import file_checksum
 from rageval_batch.runs.store import store_error
-from rageval_batch.runs.summary import summary_plan, write_commit_summary
+from rageval_batch.runs.summary import write_commit_summary
+from rageval_batch.runs.summary_plan import summary_plan
 from rageval_batch.runs.sweep import ScoreFile, scored_tables
 
 SCORES, TALLIES, EXTRAS, ANSWERS, REJECTED = "scores", "tallies", "extras", "answers", "rejects"
@@ -95,9 +96,9 @@ def score_split(
     if (part := read_part(work.parts, name)) is not None:
         return replace(part.result, found=True)
     limit = ColumnLimit(columns, others=2 * MOST_COLUMNS)
-    result = SplitResult(number, name, columns=FileColumns(has_run=work.has_run[split.file]), others=limit)
+    result = SplitResult(number=number, name=name, columns=FileColumns(has_run=work.has_run[split.file]), others=limit)
     try:
-        tables = _scored(work, split, second_answers, result)
+        tables = _scored(work, split, second_answers, result=result)
         kept = {kind: [ipc_bytes(table) for table in found] for kind, found in tables.items()}
         write_part(work.parts, name, Part(result, kept, second_answers))
     except RagevalError as error:
@@ -107,7 +108,7 @@ def score_split(
     return result
 
 
-def _scored(work: Work, split: Split, second_answers: Offsets, result: SplitResult) -> dict[str, list[pa.Table]]:
+def _scored(work: Work, split: Split, second_answers: Offsets, *, result: SplitResult) -> dict[str, list[pa.Table]]:
     """The tables of the blocks of a split, by kind; the result learns what they tell."""
     reader = work.inputs.row_reader()
     ingest = Ingest(work.sources, reader, work.runs, second_answers=second_answers, columns=result.others)
@@ -170,7 +171,7 @@ def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
 # --- rows to their range --------------------------------------------------------------------------------------------
 
 
-def routed(work: Work, routes: Routes, number: int, name: str) -> Iterator[tuple[int, str, bytes]]:
+def routed(work: Work, routes: Routes, number: int, *, name: str) -> Iterator[tuple[int, str, bytes]]:
     """(partition, kind, Arrow file) of all that a part has."""
     part = _required(work, name)
     ranges = routes.ranges
@@ -238,7 +239,7 @@ class Written:
 
 
 def write_partition(
-    work: Work, routes: Routes, partition: int, payloads: Iterable[tuple[str, bytes]]
+    work: Work, routes: Routes, partition: int, *, payloads: Iterable[tuple[str, bytes]]
 ) -> Iterator[Written]:
     """The files of a partition, from the tables that were sent to it, in the order of the splits."""
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder, database(Path(folder)) as opened:
@@ -258,20 +259,20 @@ def write_partition(
         if TALLIES in files:
             target = ready / "tallies.parquet"
             commit_files.write_tallies(commit_files.read_parts(files[TALLIES]), target=target, database=opened)
-            yield _delivered(work, "tallies", partition, target)
+            yield _delivered(work, "tallies", partition, path=target)
         if EXTRAS in files and routes.extras is not None:
             target = ready / "extras.parquet"
             rows = commit_files.read_parts(files[EXTRAS])
             commit_files.write_sorted(rows, routes.extras, extras.ORDER, target=target, database=opened)
-            yield _delivered(work, "extras", partition, target)
+            yield _delivered(work, "extras", partition, path=target)
         if ANSWERS in files:
             target = ready / "kept_outputs.parquet"
             commit_files.write_kept(files[ANSWERS], work.kind.kept, target=target, database=opened)
-            yield _delivered(work, "kept_outputs", partition, target)
+            yield _delivered(work, "kept_outputs", partition, path=target)
         if REJECTED in files:
             target = ready / "rejects.parquet"
             commit_files.write_rejects(files[REJECTED], REJECTS, target)
-            yield _delivered(work, "rejects", partition, target)
+            yield _delivered(work, "rejects", partition, path=target)
 
 
 def _write_scores(
@@ -279,7 +280,7 @@ def _write_scores(
 ) -> Written:
     answers = _RangeAnswers(work.inputs.eval_set.ids, pieces, files)
     runs = work.inputs.finish(answers, ScoreFile(path=target, scorer=work.scorer, parts=files, database=opened))
-    return replace(_delivered(work, SCORES, partition, target), runs=runs, repeats=answers.met_repeats)
+    return replace(_delivered(work, SCORES, partition, path=target), runs=runs, repeats=answers.met_repeats)
 
 
 class _RangeAnswers:
@@ -312,7 +313,7 @@ class _RangeAnswers:
         return {run: len(found) for run, found in self.met_repeats.items()}
 
 
-def _delivered(work: Work, role: str, place: int, path: Path) -> Written:
+def _delivered(work: Work, role: str, place: int, *, path: Path) -> Written:
     """A file that was written on the executor, copied to where the driver finds it, under a name of its own.
 
     A task that is tried twice leaves two files: only that of the try whose result counts becomes part of the commit.
@@ -324,12 +325,12 @@ def _delivered(work: Work, role: str, place: int, path: Path) -> Written:
     return Written(role=role, place=place, name=name, checksum=checksum)
 
 
-def summarized(work: Work, place: int, names: list[str], runs: pa.Table) -> tuple[Written | None, Observed]:
+def summarized(work: Work, place: int, names: list[str], *, runs: pa.Table) -> tuple[Written | None, Observed]:
     """The summary of score files that have all rows of their runs, None where it cannot be made; what they show."""
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder, database(Path(folder)) as opened:
         target = Path(folder) / "summary.parquet"
         scores = [work.written.local(name, Path(folder)) for name in names]
         profile = work.scorer.profile
         made = write_commit_summary(summary_plan(profile), scores, runs, target=target, database=opened)
-        written = _delivered(work, "summary", place, target) if made else None
+        written = _delivered(work, "summary", place, path=target) if made else None
         return written, observed(scores, profile, database=opened)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -56,6 +56,7 @@ class _Seen:
     questions: int
     max_rows: int  # of score rows that the runs may make: every run gets one for every question
     rows: int = 0
+    _: KW_ONLY
     runs: set[str] = field(default_factory=set)
     codes: dict[tuple[str, int], int] = field(default_factory=dict)
     flags: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -81,10 +82,10 @@ class _Seen:
         """InputError where the runs make too many score rows, before anything is made of them."""
         self.rows += rows
         self.runs.update(names)
-        _check_rows(len(self.runs), self.rows, self.questions, self.max_rows)
+        _check_rows(len(self.runs), self.rows, self.questions, max_rows=self.max_rows)
 
 
-def _check_rows(runs: int, rows: int, questions: int, max_rows: int) -> None:
+def _check_rows(runs: int, rows: int, questions: int, *, max_rows: int) -> None:
     if runs * questions <= max_rows:
         return
     reason = f"{rows:,} rows have {runs:,} run ids: is the column right?"
@@ -104,6 +105,7 @@ class QuestionRows:
         ids: Sequence[str],
         output_fields: tuple[OutputField, ...] = (),
         fields_first: bool = False,
+        *,
         max_rows: int = MAX_ROWS,
         texts_only: bool = False,
     ) -> None:
@@ -133,7 +135,7 @@ class QuestionRows:
         """All: the fields of an answer are known."""
         return np.ones(len(block), np.bool_)
 
-    def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
+    def rows(self, source: Source, number: int, block: Block, *, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
         run_id, bad_run = read_run_ids(block, source, has_run)
         question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
@@ -175,7 +177,7 @@ class QuestionRows:
 def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_ROWS) -> QuestionRows:
     """What reads the rows of a profile, where the eval set has these questions."""
     texts_only = declared.outputs.schema is None and not declared.output_fields
-    return QuestionRows(ids, declared.output_fields, declared.fields_first, max_rows, texts_only)
+    return QuestionRows(ids, declared.output_fields, declared.fields_first, max_rows=max_rows, texts_only=texts_only)
 
 
 class LoadedQuestions:
@@ -198,11 +200,11 @@ class LoadedQuestions:
     def without_questions(self) -> LoadedQuestions:
         """The same with the ids of the questions alone."""
         ids = self.eval_set.ids
-        return LoadedQuestions(EvalSet(ids, (), (), ()), self._run_contexts, self._declared)
+        return LoadedQuestions(EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared)
 
     def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
         """InputError where so many usable rows of these runs make too many score rows: one a run and question."""
-        _check_rows(len(runs), rows, len(self.eval_set), max_rows)
+        _check_rows(len(runs), rows, len(self.eval_set), max_rows=max_rows)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
@@ -238,7 +240,7 @@ class ByQuestionInputs:
         key=("question_id", "run_id", "repeat"),
     )
 
-    def load(self, questions: list[Source], contexts: list[Source], params: Params, folder: Path) -> LoadedQuestions:
+    def load(self, questions: list[Source], contexts: list[Source], params: Params, *, folder: Path) -> LoadedQuestions:
         """The questions, checked, with their contexts; contexts of single runs lie in the folder."""
         eval_set = eval_sets.eval_set_of(checked_questions(questions, self.profile))
         run_contexts = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from rageval_batch.errors import InputError
@@ -29,6 +29,7 @@ class Violation:
     file: str
     line: int | None
     question: str | None  # its id
+    _: KW_ONLY
     path: str
     found: str
     allowed: str
@@ -41,6 +42,7 @@ class Checked:
     file: str
     profile: str
     questions: int
+    _: KW_ONLY
     violations: tuple[Violation, ...]
 
 
@@ -119,7 +121,7 @@ def check_file(file: Source, profiles: Sequence[Profile]) -> Checked:
     profile = profiles[0] if len(profiles) == 1 else profile_of(read, profiles)
     count = len(read.questions) + sum(one.path != "$" for one in read.unreadable)
     format = profile.inputs.questions if profile else None
-    return Checked(file.name, profile.name if profile else "", count, violations(read, format))
+    return Checked(file.name, profile.name if profile else "", count, violations=violations(read, format))
 
 
 def checked_questions(
@@ -178,23 +180,26 @@ def profile_of(read: QuestionFile, profiles: Sequence[Profile]) -> Profile | Non
 def violations(read: QuestionFile, format: QuestionFormat | None) -> tuple[Violation, ...]:
     """Every violation of a file that was read, in the order of its questions; without a format what cannot be read."""
     name = read.source.name
-    found = [Violation(name, bad.line, None, bad.path, bad.found, bad.allowed) for bad in read.unreadable]
+    found = [
+        Violation(name, bad.line, None, path=bad.path, found=bad.found, allowed=bad.allowed) for bad in read.unreadable
+    ]
     if format is not None and (read.questions or not read.unreadable):
         for rules in (_schema_violations, _rule_violations, _misspelt, _doubles):
-            found += [_violation(read, steps, *said) for steps, *said in rules(read, format)]
+            found += [_violation(read, violation) for violation in rules(read, format)]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
 
 
 Found = tuple[list[str | int], str, str]  # steps from the whole file, what was found, what is allowed
 
 
-def _violation(read: QuestionFile, steps: Sequence[str | int], found: str, allowed: str) -> Violation:
+def _violation(read: QuestionFile, violation: Found) -> Violation:
+    steps, found, allowed = violation
     if len(steps) > 1 and steps[0] == "questions" and isinstance(steps[1], int):
         index = steps[1]
         path = read.path(read.places[index]) + path_of(steps[2:])
         name = question_id(read.questions[index])
-        return Violation(read.source.name, read.lines[index], name, path, found, allowed)
-    return Violation(read.source.name, None, None, "$" + path_of(steps), found, allowed)
+        return Violation(read.source.name, read.lines[index], name, path=path, found=found, allowed=allowed)
+    return Violation(read.source.name, None, None, path="$" + path_of(steps), found=found, allowed=allowed)
 
 
 def path_of(steps: Iterable[str | int]) -> str:

@@ -25,13 +25,19 @@ _OBJECT = "a JSON object, or the text of one"
 def check_outputs(file: Source, profile: Profile) -> Checked:
     """Every violation of a file of outputs, in the order of its rows."""
     read = _read(file, profile)
-    found = [Violation(file.name, bad.line, None, bad.path, bad.found, bad.allowed) for bad in read.unreadable]
+    found = [
+        Violation(file.name, bad.line, None, path=bad.path, found=bad.found, allowed=bad.allowed)
+        for bad in read.unreadable
+    ]
     for index, row in enumerate(read.questions):
         where, line, name = read.path(read.places[index]), read.lines[index], question_id(row)
-        for steps, *said in _row_violations(row, profile):
-            found.append(Violation(file.name, line, name, where + path_of(steps), *said))
+        for steps, found_value, allowed in _row_violations(row, profile):
+            path = where + path_of(steps)
+            found.append(Violation(file.name, line, name, path=path, found=found_value, allowed=allowed))
     count = len(read.questions) + len(read.unreadable)
-    return Checked(file.name, profile.name, count, tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0)))
+    return Checked(
+        file.name, profile.name, count, violations=tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
+    )
 
 
 def _read(file: Source, profile: Profile) -> QuestionFile:

@@ -79,7 +79,7 @@ def eval_set_of(files: list[QuestionFile]) -> EvalSet:
         tuple(seen),
         tuple(objects),
         tuple(_text_or_none(question.get("dataset")) for question in objects),
-        tuple(weights),
+        weights=tuple(weights),
         headers=tuple(headers) if any(headers) else (),
     )
 

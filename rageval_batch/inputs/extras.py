@@ -35,7 +35,7 @@ _NUMBER = r"^-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?$"
 
 
 def extras_of(
-    keys: pa.RecordBatch, columns: Sequence[Column], rows: Offsets, size: int, typeless: bool
+    keys: pa.RecordBatch, columns: Sequence[Column], rows: Offsets, *, size: int, typeless: bool
 ) -> pa.RecordBatch:
     """Keys of the chosen `rows` of a block of `size` rows, and their columns as texts that say what they are.
 

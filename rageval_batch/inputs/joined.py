@@ -40,5 +40,5 @@ def _joined(blocks: list[Ingested]) -> Ingested:
         pa.concat_batches([block.batch for block in blocks]),
         pa.concat_tables([block.rejects for block in blocks]),
         sum(block.rows for block in blocks),
-        joined_extras(extras) if extras else None,
+        extras=joined_extras(extras) if extras else None,
     )

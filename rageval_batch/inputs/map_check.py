@@ -19,7 +19,7 @@ _SHOWN_COLUMNS = 20
 
 
 def check_map(
-    files: Sequence[Source], fields: Mapping[str, tuple[str, ...]], profile: Profile, has_questions: bool
+    files: Sequence[Source], fields: Mapping[str, tuple[str, ...]], profile: Profile, *, has_questions: bool
 ) -> None:
     """InputError for a mapped field that the profile does not read, and for one whose paths no row has.
 

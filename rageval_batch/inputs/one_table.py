@@ -56,14 +56,14 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
     found = _Questions(outputs, profile, fields)
     for number, (given, file) in enumerate(zip(files, outputs, strict=True)):
         said = OUTPUT[0] in given.reading.fields
-        possible = () if said else _free_names((*OUTPUT_NAMES, *_ALSO_ANSWERS), given.reading, profile, taken)
+        possible = () if said else _free_names((*OUTPUT_NAMES, *_ALSO_ANSWERS), given.reading, profile, taken=taken)
         for block in readers.read_blocks(file):
             _refuse_two_answers(file, block, possible)
             found.add(number, _mapped(file, block))
     questions = found.checked()
     path = folder / f"{_NAME}.jsonl"
-    path.write_text("".join(canonical_json(question) + "\n" for question in questions), encoding="utf-8")
-    source = Source(path.name, path, "jsonl", None, _NAME, reading=Reading(derived=True))
+    path.write_text("".join(canonical_json(question) + "\n" for question in questions), "utf-8", newline="")
+    source = Source(path.name, path, "jsonl", compression=None, stem=_NAME, reading=Reading(derived=True))
     notes = [f"No -q: the {len(questions):,} questions are taken from the rows."]
     if found.by_text:
         notes.append("Rows without an id: the hash of the question's text is the id.")
@@ -94,13 +94,13 @@ def fields_of(profile: Profile) -> dict[str, tuple[str, ...]]:
 
 def _with_aliases(reading: Reading, profile: Profile, taken: set[str]) -> Reading:
     """The reading of a table: answers under more names, unless these are fields of a question or of the answer."""
-    names = _free_names(OUTPUT_NAMES, reading, profile, taken)
+    names = _free_names(OUTPUT_NAMES, reading, profile, taken=taken)
     return replace(
         reading, fields={OUTPUT[0]: names, **reading.fields}, id_from_question=QUESTION_ID[0] not in reading.fields
     )
 
 
-def _free_names(names: tuple[str, ...], reading: Reading, profile: Profile, taken: set[str]) -> tuple[str, ...]:
+def _free_names(names: tuple[str, ...], reading: Reading, profile: Profile, *, taken: set[str]) -> tuple[str, ...]:
     """Those of the names that are no field of a question or of the answer, and that no map gives to another field."""
     mapped = {path for field, paths in reading.fields.items() if field != OUTPUT[0] for path in paths}
     own = {field.name for field in getattr(profile.inputs, "output_fields", ())} | taken | mapped
@@ -201,7 +201,9 @@ class _Questions:
         by_file: dict[int, QuestionFile] = {}
         for row in sorted(rows, key=lambda row: (row["file"], row["line"])):
             file = self._files[row["file"]]
-            read = by_file.setdefault(row["file"], QuestionFile(file, {}, [], [], [], False, []))
+            read = by_file.setdefault(
+                row["file"], QuestionFile(file, {}, [], lines=[], places=[], in_object=False, unreadable=[])
+            )
             read.questions.append(self._question(file, row))
             read.lines.append(row["line"])
             read.places.append(len(read.places))

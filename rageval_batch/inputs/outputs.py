@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from difflib import get_close_matches
 from typing import Any, Protocol
 
@@ -62,7 +62,7 @@ class RowReader(Answers, Protocol):
     def has_extras(self, block: Block) -> Flags:
         """The rows whose other fields stand beside the answer, and are no part of it."""
 
-    def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
+    def rows(self, source: Source, number: int, block: Block, *, has_run: bool, output: Field) -> Rows:
         """The rows of a block of the file with that number; `has_run`: the file names its runs itself."""
 
     def first(self, batch: pa.RecordBatch) -> Flags:
@@ -76,6 +76,7 @@ class Ingested:
     batch: pa.RecordBatch
     rejects: pa.Table
     rows: int
+    _: KW_ONLY
     extras: pa.RecordBatch | None = None  # what else the rows say, where they do
 
 
@@ -89,6 +90,7 @@ class InputCounts:
     reasons: Counter[str] = field(default_factory=Counter)  # how many rows were rejected, by reason
     rejected: Counter[str] = field(default_factory=Counter)  # by run, where it is known
     rows: Counter[str] = field(default_factory=Counter)  # rows of a run that were read, rejected ones among them
+    _: KW_ONLY
     filled: Counter[tuple[str, str]] = field(default_factory=Counter)  # rows of a run with a short value of a column
     values: dict[str, dict[str, str | None]] = field(default_factory=dict)  # by run and column; None: they differ
     left_out: set[str] = field(default_factory=set)  # columns beyond those that are kept
@@ -175,6 +177,7 @@ class FileColumns:
     has_run: bool | None = None  # None: no row could be used yet
     has_output: bool = False
     has_keys: bool = False
+    _: KW_ONLY
     seen: dict[str, None] = field(default_factory=dict)
 
     def note(self, source: Source, reader: RowReader, block: Block) -> Field:
@@ -237,7 +240,9 @@ class Ingest:
         source = self._sources[number]
         for block in blocks:
             output = columns.note(source, self.reader, block)
-            yield self._ingested(source, block, self.reader.rows(source, number, block, bool(columns.has_run), output))
+            yield self._ingested(
+                source, block, self.reader.rows(source, number, block, has_run=bool(columns.has_run), output=output)
+            )
 
     def _first(self, batch: pa.RecordBatch) -> Flags:
         if self._second_answers is None:
@@ -262,7 +267,7 @@ class Ingest:
         others = block.others(self.reader.known, read=self.reader.read, rows=reason == -1, limit=self.columns)
         self.counts.left_out.update(self.columns.left_out)
         self.counts.add_values(others, run_id)
-        rejects = _rejects(source, block, reason, details, rows)
+        rejects = _rejects(source, block, reason, details=details, found=rows)
         named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))  # a row without a run counts for its file
         self.counts.add_rows(named, reason != _SKIPPED, reason >= 0)
         self.counts.reasons.update(rejects.column("reason").to_pylist())
@@ -270,8 +275,8 @@ class Ingest:
         if others and len(kept):
             beside = np.flatnonzero(self.reader.has_extras(block)[kept])  # if none, the order of columns is noted
             keys = _extra_keys(batch.take(pa.array(beside)), rows.question_id.take(pa.array(kept[beside])))
-            extras = extras_of(keys, others, kept[beside], len(block), source.format == "csv")
-        return Ingested(batch, rejects, len(kept) + rejects.num_rows, extras)
+            extras = extras_of(keys, others, kept[beside], size=len(block), typeless=source.format == "csv")
+        return Ingested(batch, rejects, len(kept) + rejects.num_rows, extras=extras)
 
 
 _SHOWN_COLUMNS = 20
@@ -306,7 +311,7 @@ def _chosen(batch: pa.RecordBatch, rows: Any) -> tuple[pa.RecordBatch, Any]:
     return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows)), rows
 
 
-def _rejects(source: Source, block: Block, reason: Any, details: dict[int, str], found: Rows) -> pa.Table:
+def _rejects(source: Source, block: Block, reason: Any, *, details: dict[int, str], found: Rows) -> pa.Table:
     found_rows = np.flatnonzero(reason >= 0)
     if not len(found_rows):
         return REJECTS.empty_table()

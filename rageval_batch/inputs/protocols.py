@@ -78,7 +78,7 @@ class ScoreWriter(Protocol):
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """Write all rows in order, with those of questions (their indexes) that runs left unanswered."""
 
-    def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
+    def reconcile(self, listed: pa.Table, macro: str, log: str, *, order: Sequence[str]) -> list[dict[str, Any]]:
         """Write what a macro of sql/ makes of all rows and a list, in order; the rows of the macro `log` about them."""
 
 
@@ -119,7 +119,7 @@ class InputKind(Protocol):
     def kept(self) -> KeptFormat:
         """How a store keeps a copy of its outputs."""
 
-    def load(self, questions: list[Source], contexts: list[Source], params: Params, folder: Path) -> LoadedInputs:
+    def load(self, questions: list[Source], contexts: list[Source], params: Params, *, folder: Path) -> LoadedInputs:
         """Read questions and contexts; what is too much for memory lies in the folder."""
 
     def row_reader(self, ids: Sequence[str]) -> RowReader:

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from rageval_batch.columnar.kernels.json import OK
@@ -27,6 +27,7 @@ class Unreadable:
     line: int | None
     path: str
     found: str
+    _: KW_ONLY
     allowed: str
 
 
@@ -37,6 +38,7 @@ class QuestionFile:
     source: Source
     header: dict[str, Any]
     questions: list[dict[str, Any]]
+    _: KW_ONLY
     lines: list[int]
     places: list[int]  # the index of each question in the file
     in_object: bool  # the questions stand under `questions` of an object
@@ -62,7 +64,7 @@ def question_id(question: dict[str, Any]) -> str | None:
 def read_question_file(file: Source) -> QuestionFile:
     """A file as far as it can be read. Members that are null are absent, as columnar files write what a row lacks."""
     if file.format != "json":
-        read = QuestionFile(file, {}, [], [], [], False, [])
+        read = QuestionFile(file, {}, [], lines=[], places=[], in_object=False, unreadable=[])
         return _with_questions(read, readers.read_blocks(file))
     document = readers.read_document(file)
     read = _without_questions(file, document)
@@ -84,7 +86,7 @@ def _with_questions(read: QuestionFile, blocks: Iterator[Block]) -> QuestionFile
                 read.places.append(place)
             except (ValueError, RecursionError) as error:
                 found = f"{error}: {raw[:SHOWN]}"
-                read.unreadable.append(Unreadable(line, read.path(place), found, "a JSON object"))
+                read.unreadable.append(Unreadable(line, read.path(place), found, allowed="a JSON object"))
             place += 1
     return read
 
@@ -94,19 +96,45 @@ def _without_questions(file: Source, document: JsonDocument) -> QuestionFile:
     if document.tape.status[0] != OK:
         line = 1 + document.content.count(b"\n", 0, max(0, int(document.tape.error_at[0])))
         problem = document.tape.problem(0)
-        return QuestionFile(file, {}, [], [], [], False, [Unreadable(line, "$", problem, "one JSON value")])
+        return QuestionFile(
+            file,
+            {},
+            [],
+            lines=[],
+            places=[],
+            in_object=False,
+            unreadable=[Unreadable(line, "$", problem, allowed="one JSON value")],
+        )
     try:
         header = _loads(json.dumps(document.header()))
     except RecursionError:
         problem = "nested too deeply"
-        return QuestionFile(file, {}, [], [], [], True, [Unreadable(1, "$", problem, "a list of questions")])
+        return QuestionFile(
+            file,
+            {},
+            [],
+            lines=[],
+            places=[],
+            in_object=True,
+            unreadable=[Unreadable(1, "$", problem, allowed="a list of questions")],
+        )
     except InputError:
         found = shown_json(_shallow(document.content))
         allowed = "a list of questions, or an object with a list `questions`"
-        return QuestionFile(file, {}, [], [], [], False, [Unreadable(1, "$", found, allowed)])
+        return QuestionFile(
+            file, {}, [], lines=[], places=[], in_object=False, unreadable=[Unreadable(1, "$", found, allowed=allowed)]
+        )
     except ValueError as error:
-        return QuestionFile(file, {}, [], [], [], True, [Unreadable(1, "$", str(error), "finite numbers")])
-    return QuestionFile(file, header, [], [], [], document.in_object, [])
+        return QuestionFile(
+            file,
+            {},
+            [],
+            lines=[],
+            places=[],
+            in_object=True,
+            unreadable=[Unreadable(1, "$", str(error), allowed="finite numbers")],
+        )
+    return QuestionFile(file, header, [], lines=[], places=[], in_object=document.in_object, unreadable=[])
 
 
 def _shallow(content: bytes) -> Any:

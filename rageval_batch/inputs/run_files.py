@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ class WantedRows:
     profile: str
     metric: str
     columns: tuple[str, ...]
+    _: KW_ONLY
     unit_key: tuple[str, ...] = ("question_id",)
     restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the profile's view with all columns it is made of
 
@@ -48,6 +49,7 @@ class RunFile:
     path: str
     about: dict[str, str | None]
     score: float | None  # of the whole run, where the file has it
+    _: KW_ONLY
     numbers: tuple[str, ...]
     results: tuple[dict[str, Any], ...] | None  # of a JSON run
 
@@ -62,7 +64,9 @@ class RunFile:
         import polars as pl
 
         if self.results is not None:
-            rows = [_json_row(self.path, number, entry, wanted.metric) for number, entry in enumerate(self.results)]
+            rows = [
+                _json_row(self.path, number, entry, metric=wanted.metric) for number, entry in enumerate(self.results)
+            ]
             kinds = {"question_id": pl.String, "repeat": pl.Int64, "weight": pl.Float64, wanted.metric: pl.Float64}
             return pl.DataFrame(rows, kinds, orient="row")
         try:
@@ -109,10 +113,12 @@ def _open_json(path: str) -> RunFile:
     metrics = [entry.get("metrics") for entry in results if isinstance(entry, dict)]
     numbers = dict.fromkeys(name for found in metrics if isinstance(found, dict) for name in found)
     about = {name: _text(summary.get(name)) for name in _CONSTANT}
-    return RunFile(path, _about(about), _finite(summary.get("weighted_score")), tuple(numbers), tuple(results))
+    return RunFile(
+        path, _about(about), _finite(summary.get("weighted_score")), numbers=tuple(numbers), results=tuple(results)
+    )
 
 
-def _json_row(path: str, number: int, entry: Any, metric: str) -> tuple[str, int, float | None, float | None]:
+def _json_row(path: str, number: int, entry: Any, *, metric: str) -> tuple[str, int, float | None, float | None]:
     where = f"{path}, results[{number}]"
     metrics = entry.get("metrics") if isinstance(entry, dict) else None
     if not isinstance(metrics, dict):
@@ -172,7 +178,7 @@ def _open_parquet(path: str) -> RunFile:
     numbers = (name for name, kind in schema.items() if name not in keys and _is_number(kind))
     said = {name: _text(value) for name, value in _export_metadata(path).items()}
     about = said | {name: _text(values[0]) for name, values in found.items() if values}
-    return RunFile(path, _about(about), None, tuple(numbers), None)
+    return RunFile(path, _about(about), None, numbers=tuple(numbers), results=None)
 
 
 def _is_number(kind: pl.DataType) -> bool:

@@ -70,7 +70,7 @@ class OwnRows:
         beside: Flags = block.field(OUTPUT).kind != ABSENT
         return beside
 
-    def rows(self, source: Source, number: int, block: Block, has_run: bool, output: Field) -> Rows:
+    def rows(self, source: Source, number: int, block: Block, *, has_run: bool, output: Field) -> Rows:
         """Rows with their keys; a run without a name is called like its file."""
         run_id, _ = read_run_ids(block, source, has_run=False)
         run_id = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))
@@ -123,7 +123,7 @@ class LoadedList:
     """The list of what should be there, and the texts that rows are about."""
 
     def __init__(self, declared: SelfKeyed, listed: pa.Table, texts: dict[str, str]) -> None:
-        self.eval_set = EvalSet((), (), (), (), texts)
+        self.eval_set = EvalSet((), (), (), weights=(), chunks=texts)
         self._declared = declared
         self._listed = listed
 
@@ -153,7 +153,7 @@ class LoadedList:
     def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
         """The rows are compared with each other and with the list by a macro of the profile."""
         declared = self._declared
-        log = scores.reconcile(self._listed, declared.reconcile, declared.log, declared.order)
+        log = scores.reconcile(self._listed, declared.reconcile, declared.log, order=declared.order)
         return {
             row["run_id"]: RunCounts(
                 question_count=row["question_count"],
@@ -183,7 +183,7 @@ class SelfKeyedInputs:
             key=("input", "line"),
         )
 
-    def load(self, questions: list[Source], contexts: list[Source], params: Params, folder: Path) -> LoadedList:
+    def load(self, questions: list[Source], contexts: list[Source], params: Params, *, folder: Path) -> LoadedList:
         """The list, checked, and the texts; InputError where one key has two texts."""
         names = self.declared.list_columns(params)
         checked_questions(questions, self.profile, self.declared.questions.with_fields(names))

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import unquote
@@ -64,6 +64,7 @@ class Source:
     name: str
     path: Path
     format: str
+    _: KW_ONLY
     compression: str | None
     stem: str
     size: int = -1
@@ -183,7 +184,7 @@ def check_growth(file: Source, size: int) -> None:
 
 def frame_source(frame: Any, name: str) -> Source:
     """A Polars, Arrow or pandas frame as a source."""
-    return Source(name, Path(), "frame", None, name, table=_as_table(frame, name))
+    return Source(name, Path(), "frame", compression=None, stem=name, table=_as_table(frame, name))
 
 
 def _as_table(frame: Any, name: str) -> pa.Table:
@@ -244,7 +245,7 @@ def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
     kind = FORMATS[dot.lower()]
     if compression and kind not in STREAMED:
         raise InputError(f"{shown}: a compressed {kind} file cannot be read. Decompress it first.")
-    return recognised(Source(shown, place, kind, compression, base, url=url))
+    return recognised(Source(shown, place, kind, compression=compression, stem=base, url=url))
 
 
 def recognised(file: Source, encoding: str = "") -> Source:
@@ -303,12 +304,12 @@ def any_file(name: str) -> Source:
     path = Path(name)
     if not path.is_file():
         raise InputError(f"There is no file {name}. Check the path.")
-    return Source(name, path, "any", None, path.stem)
+    return Source(name, path, "any", compression=None, stem=path.stem)
 
 
-def recorded(name: str, path: Path, size: int, sha256: str) -> Source:
+def recorded(name: str, path: Path, size: int, *, sha256: str) -> Source:
     """A file that was measured when it was there, for its hash only."""
-    return Source(name, path, "any", None, path.stem, size, sha256)
+    return Source(name, path, "any", compression=None, stem=path.stem, size=size, sha256=sha256)
 
 
 def _endings() -> str:
@@ -389,12 +390,14 @@ def members_source(root: str | Path, files: list[str]) -> Source:
     """Files of a folder as one source, a row each; the run is called like the folder."""
     if is_url(root):
         url, stem = os.fspath(root), last_part(root) or "outputs"
-        return Source(url, Path(), "texts", None, stem, members=tuple(files), url=url)
+        return Source(url, Path(), "texts", compression=None, stem=stem, members=tuple(files), url=url)
     root = Path(root)
     for file in files:
         if not (root / file).is_file():
             raise InputError(f"There is no file {root / file}. Check the path; folders and globs work too.")
-    return Source(str(root), root, "texts", None, root.resolve().name or "outputs", members=tuple(files))
+    return Source(
+        str(root), root, "texts", compression=None, stem=root.resolve().name or "outputs", members=tuple(files)
+    )
 
 
 def json_members(root: str | Path) -> list[str]:
@@ -423,7 +426,7 @@ def opened(names: Iterable[str], whole_json: bool = False) -> Iterator[list[Sour
         spool = Path(folder) / "stdin.jsonl"
         with spool.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
-        yield [Source("stdin", spool, "jsonl", None, "stdin"), *sources(file_names, whole_json)]
+        yield [Source("stdin", spool, "jsonl", compression=None, stem="stdin"), *sources(file_names, whole_json)]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def _require_fields(eval_set: EvalSet, fields: Sequence[str]) -> None:
             raise InputError(did_you_mean("field of the questions in --by", field, names))
 
 
-def choose(eval_set: EvalSet, size: int, seed: int, fields: Sequence[str]) -> list[int]:
+def choose(eval_set: EvalSet, size: int, seed: int, *, fields: Sequence[str]) -> list[int]:
     """The indices of the chosen questions, in the order of the eval set."""
     if not 1 <= size <= len(eval_set):
         raise InputError(f"--size {size} is not possible: the eval set has {len(eval_set)} questions.")
@@ -83,7 +83,7 @@ def write_subset(
     eval_set = eval_sets.read_questions([file])
     if required:
         _require_fields(eval_set, fields)
-    chosen = set(choose(eval_set, size, seed, fields))
+    chosen = set(choose(eval_set, size, seed, fields=fields))
     if file.format == "parquet":
         _write_parquet(file, chosen, target)
         return len(chosen)
@@ -96,7 +96,7 @@ def write_subset(
         content = array if not header else _with_header(header, array)
     else:
         raise InputError(f"{file.name}: a subset is made of .json, .jsonl or .parquet files, not of {file.format}.")
-    target.write_text(content, encoding="utf-8")
+    target.write_text(content, encoding="utf-8", newline="")
     return len(chosen)
 
 

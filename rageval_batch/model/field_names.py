@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ class FieldNames:
     members: dict[str, FieldNames] = field(default_factory=dict)
     items: list[FieldNames] = field(default_factory=list)
     mistaken: dict[str, str] = field(default_factory=dict)  # name written -> name meant
+    _: KW_ONLY
     types: set[str] = field(default_factory=set)  # JSON types that the schema names for the value itself
     _slips: dict[tuple[str, ...], list[tuple[str, str]]] = field(default_factory=dict)  # by the names of an object
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from rageval_batch.model.field_names import SAME_FIELD
@@ -33,6 +33,7 @@ class Field:
     path: str
     type: str
     required: bool
+    _: KW_ONLY
     default: str | None
     meaning: str
     names: tuple[str, ...] = ()  # other names that it may have
@@ -57,12 +58,14 @@ def _walk(schema: Mapping[str, Any], path: str, always: bool = True) -> Iterator
         return
     one_of = _one_of_names(schema)
     required = {*(schema.get("required", ()) if always else ()), *one_of}
-    yield from (Field(_inner(path, name), "", True, None, "") for name in one_of)
+    yield from (Field(_inner(path, name), "", True, default=None, meaning="") for name in one_of)
     for name, rules in schema.get("properties", {}).items():
         if set(rules) <= _CONDITIONS:  # on a field that is declared elsewhere
             continue
         default = json.dumps(rules["default"], ensure_ascii=False) if "default" in rules else None
-        yield Field(_inner(path, name), _type(rules), name in required, default, str(rules.get("title", "")))
+        yield Field(
+            _inner(path, name), _type(rules), name in required, default=default, meaning=str(rules.get("title", ""))
+        )
         yield from _walk(rules, _inner(path, name))
     if isinstance(schema.get("items"), dict):
         yield from _walk(schema["items"], f"{path}[]")

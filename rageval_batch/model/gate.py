@@ -28,9 +28,9 @@ class Gate:
     name: str
     metric: str
     stat: str
+    _: KW_ONLY
     op: str
     limit: float
-    _: KW_ONLY
     failure: str = "QualityGateFailure"
     level: str = ""  # one of LEVELS, or empty: every level
 

@@ -14,6 +14,7 @@ class Column:
     name: str
     type: pa.DataType
     doc: str
+    _: KW_ONLY
     internal: bool = False  # metrics and views need it; the profile's own view leaves it out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -131,6 +131,7 @@ class EvalSet:
     ids: tuple[str, ...]
     objects: tuple[dict[str, Any], ...]
     datasets: tuple[str | None, ...]
+    _: KW_ONLY
     weights: tuple[float, ...]
     chunks: dict[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
     headers: tuple[dict[str, Any], ...] = ()  # what each question's file says beside its questions

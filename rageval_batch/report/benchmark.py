@@ -49,17 +49,20 @@ def benchmark_text(result: Benchmark, format: str, screen: Screen = PLAIN) -> st
     ]
     if runs:
         columns = ("run_id", "weighted_score", "question_weighted_score", "total_questions")
-        parts.append(render(runs, columns, format, screen))
+        parts.append(render(runs, columns, format, screen=screen))
     by_dataset = [
         {"dataset": row["dataset"], "run_id": row["run_id"], "score": row["score"], "error": row["error"]}
         for row in _rows(result)
     ]
-    parts += [titled("datasets", format), render(by_dataset, ("dataset", "run_id", "score", "error"), format, screen)]
+    parts += [
+        titled("datasets", format),
+        render(by_dataset, ("dataset", "run_id", "score", "error"), format, screen=screen),
+    ]
     if result.gates:
         gates = [vars(gate) for gate in result.gates]
         tones = {"passed": verdict_tone}
         columns = ("gate", "actual", "limit", "passed")
-        parts += [titled("gates", format), render(gates, columns, format, screen, tones=tones)]
+        parts += [titled("gates", format), render(gates, columns, format, screen=screen, tones=tones)]
     return "\n\n".join(parts)
 
 

@@ -102,7 +102,7 @@ def _verdict(result: Comparison) -> str:
     return "PASSED" if result.passed else "FAILED: " + "; ".join(failed)
 
 
-def _head(title: str, verdict: str, passed: bool, format: str, screen: Screen) -> list[str]:
+def _head(title: str, verdict: str, passed: bool, *, format: str, screen: Screen) -> list[str]:
     """What was compared, and how it ended."""
     if format == "md":
         return [f"## {markdown_text(title)}", f"**{markdown_text(verdict)}**"]
@@ -124,9 +124,9 @@ def _one(result: Comparison, format: str, screen: Screen) -> str:
     }
     title = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
     parts = [
-        *_head(title, _verdict(result), result.passed, format, screen),
+        *_head(title, _verdict(result), result.passed, format=format, screen=screen),
         _plain(rule_text(result.rules), format),
-        render([line], list(line), format, screen, tones={"delta": delta_tone}),
+        render([line], list(line), format, screen=screen, tones={"delta": delta_tone}),
         *(_plain(note, format) for note in result.notes),
     ]
     for name, count, what in (
@@ -145,7 +145,7 @@ def _one(result: Comparison, format: str, screen: Screen) -> str:
         columns = ("question_id", "base_score", "cand_score", "delta")
         moved = result.improvements + result.regressions
         title = "moved most" + (f" ({len(rows)} of {moved:,})" if moved > len(rows) else "")
-        parts += [titled(title, format), render(rows, columns, format, screen, tones={"delta": delta_tone})]
+        parts += [titled(title, format), render(rows, columns, format, screen=screen, tones={"delta": delta_tone})]
         parts += _answers(result, format, screen)
     return "\n\n".join(parts)
 
@@ -160,7 +160,9 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
         for side, answer in (("base", mover.base_answer), ("candidate", mover.cand_answer))
         if mover.base_answer is not None or mover.cand_answer is not None
     ]
-    return [titled("answers", format), render(rows, ("question", "run", "answer"), format, screen)] if rows else []
+    return (
+        [titled("answers", format), render(rows, ("question", "run", "answer"), format, screen=screen)] if rows else []
+    )
 
 
 def _cut(answer: str | None, whole: bool) -> str | None:
@@ -201,9 +203,9 @@ def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     tones = {"delta": delta_tone, "passed": verdict_tone}
     return "\n\n".join(
         [
-            *_head(title, verdict, not failed, format, screen),
+            *_head(title, verdict, not failed, format=format, screen=screen),
             _plain(rule_text(results[0].rules), format),
-            render(rows, list(rows[0]), format, screen, optional=("p (Holm)", _LOW, _HIGH), tones=tones),
+            render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", _LOW, _HIGH), tones=tones),
             *(_plain(note, format) for note in notes),
         ]
     )

@@ -41,8 +41,8 @@ def render(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str],
     format: str,
-    screen: Screen = PLAIN,
     *,
+    screen: Screen = PLAIN,
     optional: Sequence[str] = (),
     tones: Tones | None = None,
 ) -> str:

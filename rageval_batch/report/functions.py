@@ -54,7 +54,7 @@ def function_list(format: str, screen: Screen = PLAIN) -> str:
     if format == "md":
         return "\n".join([_HEAD, *map(_section, FUNCTIONS.values())]).rstrip("\n")
     lines = [{"example": row["example"], "gives": json_line(row["gives"])} for row in rows]
-    return render(lines, ("example", "gives"), "table", screen)
+    return render(lines, ("example", "gives"), "table", screen=screen)
 
 
 def describe_function(name: str, format: str, screen: Screen = PLAIN) -> str:

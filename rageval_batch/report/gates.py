@@ -41,7 +41,7 @@ def _rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
     return [row for result in results for row in result.rows()]
 
 
-def gate_text(results: Sequence[GatedRun], format: str, single: bool, screen: Screen = PLAIN) -> str:
+def gate_text(results: Sequence[GatedRun], format: str, single: bool, *, screen: Screen = PLAIN) -> str:
     """Results in a text format; `single` JSON is one object."""
     if format == "json":
         lines = [json_line(result.as_dict()) for result in results]

@@ -51,24 +51,24 @@ def _row(field: Field, under: str = "") -> dict[str, Any]:
     return {"field": f"{under}{field.path}", "type": field.type, "default": default, "what": what}
 
 
-def _own(names: tuple[str, ...], type_: str, default: str | None, what: str) -> dict[str, Any]:
-    return _row(Field(names[0], type_, default == "required", default, what, names[1:]))
+def _own(names: tuple[str, ...], type_: str, default: str | None, *, what: str) -> dict[str, Any]:
+    return _row(Field(names[0], type_, default == "required", default=default, meaning=what, names=names[1:]))
 
 
 def _output_row_fields(profile: Profile) -> Iterable[dict[str, Any]]:
     """What a row of the outputs has beside the answer."""
     inputs = profile.inputs
-    yield _own(("run_id",), "text", None, "the run; without it the name of the file")
+    yield _own(("run_id",), "text", None, what="the run; without it the name of the file")
     if isinstance(inputs, ByQuestion):
-        yield _own(QUESTION_ID, "text or number", "required", "the question that is answered")
+        yield _own(QUESTION_ID, "text or number", "required", what="the question that is answered")
     else:
         for name in inputs.keys:
-            yield _own((name,), "text", None, "as in the record, over which it wins")
-    yield _own(("repeat",), "whole number", "0", "which of several answers of a run to a question")
+            yield _own((name,), "text", None, what="as in the record, over which it wins")
+    yield _own(("repeat",), "whole number", "0", what="which of several answers of a run to a question")
     needed = None if inputs.output_fields else "required"
-    yield _own(OUTPUT, _answer_type(profile), needed, _answer_meaning(profile))
+    yield _own(OUTPUT, _answer_type(profile), needed, what=_answer_meaning(profile))
     if isinstance(inputs, ByQuestion):
-        yield _own(CHUNKS, "list", None, "what was retrieved for this answer, in place of the contexts")
+        yield _own(CHUNKS, "list", None, what="what was retrieved for this answer, in place of the contexts")
 
 
 def _answer_type(profile: Profile) -> str:
@@ -98,14 +98,19 @@ def _context_fields(profile: Profile) -> list[dict[str, Any]]:
     if isinstance(inputs, SelfKeyed):
         key, text = inputs.texts
         return [
-            _own((key,), "text", "required", "what a judgement is about"),
-            _own((text,), "text", "required", "its text, in which quotes are looked for"),
+            _own((key,), "text", "required", what="what a judgement is about"),
+            _own((text,), "text", "required", what="its text, in which quotes are looked for"),
         ]
     return [
-        _own(QUESTION_ID, "text or number", "required", "the question that it was retrieved for"),
-        _own(("run_id",), "text", None, "the run that retrieved it; without it every run"),
-        _own(SOURCE_PATH, "text", None, "where it comes from"),
-        _own(CHUNK_TEXT, "text", "required", "the chunk"),
-        _own(("chunk_id",), "text", None, "its id"),
-        _own(CHUNKS[:1], "list of objects", None, "in place of the fields above, all chunks of a question in one row"),
+        _own(QUESTION_ID, "text or number", "required", what="the question that it was retrieved for"),
+        _own(("run_id",), "text", None, what="the run that retrieved it; without it every run"),
+        _own(SOURCE_PATH, "text", None, what="where it comes from"),
+        _own(CHUNK_TEXT, "text", "required", what="the chunk"),
+        _own(("chunk_id",), "text", None, what="its id"),
+        _own(
+            CHUNKS[:1],
+            "list of objects",
+            None,
+            what="in place of the fields above, all chunks of a question in one row",
+        ),
     ]

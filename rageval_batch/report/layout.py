@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain, islice
 from typing import Any
 
@@ -36,6 +36,7 @@ class _Columns:
     names: list[str]
     widths: list[int]
     numeric: list[bool]
+    _: KW_ONLY
     dropped: list[str]
 
 
@@ -65,16 +66,16 @@ def table_lines(
         return
     left = iter(rows)
     sample = list(islice(left, _SAMPLE))
-    layout = _laid_out(sample, columns, screen, optional)
+    layout = _laid_out(sample, columns, screen, optional=optional)
     if layout is None:
-        yield from _vertical(chain(sample, left), columns, screen, tones or {})
+        yield from _vertical(chain(sample, left), columns, screen, tones=tones or {})
         return
-    yield _line([terminal_text(name) for name in layout.names], layout, [None] * len(layout.names), screen)
+    yield _line([terminal_text(name) for name in layout.names], layout, [None] * len(layout.names), screen=screen)
     for row in chain(sample, left):
         cells = [format_value(row.get(name), screen.exact) for name in layout.names]
         if not screen.exact:
             cells = [truncate(cell, room) for cell, room in zip(cells, layout.widths, strict=True)]
-        yield _line(cells, layout, [_tone(tones, name, row) for name in layout.names], screen)
+        yield _line(cells, layout, [_tone(tones, name, row) for name in layout.names], screen=screen)
     if layout.dropped:
         yield f"Not shown for want of room: {', '.join(layout.dropped)}. A wider screen or -o FILE shows all."
 
@@ -83,7 +84,7 @@ def _tone(tones: Tones | None, name: str, row: Mapping[str, Any]) -> str | None:
     return tones[name](row.get(name)) if tones and name in tones else None
 
 
-def _line(cells: Sequence[str], layout: _Columns, tones: Sequence[str | None], screen: Screen) -> str:
+def _line(cells: Sequence[str], layout: _Columns, tones: Sequence[str | None], *, screen: Screen) -> str:
     parts = []
     for k, cell in enumerate(cells):
         last = k == len(cells) - 1 and not layout.numeric[k]
@@ -93,7 +94,7 @@ def _line(cells: Sequence[str], layout: _Columns, tones: Sequence[str | None], s
 
 
 def _laid_out(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], screen: Screen, optional: Sequence[str]
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], screen: Screen, *, optional: Sequence[str]
 ) -> _Columns | None:
     """Names, widths and kinds of the columns that fit; null where a row does not fit on a line."""
     natural = {
@@ -103,7 +104,7 @@ def _laid_out(
     numeric = {name: _is_numeric(rows, name) for name in columns}
     if screen.columns is None:
         widths = [min(natural[name], max(_WIDEST_PADDED, width(terminal_text(name)))) for name in columns]
-        return _Columns(list(columns), widths, [numeric[name] for name in columns], [])
+        return _Columns(list(columns), widths, [numeric[name] for name in columns], dropped=[])
     least = {
         name: room if numeric[name] or name in NAMES else max(width(terminal_text(name)), min(room, _LEAST_TEXT))
         for name, room in natural.items()
@@ -119,7 +120,7 @@ def _laid_out(
     while _whole_width(widths) > screen.columns:
         widest = max((k for k, name in enumerate(shown) if widths[k] > least[name]), key=lambda k: widths[k])
         widths[widest] -= 1
-    return _Columns(shown, widths, [numeric[name] for name in shown], dropped)
+    return _Columns(shown, widths, [numeric[name] for name in shown], dropped=dropped)
 
 
 def _whole_width(widths: Sequence[int]) -> int:
@@ -132,7 +133,9 @@ def _is_numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     return bool(numbers) and all(numbers)
 
 
-def _vertical(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], screen: Screen, tones: Tones) -> Iterator[str]:
+def _vertical(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], screen: Screen, *, tones: Tones
+) -> Iterator[str]:
     """Every row by itself: a line a column, a blank line between rows."""
     for k, row in enumerate(rows):
         if k:

@@ -44,6 +44,7 @@ def show_text(
     summary: RunSummary,
     format: str,
     shown_views: Mapping[str, tuple[str, ...]] | None = None,
+    *,
     screen: Screen = PLAIN,
 ) -> str:
     """A run as a table or as Markdown; of views of its profile's own, these columns."""
@@ -52,19 +53,19 @@ def show_text(
         titled("summary", format),
         _pairs(summary.summary, format, screen),
         titled("metrics", format),
-        render(summary.metrics, _METRIC, format, screen, optional=("max", "p50", "std", "n_total")),
+        render(summary.metrics, _METRIC, format, screen=screen, optional=("max", "p50", "std", "n_total")),
     ]
     if summary.groups:
-        parts += [titled("by group", format), render(summary.groups, _GROUP, format, screen)]
+        parts += [titled("by group", format), render(summary.groups, _GROUP, format, screen=screen)]
     if summary.fail_reasons:
         columns: tuple[str, ...] = ("fail_reason", "n", "share")
-        parts += [titled("failures", format), render(summary.fail_reasons, columns, format, screen)]
+        parts += [titled("failures", format), render(summary.fail_reasons, columns, format, screen=screen)]
     for name, columns in (shown_views or {}).items():
         if rows := summary.views[name]:
-            parts += [titled(name, format), render(rows, columns, format, screen)]
+            parts += [titled(name, format), render(rows, columns, format, screen=screen)]
     if summary.tallies:
         columns = ("kind", "got", "expected", "n")
-        parts += [titled("most often wrong", format), render(summary.tallies, columns, format, screen)]
+        parts += [titled("most often wrong", format), render(summary.tallies, columns, format, screen=screen)]
     return "\n\n".join(parts)
 
 
@@ -72,6 +73,7 @@ def explain_text(
     row: dict[str, Any],
     output: str | None,
     explanation: Explanation | None,
+    *,
     said: str | None,
     format: str,
     screen: Screen = PLAIN,
@@ -83,7 +85,7 @@ def explain_text(
         parts.append(terminal_text(said))
     for section in explanation.sections if explanation else ():
         columns = list(section.lines[0]) if section.lines else []
-        body = render(section.lines, columns, format, screen) if columns else "nothing"
+        body = render(section.lines, columns, format, screen=screen) if columns else "nothing"
         parts += [titled(section.name, format), body]
     if output is not None:
         answer = markdown_block(output) if format == "md" else terminal_lines(output)

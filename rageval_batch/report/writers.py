@@ -168,21 +168,59 @@ def _write_excel(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     if len(reader.schema.names) > _EXCEL_COLUMNS:
         raise InputError(f"An Excel sheet has at most {_EXCEL_COLUMNS:,} columns. Write .csv or .parquet.")
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    with Workbook(out, options) as book:
-        sheet = book.add_worksheet("rageval")
-        for k, name in enumerate(reader.schema.names):
-            sheet.write_string(0, k, _excel_text(name))
-        line = 0
-        for batch in reader:
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                line += 1
-                if line >= _EXCEL_ROWS:
-                    raise InputError(f"An Excel sheet has at most {_EXCEL_ROWS:,} rows. Write .csv or .parquet.")
-                for k, value in enumerate(row):
-                    _excel_cell(sheet, line, k, value)
+    stream = _Abandonable(out)
+    try:
+        with Workbook(stream, options) as book:
+            _fill_sheet(book.add_worksheet("rageval"), reader)
+    except BaseException:
+        stream.out = None
+        raise
 
 
-def _excel_cell(sheet: Any, line: int, place: int, value: Any) -> None:
+def _fill_sheet(sheet: Any, reader: pa.RecordBatchReader) -> None:
+    for k, name in enumerate(reader.schema.names):
+        sheet.write_string(0, k, _excel_text(name))
+    line = 0
+    for batch in reader:
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            line += 1
+            if line >= _EXCEL_ROWS:
+                raise InputError(f"An Excel sheet has at most {_EXCEL_ROWS:,} rows. Write .csv or .parquet.")
+            for k, value in enumerate(row):
+                _excel_cell(sheet, line, k, value=value)
+
+
+class _Abandonable(io.RawIOBase):
+    """A stream that can be given up: the zip file of a workbook that failed writes its end when it is forgotten, and
+    would print another error then."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self.out: BinaryIO | None = out
+        self._place = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self._place += len(content)
+        return len(content) if self.out is None else self.out.write(content)
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        self._place = place if self.out is None else self.out.seek(place, whence)
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def flush(self) -> None:
+        if self.out is not None:
+            self.out.flush()
+
+
+def _excel_cell(sheet: Any, line: int, place: int, *, value: Any) -> None:
     plain = to_jsonable(value)
     if plain is None:
         return

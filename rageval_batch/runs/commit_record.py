@@ -20,7 +20,7 @@ from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS,
 from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs.findings import Findings
 from rageval_batch.runs.job import Identity, Job
-from rageval_batch.runs.summary import summary_plan
+from rageval_batch.runs.summary_plan import summary_plan
 from rageval_batch.version import __version__
 
 PROFILE_FILE = "profile.toml"
@@ -47,7 +47,7 @@ class Finished:
     findings: Findings
 
 
-def run_records(job: Job, identity: Identity, runs: Mapping[str, RunCounts], findings: Findings) -> pa.Table:
+def run_records(job: Job, identity: Identity, runs: Mapping[str, RunCounts], *, findings: Findings) -> pa.Table:
     """The records of the runs of a job, sorted."""
     rows = []
     for run_id, counts in sorted(runs.items()):
@@ -77,7 +77,7 @@ def run_records(job: Job, identity: Identity, runs: Mapping[str, RunCounts], fin
     return pa.Table.from_pylist(rows, schema=RUNS)
 
 
-def manifest(job: Job, identity: Identity, finished: Finished, files: Files) -> dict[str, Any]:
+def manifest(job: Job, identity: Identity, finished: Finished, *, files: Files) -> dict[str, Any]:
     """All that a commit says of itself but its name, time and checksums."""
     return {
         "job": identity.job,

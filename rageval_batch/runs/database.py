@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +11,14 @@ import duckdb
 import pyarrow as pa
 
 from rageval_batch.interrupts import stop_when_interrupted
+from rageval_batch.runs.spill import spill_folder
 
 MEMORY = "512MB"
 _CATALOG = "work"
 
 
 def connect(spill: Path, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
-    """A connection in memory that spills to a folder, which DuckDB makes when it needs it; Ctrl-C stops its queries."""
+    """A connection in memory that spills to a folder; Ctrl-C stops its queries."""
     settings: dict[str, Any] = {"memory_limit": memory, "temp_directory": str(spill)}
     connection = duckdb.connect(config=settings)
     _hide_progress_bar(connection)
@@ -37,13 +34,6 @@ def _hide_progress_bar(connection: duckdb.DuckDBPyConnection) -> None:
     ((shown,),) = connection.execute("select current_setting('enable_progress_bar')").fetchall()
     if shown:
         connection.execute("set enable_progress_bar = false")
-
-
-def spill_folder(preferred: Path | None) -> Path:
-    """A path for a folder of one's own below the preferred folder, or the system's where that cannot be written."""
-    usable = preferred is not None and preferred.is_dir() and os.access(preferred, os.W_OK | os.X_OK)
-    parent = preferred if usable and preferred is not None else Path(tempfile.gettempdir())
-    return parent.absolute() / f"spill-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 class Database:
@@ -75,10 +65,10 @@ def database(preferred: Path | None = None) -> Iterator[Database]:
     """A database that spills below the preferred folder; what it spilled is removed at the end."""
     spill = spill_folder(preferred)
     try:
-        with connect(spill) as root:
+        with connect(spill.path) as root:
             yield Database(root)
     finally:
-        shutil.rmtree(spill, ignore_errors=True)
+        spill.remove()
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
@@ -31,9 +34,29 @@ def sync(path: Path) -> None:
         return
     handle = os.open(path, os.O_RDWR if _WINDOWS else os.O_RDONLY)
     try:
-        os.fsync(handle)
+        _sync_handle(handle)
     finally:
         os.close(handle)
+
+
+def _sync_handle(handle: int) -> None:
+    """On macOS `fsync` ends when the disk has the bytes in its own memory: a call of its own has them written."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        with suppress(OSError):  # a file system that lacks the call
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(handle)
+
+
+def remove_released(folder: Path) -> None:
+    """Remove a folder whose lock was held while it was emptied, which Windows does not do; nothing elsewhere.
+
+    One that another process has locked meanwhile stays, as its lock is open there.
+    """
+    if _WINDOWS:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sync_below(folder: Path) -> None:

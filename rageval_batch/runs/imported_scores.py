@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,7 @@ class _Numbers:
     high: float = float("-inf")
     numbers: int = 0
     texts: int = 0
+    _: KW_ONLY
     first_text: str = ""  # the first value that is no number, and where it stands
 
 
@@ -84,7 +85,9 @@ def _read(files: Iterable[Source]) -> _Seen:
             for column in block.others(KNOWN_FIELDS):
                 short = column.short()
                 if len(short.text):
-                    _note(seen.columns.setdefault(column.name, _Numbers()), short.text, block.lines[short.rows], file)
+                    _note(
+                        seen.columns.setdefault(column.name, _Numbers()), short.text, block.lines[short.rows], file=file
+                    )
     return seen
 
 
@@ -98,7 +101,7 @@ def _check_numbers(columns: Mapping[str, _Numbers], chosen: Container[str | None
             )
 
 
-def _note(found: _Numbers, texts: pa.Array, lines: Offsets, file: Source) -> None:
+def _note(found: _Numbers, texts: pa.Array, lines: Offsets, *, file: Source) -> None:
     values = pl.Series(pl.from_arrow(texts)).cast(pl.String)
     values = values.str.strip_chars().str.to_lowercase()
     there = values != ""

@@ -47,7 +47,7 @@ def given_job(
     """The job of scoring outputs; questions that are taken from their rows lie in a file as long as it is used."""
     fields = read_map(map or {}, "map")
     files, _ = with_run_names(with_map(list(outputs), preset, fields))
-    check_map(files, fields, profile, questions is not None)
+    check_map(files, fields, profile, has_questions=questions is not None)
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
         question_files = given_sources(questions, "questions")
         if questions is None and profile.inputs.questions_required:

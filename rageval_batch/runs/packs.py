@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Compacted:
     pack: str | None
     commits: int
     files_before: int
+    _: KW_ONLY
     files_after: int
 
 
@@ -45,7 +46,7 @@ def compact(store: Store) -> Compacted:
         before = len({path for commit in commits for role in commit.manifest["files"] for path in commit.files(role)})
         if len({commit.path for commit in commits}) < 2:
             staging.clear()
-            return Compacted(None, 0, before, before)
+            return Compacted(None, 0, before, files_after=before)
         with staging.assembling() as ready, database(staging.path) as own:
             packed = _packed_files(commits, ready, own)
         names = sorted({name for files in packed.values() for named in files.values() for name in named})
@@ -57,7 +58,7 @@ def compact(store: Store) -> Compacted:
                 raise StoreError(f"Commits of {store.name} were pruned meanwhile. Give the command again.")
             pack = publish(ready, manifest)
         staging.clear()
-    return Compacted(pack.id, len(manifests), before, len(names))
+    return Compacted(pack.id, len(manifests), before, files_after=len(names))
 
 
 def _remaining(listing: Listing) -> list[Commit]:

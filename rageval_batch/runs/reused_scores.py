@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from threading import Lock
 
 import numpy as np
@@ -46,6 +46,7 @@ class _Known:
     digests: Digests
     first: Ints  # the first row of each
     spread: Ints  # for each row its distinct answer
+    _: KW_ONLY
     place: Ints
     kept: tuple[_Kept, ...]
 
@@ -57,6 +58,7 @@ class _Kept:
     start: int
     columns: pa.RecordBatch
     tallies: pa.Table
+    _: KW_ONLY
     bounds: Offsets  # of the tallies of each answer
 
     @property
@@ -85,7 +87,7 @@ class _Kept:
             self.start,
             pa.concat_batches([self.columns, other.columns]),
             pa.concat_tables([self.tallies, moved]).combine_chunks(),
-            np.concatenate([self.bounds, other.bounds[1:] + self.bounds[-1]]),
+            bounds=np.concatenate([self.bounds, other.bounds[1:] + self.bounds[-1]]),
         )
 
 
@@ -96,7 +98,7 @@ def _kept(scored: Scored) -> _Kept:
     tallies = TALLIED.empty_table() if scored.tallies is None else scored.tallies.select(TALLIED.names).cast(TALLIED)
     row = tallies.column("row").to_numpy()
     bounds = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=columns.num_rows))]).astype(np.int64)
-    return _Kept(0, columns, tallies.take(pa.array(np.argsort(row, kind="stable"))), bounds)
+    return _Kept(0, columns, tallies.take(pa.array(np.argsort(row, kind="stable"))), bounds=bounds)
 
 
 def _of_rows(tallies: pa.Table, rows: Ints) -> pa.Table:
@@ -144,7 +146,7 @@ class ReusedScores:
             found = scored, None
         if kept is not None:
             self._keep(known.digests[is_new], kept)
-        self._note(batch.num_rows, len(new), time.thread_time() - start - scoring, scoring)
+        self._note(batch.num_rows, len(new), time.thread_time() - start - scoring, scoring=scoring)
         return found
 
     def _timed(self, batch: pa.RecordBatch) -> tuple[Scored, float]:
@@ -158,7 +160,9 @@ class ReusedScores:
         first, spread = distinct_digests(digests)
         own = digests[first]
         with self._lock:
-            return _Known(own, first, spread, find_digests(self._keys, self._values, own), tuple(self._chunks))
+            return _Known(
+                own, first, spread, place=find_digests(self._keys, self._values, own), kept=tuple(self._chunks)
+            )
 
     def _keep(self, digests: Digests, kept: _Kept) -> None:
         with self._lock:
@@ -176,7 +180,7 @@ class ReusedScores:
                 self._keys, self._values = room_for_digests(2 * self._count)
             insert_digests(self._keys, self._values, digests, numbers)
 
-    def _note(self, rows: int, scored_rows: int, looking: float, scoring: float) -> None:
+    def _note(self, rows: int, scored_rows: int, looking: float, *, scoring: float) -> None:
         """Whether what was saved is worth the time that looking took: decided again and again."""
         with self._lock:
             self._scoring, self._scored_rows = self._scoring + scoring, self._scored_rows + scored_rows

@@ -73,11 +73,11 @@ def sorted_by_run(
             return None
     if any(sum(piece.count for piece in mine) > MOST_OF_RUN for mine in pieces.values()):
         return None
-    return _chunks(parts, pieces, missing, rows_at_once)
+    return _chunks(parts, pieces, missing, rows_at_once=rows_at_once)
 
 
 def _chunks(
-    parts: _Parts, pieces: Mapping[str, list[_Piece]], missing: Mapping[str, MakeRows], rows_at_once: int
+    parts: _Parts, pieces: Mapping[str, list[_Piece]], missing: Mapping[str, MakeRows], *, rows_at_once: int
 ) -> Iterator[pa.Table]:
     tables: list[pa.Table] = []
     run_of: list[tuple[int, int]] = []  # (place of a run in the order, rows of a table)

@@ -11,12 +11,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import secrets
 import shutil
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +29,7 @@ from filelock import BaseFileLock
 
 from rageval_batch.errors import DamagedCommit, StoreError
 from rageval_batch.locations import Entry, is_url, plain_name
-from rageval_batch.runs.file_system import sync, try_lock, wait_for_lock, write_durably
+from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably
 from rageval_batch.runs.manifest import (
     COMMIT_NAME,
     FORMAT,
@@ -50,9 +52,12 @@ from rageval_batch.sql_text import PACKED_COMMIT, parquet_reader, quoted
 
 STAGING = ".staging"
 _LOCK = ".publish.lock"
+_STAGING_LOCK = "lock"
 _PUBLISHED = "published"  # in a staging folder: the name of the commit that its work became
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
+_JOB_NAME = re.compile(r"[0-9a-f]{24}")  # of the folder that the same job finds again
 _FORGOTTEN = timedelta(days=7)
+_CLAIMED = timedelta(minutes=1)  # within which a writer has locked the folder that it made
 _PATIENCE = 600.0  # seconds that a writer waits for another to put its commit in place
 Publish = Callable[..., "Commit"]  # of a sealed folder and its manifest
 
@@ -118,6 +123,7 @@ class Listing:
     commits: list[Commit] = field(default_factory=list)
     tombstones: list[Commit] = field(default_factory=list)
     packs: list[Commit] = field(default_factory=list)
+    _: KW_ONLY
     damaged: list[tuple[Path, Damage]] = field(default_factory=list)
     folders: dict[Path, list[str]] = field(default_factory=dict)
 
@@ -166,7 +172,7 @@ def _listing(folders: list[Commit], damaged: list[tuple[Path, Damage]]) -> Listi
         commits |= found
         held[pack.path] = list(found) or [pack.id]
     left_out = [(path, damage) for path, damage in damaged if path.name not in commits]
-    return Listing([commits[name] for name in sorted(commits)], tombstones, packs, left_out, held)
+    return Listing([commits[name] for name in sorted(commits)], tombstones, packs, damaged=left_out, folders=held)
 
 
 def _unpacked(pack: Commit) -> dict[str, Commit]:
@@ -296,10 +302,13 @@ class Store:
             self.clear_published()
             self._forget_abandoned(root)
             folder, lock = _claim(root, job)
+        staging = Staging(self, folder)
         try:
-            yield Staging(self, folder)
+            yield staging
         finally:
             lock.release()
+            if staging.is_cleared():
+                remove_released(folder)
 
     def publish(self, staging: Path, manifest: dict[str, Any]) -> Commit:
         """Put a finished folder in place as a commit."""
@@ -376,11 +385,13 @@ class Store:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def _forget_abandoned(self, root: Path) -> None:
-        """Remove work that was left for a week: nobody will go on with it."""
-        limit = (datetime.now(UTC) - _FORGOTTEN).timestamp()
+        """Remove work that nobody will go on with: that of a job a week later, what no command finds again at once."""
+        now = time.time()
         for folder in root.iterdir():
-            with suppress(FileNotFoundError):  # another writer may clear its own meanwhile
-                if folder.is_dir() and folder.stat().st_mtime < limit and not _locked(folder):
+            patience = _FORGOTTEN if _JOB_NAME.fullmatch(folder.name) else _CLAIMED
+            with suppress(OSError):  # another writer may clear its own meanwhile
+                age = now - folder.stat().st_mtime
+                if folder.is_dir() and age > patience.total_seconds() and not _locked(folder):
                     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -425,6 +436,12 @@ class Staging:
         """Remove what was put aside."""
         shutil.rmtree(self.path, ignore_errors=True)
 
+    def is_cleared(self) -> bool:
+        """Whether nothing is there any more, but for the lock where that cannot be removed while it is held."""
+        with suppress(OSError):
+            return os.listdir(self.path) == [_STAGING_LOCK]
+        return True
+
 
 @contextmanager
 def _read_errors(name: str) -> Iterator[None]:
@@ -464,7 +481,7 @@ def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock]:
 
 
 def _lock(folder: Path) -> BaseFileLock | None:
-    return try_lock(folder / "lock")
+    return try_lock(folder / _STAGING_LOCK)
 
 
 def _locked(folder: Path) -> bool:

@@ -74,7 +74,7 @@ def write_index(
     None where the store cannot be written: an index is no more than a help.
     """
     root = store / FOLDER
-    name = f"{time.time_ns():020d}-{secrets.token_hex(3)}"
+    name = f"{max(time.time_ns(), _latest(root) + 1):020d}-{secrets.token_hex(3)}"
     aside = root / f".{name}"
     distinct = {text: k for k, text in enumerate(dict.fromkeys(columns.values()))}
     content = {
@@ -94,6 +94,14 @@ def write_index(
         return None
     _remove_older(root, name)
     return StoreIndex(path=root / name, manifests=manifests, columns=columns, summaries=summaries)
+
+
+def _latest(root: Path) -> int:
+    """The number of the newest version: a clock may have been ahead when it was written."""
+    numbers = [0]
+    with suppress(OSError):
+        numbers += [int(name[:20]) for name in os.listdir(root) if name[:20].isdecimal()]
+    return max(numbers)
 
 
 def _remove_older(root: Path, newest: str) -> None:

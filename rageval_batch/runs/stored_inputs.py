@@ -148,7 +148,7 @@ def _document(commit: Commit) -> Source | None:
     reference = commit.manifest["source"]
     if reference is None:
         return None
-    return recorded(reference["name"], Path(reference["path"]), reference["size"], reference["sha256"])
+    return recorded(reference["name"], Path(reference["path"]), reference["size"], sha256=reference["sha256"])
 
 
 def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
@@ -170,7 +170,7 @@ def _run_metadata(commit: Commit) -> dict[str, dict[str, str]]:
 def _load(commit: Commit, profile: Profile, folder: Path) -> tuple[LoadedInputs, Any]:
     """(questions and contexts of a commit, what the profile's scorer makes of them)"""
     params = profile.read_params(commit.manifest["params"])
-    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder)
+    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder=folder)
     return inputs, profile.scoring.prepare(inputs.eval_set, params)
 
 
@@ -178,7 +178,7 @@ def _load(commit: Commit, profile: Profile, folder: Path) -> tuple[LoadedInputs,
 
 
 def failing_claims(
-    commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
+    commit: Commit, profile: Profile, runs: frozenset[str], *, folder: Path
 ) -> dict[str, list[dict[str, Any]]]:
     """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
     if profile.scoring.failing_claims is None:
@@ -199,10 +199,10 @@ def failing_claims(
 # --- answers of whole runs ------------------------------------------------------------------------------------------
 
 
-def answers(commit: Commit, profile: Profile, runs: frozenset[str], folder: Path) -> Iterator[pa.RecordBatch]:
+def answers(commit: Commit, profile: Profile, runs: frozenset[str], *, folder: Path) -> Iterator[pa.RecordBatch]:
     """The answers of runs of a commit with their keys, block by block; InputError if an input cannot be had."""
     params = profile.read_params(commit.manifest["params"])
-    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder)
+    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder=folder)
     for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
         yield inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
 
@@ -210,7 +210,7 @@ def answers(commit: Commit, profile: Profile, runs: frozenset[str], folder: Path
 # --- single answers -------------------------------------------------------------------------------------------------
 
 
-def explain(commit: Commit, profile: Profile, row: dict[str, Any], folder: Path) -> tuple[str | None, Explanation]:
+def explain(commit: Commit, profile: Profile, row: dict[str, Any], *, folder: Path) -> tuple[str | None, Explanation]:
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}': it is missing.")
@@ -251,7 +251,7 @@ def _stored_rows(
 
 
 def _batch(reader: RowReader, file: Source, number: int, *, block: readers.Block) -> pa.RecordBatch:
-    return reader.rows(file, number, block, False, reader.output(block)).batch
+    return reader.rows(file, number, block, has_run=False, output=reader.output(block)).batch
 
 
 def _kept_row(paths: list[Path], format: KeptFormat, reader: RowReader, *, row: dict[str, Any]) -> pa.RecordBatch:

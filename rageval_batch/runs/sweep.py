@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -31,7 +31,8 @@ from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.reused_scores import ReusedScores
 from rageval_batch.runs.store import Commit, Staging, Store
-from rageval_batch.runs.summary import summary_plan, write_commit_summary
+from rageval_batch.runs.summary import write_commit_summary
+from rageval_batch.runs.summary_plan import summary_plan
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
@@ -52,6 +53,7 @@ class Outcome:
     commit: Commit
     created: bool
     resumed_parts: int
+    _: KW_ONLY
     counts: Counts
     timing: Timing
 
@@ -74,7 +76,7 @@ class Outcome:
         return found
 
 
-def run(job: Job, store: Store, progress: Progress | None = None, threads: int | None = None) -> Outcome:
+def run(job: Job, store: Store, progress: Progress | None = None, *, threads: int | None = None) -> Outcome:
     """Score a sweep into the store; a finished one is found again, an interrupted one goes on."""
     job = job.with_hash()
     identity = identify(job)
@@ -89,7 +91,7 @@ def run(job: Job, store: Store, progress: Progress | None = None, threads: int |
 
 def existing_outcome(commit: Commit) -> Outcome:
     """The outcome of asking for what a commit has."""
-    return Outcome(commit, False, 0, Counts(**commit.manifest["counts"]), Timing())
+    return Outcome(commit, False, 0, counts=Counts(**commit.manifest["counts"]), timing=Timing())
 
 
 def nothing_usable(job: Job, rejected: int, first: dict[str, Any] | None) -> InputError:
@@ -102,7 +104,7 @@ def nothing_usable(job: Job, rejected: int, first: dict[str, Any] | None) -> Inp
 
 
 def publish_once(
-    store: Store, ready: Path, manifest: dict[str, Any], lying: Mapping[str, str] = MappingProxyType({})
+    store: Store, ready: Path, manifest: dict[str, Any], *, lying: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Commit, bool]:
     """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile.
 
@@ -154,7 +156,7 @@ class _Sweep:
         self.identity = identity
         self.staging = staging
         self.kind = input_kind(job.profile)
-        self.inputs = self.kind.load(job.questions, job.contexts, job.params, staging.path)
+        self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
         self.reused = self.scorer.reused_scores()
         self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
@@ -177,10 +179,10 @@ class _Sweep:
         start = time.process_time()
         with self.staging.assembling() as ready, database(self.staging.path) as self.database:
             finished, files = self._assemble(ready)
-        manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files))
+        manifest = store.seal(ready, commit_record.manifest(self.job, self.identity, finished, files=files))
         self.timing.write += time.process_time() - start
         commit, created = publish_once(store, ready, manifest)
-        return Outcome(commit, created, self.resumed, finished.counts, self.timing)
+        return Outcome(commit, created, self.resumed, counts=finished.counts, timing=self.timing)
 
     # --- parts --------------------------------------------------------------------------------------------------
 
@@ -254,7 +256,7 @@ class _Sweep:
         )
         commit_files.write_tallies(self._rows("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
-        records = commit_record.run_records(self.job, self.identity, runs, finished.findings)
+        records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
         files = {
             "scores": [scores.path.name],
@@ -309,6 +311,7 @@ class ScoreFile:
     path: Path
     scorer: Scorer
     parts: list[Path]
+    _: KW_ONLY
     database: Database
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
@@ -328,7 +331,7 @@ class ScoreFile:
         rows = chain(commit_files.read_parts(self.parts), more)
         commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
 
-    def reconcile(self, listed: pa.Table, macro: str, log: str, order: Sequence[str]) -> list[dict[str, Any]]:
+    def reconcile(self, listed: pa.Table, macro: str, log: str, *, order: Sequence[str]) -> list[dict[str, Any]]:
         """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
         return commit_files.write_reconciled(
             self.parts,

@@ -30,7 +30,7 @@ Hidden = Mapping[str, list[str] | None]  # runs by commit; None for all of a com
 # --- drop -----------------------------------------------------------------------------------------------------------
 
 
-def drop(store: Store, names: Iterable[str], profile: str | None = None, eval_set: str | None = None) -> Hidden:
+def drop(store: Store, names: Iterable[str], profile: str | None = None, *, eval_set: str | None = None) -> Hidden:
     """Hide results: all of a run, RUN@COMMIT alone, or those of a commit. What was hidden, by commit."""
     with store.staging(f"drop-{secrets.token_hex(4)}") as staging, store.publishing() as publish:
         listing = store.listing()

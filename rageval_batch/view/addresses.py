@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,6 +28,7 @@ class Links:
     profile: str | None = None
     eval_set: str | None = None
     run: str | None = None
+    _: KW_ONLY
     keys: tuple[str, ...] = ()
 
     def __call__(self, column: str, row: Mapping[str, Any]) -> str | None:

@@ -57,12 +57,12 @@ class Viewer:
             try:
                 return one(request)
             except RagevalError as error:
-                content = Content("That cannot be shown", ())
+                content = Content(title="That cannot be shown", sections=())
                 return self._page(request, "error.html", content, status=400, error=str(error))
 
         return answer
 
-    def _page(self, request: Request, template: str, content: Content, status: int = 200, **values: Any) -> Response:
+    def _page(self, request: Request, template: str, content: Content, *, status: int = 200, **values: Any) -> Response:
         html = page(
             template, (_TEMPLATES,), content=content, link=content.links, limits=_LIMITS, sql_address=sql_address,
             store=self._store.name, path=request.url.path, **values,
@@ -81,7 +81,7 @@ class Viewer:
             return RedirectResponse(address("/compare", base=first["run"], cand=second["run"], **about), 303)
         text, profile = given.get("q"), given.get("profile")
         with self._store.session() as session:
-            content, profiles = contents.runs_content(session, text, profile, _view(request, "q", "profile"))
+            content, profiles = contents.runs_content(session, text, profile, view=_view(request, "q", "profile"))
         said = "Pick two runs to compare them." if picks else None
         return self._page(
             request, "runs.html", content, text=text or "", profile=profile or "", profiles=profiles, said=said
@@ -95,7 +95,7 @@ class Viewer:
             return self.unknown(request)
         with self._store.session() as session:
             content = contents.set_content(
-                session, given.get("profile", ""), given.get("eval_set", ""), name, given.get("base")
+                session, given.get("profile", ""), given.get("eval_set", ""), name=name, base=given.get("base")
             )
         return self._page(request, "page.html", content)
 
@@ -109,10 +109,10 @@ class Viewer:
                 session,
                 name,
                 given.get("profile"),
-                given.get("eval_set"),
-                given.get("fail_reason"),
-                given.get("q"),
-                view,
+                eval_set=given.get("eval_set"),
+                reason=given.get("fail_reason"),
+                text=given.get("q"),
+                view=view,
             )
         return self._page(
             request,
@@ -127,7 +127,11 @@ class Viewer:
         view = _view(request, "profile", "eval_set", "question")
         with self._store.session() as session:
             content = contents.question_content(
-                session, given.get("profile", ""), given.get("eval_set", ""), given.get("question", ""), view
+                session,
+                given.get("profile", ""),
+                given.get("eval_set", ""),
+                question=given.get("question", ""),
+                view=view,
             )
         return self._page(request, "page.html", content)
 
@@ -139,7 +143,12 @@ class Viewer:
         name = given.get("run", "")
         with self._store.session(name) as session:
             content, found = contents.answer_content(
-                session, name, about, given.get("question", ""), _number(given.get("repeat"), 0), keys
+                session,
+                name,
+                about,
+                question=given.get("question", ""),
+                repeat=_number(given.get("repeat"), 0),
+                keys=keys,
             )
         parts = marked_sections(found.explanation) if found.explanation else []
         shown = None if found.output is None else readable(found.output)
@@ -159,7 +168,9 @@ class Viewer:
         about = {name: given.get(name) for name in ("profile", "eval_set")}
         view = _view(request, "base", "cand", "profile", "eval_set", "answers")
         with self._store.session(base, cand) as session:
-            content = contents.compare_content(session, base, cand, about, view, bool(given.get("answers")))
+            content = contents.compare_content(
+                session, base, cand, about=about, view=view, answers=bool(given.get("answers"))
+            )
         return self._page(request, "page.html", content)
 
     def gates(self, request: Request) -> Response:
@@ -186,14 +197,26 @@ class Viewer:
             with self._store.query_session() as session:
                 views = _views_of(session)
                 if query:
-                    result = result_page(session, query, _view(request, "q", "x", "y"), given.get("x"), given.get("y"))
+                    result = result_page(
+                        session, query, _view(request, "q", "x", "y"), x=given.get("x"), y=given.get("y")
+                    )
         except RagevalError as failed:
             error = str(failed)
         files = [(f"Download {said}", address(f"/sql/result.{name}", q=query)) for name, said in _FILE_NAMES.items()]
         return self._page(
-            request, "sql.html", Content("SQL", ()), status=400 if error else 200, query=query or EXAMPLES[0][1],
-            result=result, error=error, views=views, files=files, examples=EXAMPLES, x=given.get("x"), y=given.get("y"),
-        )  # fmt: skip
+            request,
+            "sql.html",
+            Content(title="SQL", sections=()),
+            status=400 if error else 200,
+            query=query or EXAMPLES[0][1],
+            result=result,
+            error=error,
+            views=views,
+            files=files,
+            examples=EXAMPLES,
+            x=given.get("x"),
+            y=given.get("y"),
+        )
 
     def download(self, request: Request) -> Response:
         """The whole result of a query as a file."""
@@ -219,7 +242,11 @@ class Viewer:
     def unknown(self, request: Request) -> Response:
         """An address without a page."""
         return self._page(
-            request, "error.html", Content("No such page", ()), status=404, error="There is no page at this address."
+            request,
+            "error.html",
+            Content(title="No such page", sections=()),
+            status=404,
+            error="There is no page at this address.",
         )
 
 
@@ -242,6 +269,6 @@ def _view(request: Request, *names: str) -> View:
     """Where the reader is in the page's list."""
     given = request.query_params
     return View(
-        request.url.path, {name: given.get(name) for name in names}, given.get("sort"), given.get("down") == "1",
-        _number(given.get("page"), 1),
+        request.url.path, {name: given.get(name) for name in names}, given.get("sort"), down=given.get("down") == "1",
+        number=_number(given.get("page"), 1),
     )  # fmt: skip

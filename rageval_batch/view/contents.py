@@ -50,7 +50,7 @@ _SCORE_BINS = 20
 _QUICK_BYTES = 32_000_000  # of inputs that are read again within a second
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Content:
     """A page: where it stands, what it says, and where its cells lead."""
 
@@ -71,7 +71,7 @@ def _set_crumbs(profile: str, eval_set: str) -> tuple[tuple[str, str], ...]:
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
-def runs_content(session: Session, text: str | None, profile: str | None, view: View) -> tuple[Content, list[str]]:
+def runs_content(session: Session, text: str | None, profile: str | None, *, view: View) -> tuple[Content, list[str]]:
     """(all runs, filtered and sorted; the profiles that there are)"""
     if not session.has_kept("run_list"):
         session.keep_table(
@@ -97,7 +97,7 @@ def runs_content(session: Session, text: str | None, profile: str | None, view: 
     query = f"select * exclude ({', '.join(left_out)})\nfrom run_list"
     query += f"\nwhere {' and '.join(where)}" if where else ""
     table = paged(
-        session, "runs-table", "Runs", query, view, order="created_at desc, profile, run_id",
+        session, "runs-table", "Runs", query=query, view=view, order="created_at desc, profile, run_id",
         numbers=("score", "n", "answered", "questions", "created_at"),
         note="n: what the score is over; every question counts, answered or not.",
     )  # fmt: skip
@@ -109,7 +109,7 @@ def runs_content(session: Session, text: str | None, profile: str | None, view: 
     plot = [_score_bar(row["score"], _best(session, row["profile"])) for row in table.rows]
     table = replace(table, sql=public, picks=picks, plots={"0 to the best possible": plot})
     profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
-    return Content(f"{table.total:,} runs", (Section("runs", "Runs", (table,)),)), profiles
+    return Content(title=f"{table.total:,} runs", sections=(Section("runs", "Runs", (table,)),)), profiles
 
 
 def _scope(session: Session, profile: str, eval_set: str) -> tuple[Scope, list[Run]]:
@@ -120,11 +120,11 @@ def _scope(session: Session, profile: str, eval_set: str) -> tuple[Scope, list[R
     return scopes(session, runs)[0], runs
 
 
-def set_content(session: Session, profile: str, eval_set: str, name: str, base: str | None) -> Content:
+def set_content(session: Session, profile: str, eval_set: str, *, name: str, base: str | None) -> Content:
     """One section about a profile and eval set, as in the report."""
     scope, runs = _scope(session, profile, eval_set)
     if name in ("comparison", "movers"):
-        outcome = compared_runs(session, scope, base, runs)
+        outcome = compared_runs(session, scope, base, runs=runs)
         section = (comparison_section if name == "comparison" else movers_section)(session, outcome, "set")
     else:
         made = {
@@ -142,7 +142,12 @@ def set_content(session: Session, profile: str, eval_set: str, name: str, base: 
     )
     facts = {"runs": f"{len(scope.runs):,}"}
     return Content(
-        f"{profile} · {eval_set}", (section,), Links(profile, eval_set), (("Runs", "/"),), facts=facts, tabs=tabs
+        title=f"{profile} · {eval_set}",
+        sections=(section,),
+        links=Links(profile, eval_set),
+        crumbs=(("Runs", "/"),),
+        facts=facts,
+        tabs=tabs,
     )
 
 
@@ -150,17 +155,22 @@ def gates_content(session: Session) -> Content:
     """The verdicts of the gates on all runs."""
     runs = matching_runs(session)
     if not runs:
-        return Content("Gates", (Section("gates", "Gates", (Words("The store has no runs."),)),))
-    return Content("Gates", (sections.gates_section(session, scopes(session, runs), runs),), Links(), (("Runs", "/"),))
+        return Content(title="Gates", sections=(Section("gates", "Gates", (Words("The store has no runs."),)),))
+    return Content(
+        title="Gates",
+        sections=(sections.gates_section(session, scopes(session, runs), runs),),
+        links=Links(),
+        crumbs=(("Runs", "/"),),
+    )
 
 
 def rejects_content(session: Session, view: View) -> Content:
     """Input rows that could not be used."""
     table = paged(
         session, "rejects-table", "Input rows that could not be used",
-        "select reason, file, line, detail, raw, commit\nfrom rejects", view, order="file, line, reason",
+        query="select reason, file, line, detail, raw, commit\nfrom rejects", view=view, order="file, line, reason",
     )  # fmt: skip
-    return Content("Rejects", (Section("rejects", "Rejects", (table,)),), crumbs=(("Runs", "/"),))
+    return Content(title="Rejects", sections=(Section("rejects", "Rejects", (table,)),), crumbs=(("Runs", "/"),))
 
 
 # --- one run, one question, one answer --------------------------------------------------------------------------------
@@ -183,6 +193,7 @@ def run_content(
     session: Session,
     name: str,
     profile: str | None,
+    *,
     eval_set: str | None,
     reason: str | None,
     text: str | None,
@@ -191,7 +202,7 @@ def run_content(
     """One run: where it comes from, its metrics, failures and groups, and its answers, worst first."""
     run = find_run(session, name, profile, eval_set=eval_set)
     key = run.key
-    scope = Scope(key["profile"], key["eval_set"], (key["run_id"],), False)
+    scope = Scope(key["profile"], key["eval_set"], (key["run_id"],), every=False)
     keys = _key_columns(session, scope.profile)
     where = f"run_id = {quoted(key['run_id'])} and eval_set = {quoted(scope.eval_set)}"
     if reason:
@@ -201,9 +212,14 @@ def run_content(
     names = ("question_id", *_repeat_column(session, scope.profile, where), *keys, "score", "fail_reason")
     columns = ", ".join(map(identifier, names))
     answers = paged(
-        session, "answers-table", "Every answer", f"select {columns}\nfrom {scope.profile}\nwhere {where}", view,
-        order="score nulls first, question_id, repeat", numbers=("score",),
-    )  # fmt: skip
+        session,
+        "answers-table",
+        "Every answer",
+        query=f"select {columns}\nfrom {scope.profile}\nwhere {where}",
+        view=view,
+        order="score nulls first, question_id, repeat",
+        numbers=("score",),
+    )
     best = _best(session, scope.profile)
     plot = [_score_bar(row["score"], best) for row in answers.rows]
     parts = [
@@ -222,11 +238,17 @@ def run_content(
         | {name: run.record[name] for name in _FACTS if run.record[name] is not None}
         | dict(run.record["meta"])
     )
-    links = Links(scope.profile, scope.eval_set, key["run_id"], keys)
-    return Content(key["run_id"], tuple(parts), links, _set_crumbs(scope.profile, scope.eval_set), facts=facts)
+    links = Links(scope.profile, scope.eval_set, key["run_id"], keys=keys)
+    return Content(
+        title=key["run_id"],
+        sections=tuple(parts),
+        links=links,
+        crumbs=_set_crumbs(scope.profile, scope.eval_set),
+        facts=facts,
+    )
 
 
-def question_content(session: Session, profile: str, eval_set: str, question: str, view: View) -> Content:
+def question_content(session: Session, profile: str, eval_set: str, *, question: str, view: View) -> Content:
     """One question in all runs."""
     if session.profile(profile) is None:
         raise StoreError(f"The store has no profile {profile}.")
@@ -235,9 +257,14 @@ def question_content(session: Session, profile: str, eval_set: str, question: st
     names = ("run_id", "question_id", *_repeat_column(session, profile, where), *keys, "score", "fail_reason")
     query = f"select {', '.join(map(identifier, names))}\nfrom {profile}\nwhere {where}"
     table = paged(
-        session, "answers-table", "Answers of all runs", query, view, order="score nulls last, run_id, repeat",
+        session,
+        "answers-table",
+        "Answers of all runs",
+        query=query,
+        view=view,
+        order="score nulls last, run_id, repeat",
         numbers=("score",),
-    )  # fmt: skip
+    )
     if not table.rows:
         raise StoreError(f"No run of {profile} has a question '{question}' in {eval_set}.")
     found = session.rows(
@@ -246,18 +273,22 @@ def question_content(session: Session, profile: str, eval_set: str, question: st
     blocks: list[Block] = []
     if found["mean"] is not None:
         best = max(found["high"], _best(session, profile))
-        blocks.append(_score_histogram(session, query, min(0.0, found["low"]), best))
+        blocks.append(_score_histogram(session, query, min(0.0, found["low"]), high=best))
         plot = [_score_bar(row["score"], best) for row in table.rows]
         table = replace(table, plots={"0 to the best possible": plot})
     blocks.append(table)
     facts = {"mean score": found["mean"], "n answers": found["n"], "lowest": found["low"], "highest": found["high"]}
     return Content(
-        question, (Section("answers", "In all runs", tuple(blocks)),), Links(profile, eval_set, None, keys),
-        _set_crumbs(profile, eval_set), _question_text(session, profile, eval_set, question), facts,
-    )  # fmt: skip
+        title=question,
+        sections=(Section("answers", "In all runs", tuple(blocks)),),
+        links=Links(profile, eval_set, None, keys=keys),
+        crumbs=_set_crumbs(profile, eval_set),
+        lead=_question_text(session, profile, eval_set, question=question),
+        facts=facts,
+    )
 
 
-def _question_text(session: Session, profile: str, eval_set: str, question: str) -> str | None:
+def _question_text(session: Session, profile: str, eval_set: str, *, question: str) -> str | None:
     """What was asked; null where that cannot be read any more, or where too much would have to be read for it."""
     of_set = f"profile = {quoted(profile)} and eval_set = {quoted(eval_set)}"
     count = session.rows(f"select max(question_count) as n from runs where {of_set}")[0]["n"]
@@ -271,7 +302,7 @@ def _score_bar(score: float | None, best: float) -> Markup:
     return Markup("") if score is None else figures.bar(max(0.0, score), best, f"{score:.4g} of {best:g}")
 
 
-def _score_histogram(session: Session, query: str, low: float, high: float) -> Figure:
+def _score_histogram(session: Session, query: str, low: float, *, high: float) -> Figure:
     """How many answers have which score."""
     width = (high - low) / _SCORE_BINS or 1.0
     bins = session.rows(
@@ -281,7 +312,9 @@ def _score_histogram(session: Session, query: str, low: float, high: float) -> F
     )
     n = sum(one["n"] for one in bins)
     told = f"n = {n:,} answers with a score"
-    return Figure("question-scores", "Answers by score", figures.histogram(bins, "score", told, "answers"), told)
+    return Figure(
+        "question-scores", "Answers by score", figures.histogram(bins, "score", told, y_name="answers"), told=told
+    )
 
 
 def _best(session: Session, profile: str) -> float:
@@ -290,7 +323,7 @@ def _best(session: Session, profile: str) -> float:
 
 
 def answer_content(
-    session: Session, name: str, about: Mapping[str, str | None], question: str, repeat: int, keys: Mapping[str, str]
+    session: Session, name: str, about: Mapping[str, str | None], *, question: str, repeat: int, keys: Mapping[str, str]
 ) -> tuple[Content, ExplainedAnswer]:
     """(where an answer stands, the answer taken apart)"""
     run = find_run(session, name, about["profile"], eval_set=about["eval_set"])
@@ -299,11 +332,14 @@ def answer_content(
     there = address("/run", run=run.key["run_id"], profile=profile, eval_set=eval_set)
     everywhere = address("/question", question=question, profile=profile, eval_set=eval_set)
     content = Content(
-        question, (), Links(profile, eval_set), (*_set_crumbs(profile, eval_set), (run.key["run_id"], there)),
-        _question_text(session, profile, eval_set, question),
-        {name: found.row[name] for name in ("score", "fail_reason") if found.row.get(name) is not None},
+        title=question,
+        sections=(),
+        links=Links(profile, eval_set),
+        crumbs=(*_set_crumbs(profile, eval_set), (run.key["run_id"], there)),
+        lead=_question_text(session, profile, eval_set, question=question),
+        facts={name: found.row[name] for name in ("score", "fail_reason") if found.row.get(name) is not None},
         actions=(("The same question in all runs", everywhere),),
-    )  # fmt: skip
+    )
     return content, found
 
 
@@ -311,7 +347,7 @@ def answer_content(
 
 
 def compare_content(
-    session: Session, base: str, candidate: str, about: Mapping[str, str | None], view: View, answers: bool
+    session: Session, base: str, candidate: str, *, about: Mapping[str, str | None], view: View, answers: bool
 ) -> Content:
     """A run against a run: in words and figures, question by question, by metric, with both answers of what moved.
 
@@ -323,7 +359,7 @@ def compare_content(
     kept = f"from compared\nwhere run_id = {quoted(candidate)}"
     questions = paged(
         session, "questions-table", "Every question, most moved first",
-        f"select question_id, base_score, cand_score, delta, status\n{kept}", view,
+        query=f"select question_id, base_score, cand_score, delta, status\n{kept}", view=view,
         order="abs(delta) desc nulls last, question_id", numbers=("base_score", "cand_score", "delta"),
     )  # fmt: skip
     public = questions.sql.replace(kept, f"from regressions({quoted(base)}, {quoted(candidate)})")
@@ -340,22 +376,22 @@ def compare_content(
         Section("words", "What changed", tuple(drawn)),
         Section("questions", "Questions", (replace(questions, sql=public),)),
         moved,
-        Section("metrics", "Metrics", (_metrics_of_both(session, base, candidate, compared),)),
+        Section("metrics", "Metrics", (_metrics_of_both(session, base, candidate, compared=compared),)),
     )
     swap = ("Swap base and candidate", address("/compare", base=candidate, cand=base, **about))
     return Content(
-        f"{base} → {candidate}", parts, Links(compared.profile, compared.base.eval_set),
-        _set_crumbs(compared.profile, compared.base.eval_set),
+        title=f"{base} → {candidate}", sections=parts, links=Links(compared.profile, compared.base.eval_set),
+        crumbs=_set_crumbs(compared.profile, compared.base.eval_set),
         facts={"base": result.base_score, "candidate": result.cand_score, "delta": result.delta, "p": result.p_value},
         actions=(swap, *actions),
     )  # fmt: skip
 
 
-def _metrics_of_both(session: Session, base: str, candidate: str, compared: ComparedRuns) -> Table:
+def _metrics_of_both(session: Session, base: str, candidate: str, *, compared: ComparedRuns) -> Table:
     """The values that both runs have of every metric."""
     return sections.queried(
         session, "metrics-table", "Every metric",
-        "select b.metric, b.value as base, c.value as cand, c.value - b.value as difference, least(b.n, c.n) as n\n"
+        sql="select b.metric, b.value as base, c.value as cand, c.value - b.value as difference, least(b.n, c.n) as n\n"
         "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
         f"where b.profile = {quoted(compared.profile)}\n"
         f"  and b.run_id = {quoted(base)} and b.eval_set = {quoted(compared.base.eval_set)}\n"

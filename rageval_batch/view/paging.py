@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from rageval_batch.analysis.session import Session
@@ -21,6 +21,7 @@ class View:
     path: str
     given: Mapping[str, Any] = field(default_factory=dict)
     sort: str | None = None
+    _: KW_ONLY
     down: bool = False
     number: int = 1
 
@@ -37,9 +38,9 @@ def paged(
     session: Session,
     id: str,
     title: str,
+    *,
     query: str,
     view: View,
-    *,
     order: str,
     numbers: Sequence[str] = (),
     **more: Any,
@@ -72,4 +73,6 @@ def paged(
     note = more.pop("note", None)
     if last > 1:
         note = f"Page {number:,} of {last:,}. {note or ''}"
-    return Table(id, title, tuple(columns), rows, sql, total, note=note, sorts=sorts, pages=tuple(pages), **more)
+    return Table(
+        id, title, tuple(columns), rows=rows, sql=sql, total=total, note=note, sorts=sorts, pages=tuple(pages), **more
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -57,10 +57,11 @@ class Result:
     table: Table
     chart: Markup | None
     previous: str | None
+    _: KW_ONLY
     next: str | None
 
 
-def result_page(session: Session, query: str, view: View, x: str | None, y: str | None) -> Result:
+def result_page(session: Session, query: str, view: View, *, x: str | None, y: str | None) -> Result:
     """One page of a query's result, and with the first page a chart where columns were chosen for one."""
     number = max(1, view.number)
     first = (number - 1) * ROWS
@@ -72,10 +73,10 @@ def result_page(session: Session, query: str, view: View, x: str | None, y: str 
     more = whole.num_rows > ROWS
     note = f"Rows {first + 1:,} to {first + shown:,}{', and there are more' if more else ''}." if shown else None
     return Result(
-        Table("result", "Result", tuple(names), whole.slice(0, ROWS).to_pylist(), query, note=note),
+        Table("result", "Result", tuple(names), rows=whole.slice(0, ROWS).to_pylist(), sql=query, note=note),
         _chart(whole.select([x, y]), str(x), str(y)) if drawn else None,
         view.at(page=number - 1) if number > 1 else None,
-        view.at(page=number + 1) if more else None,
+        next=view.at(page=number + 1) if more else None,
     )
 
 
@@ -99,7 +100,7 @@ def _chart(rows: pa.Table, x: str, y: str) -> Markup | None:
     if not pairs:
         return None
     if all(_finite(a) for a, _ in pairs):
-        return figures.line([(float(a), b) for a, b in pairs], plain_text(x, 40), plain_text(y, 40), told)
+        return figures.line([(float(a), b) for a, b in pairs], plain_text(x, 40), plain_text(y, 40), told=told)
     return figures.bars([(plain_text(str(a), 60), b) for a, b in pairs[:MOST_BARS]], told)
 
 

@@ -116,8 +116,8 @@ def test_every_statistic_agrees_with_the_oracle(
 ) -> None:
     wanted = [*((metric, stat) for metric in METRICS for stat in METRIC_STATS), (None, "usable_share")]
     gates = [
-        Gate(f"g{k}", metric.metric if metric else "", stat, *rule)
-        for k, ((metric, stat), rule) in enumerate(zip(wanted, rules, strict=True))
+        Gate(f"g{k}", metric.metric if metric else "", stat, op=op, limit=limit)
+        for k, ((metric, stat), (op, limit)) in enumerate(zip(wanted, rules, strict=True))
     ]
     with tempfile.TemporaryDirectory() as folder:
         add_commit(Path(folder), {f"run-{k}": rows for k, rows in enumerate(runs)})
@@ -140,7 +140,7 @@ def test_every_statistic_agrees_with_the_oracle(
             assert row["failure"] == ("QualityGateFailure" if row["status"] == "failed" else None)
 
 
-APPLYING = {"applies": ("schema_ok", ">=", 0.0), "fails": ("schema_ok", ">=", 9.0), "skipped": ("grounding", ">=", 0.0)}
+APPLYING = {"applies": ("schema_ok", 0.0), "fails": ("schema_ok", 9.0), "skipped": ("grounding", 0.0)}
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -153,8 +153,9 @@ APPLYING = {"applies": ("schema_ok", ">=", 0.0), "fails": ("schema_ok", ">=", 9.
 )
 def test_a_run_that_no_gate_on_quality_applies_to_has_nothing_to_judge(kinds: list[tuple[str, bool, str]]) -> None:
     gates = [
-        Gate(f"g{k}", *(APPLYING[kind][0], "mean", *APPLYING[kind][1:]), level=level)
+        Gate(f"g{k}", metric, "mean", op=">=", limit=limit, level=level)
         for k, (kind, _, level) in enumerate(kinds)
+        for metric, limit in [APPLYING[kind]]
     ]
     coverage = tuple(f"g{k}" for k, (_, on_coverage, _) in enumerate(kinds) if on_coverage)
     with tempfile.TemporaryDirectory() as folder:
@@ -173,7 +174,7 @@ def test_gates_agree_with_run_summary_to_the_last_bit(tmp_path: Path) -> None:
     rows = [score_row(f"q{k}", k / 7, weight=1 + k / 3, schema_ok=k % 3 == 0) for k in range(50)]
     add_commit(tmp_path, {"a": rows, "b": [{**row, "repeat": r} for row in rows[:9] for r in (0, 1)]})
     stats = ("mean", "weighted_mean", "min", "max", "sum", "p50", "p90", "p95")
-    gates = [Gate(stat, "score", stat, ">=", 0.0) for stat in stats]
+    gates = [Gate(stat, "score", stat, op=">=", limit=0.0) for stat in stats]
     with Session(Store(tmp_path), catalog(gates)) as session:
         summary = {row["run_id"]: row for row in session.rows("from run_summary where metric = 'score'")}
         for row in session.rows("from gate_results"):
@@ -197,15 +198,15 @@ def test_gates_agree_with_run_summary_to_the_last_bit(tmp_path: Path) -> None:
 )
 def test_limits_hold_within_a_tolerance(tmp_path: Path, op: str, actual: float, status: str) -> None:
     add_commit(tmp_path, {"a": [score_row("q", actual)]})
-    with Session(Store(tmp_path), catalog([Gate("g", "score", "mean", op, 0.98)])) as session:
+    with Session(Store(tmp_path), catalog([Gate("g", "score", "mean", op=op, limit=0.98)])) as session:
         assert session.rows("from gate_results")[0]["status"] == status
 
 
 def test_statistics_of_a_run(tmp_path: Path) -> None:
     rows = [score_row("q1", 1.0), score_row("q2", 0.0, fail_reason="missing_output")]
     gates = [
-        Gate("answered", "", "answered_share", "==", 1.0, failure="SystemError"),
-        Gate("record", "", "missing_provenance", "==", 0.0, failure="MissingProvenance"),
+        Gate("answered", "", "answered_share", op="==", limit=1.0, failure="SystemError"),
+        Gate("record", "", "missing_provenance", op="==", limit=0.0, failure="MissingProvenance"),
     ]
     metas = {"a": {"meta": [("judge", "j")]}, "b": {"model_id": " ", "question_count": 0}}
     add_commit(tmp_path, {"a": rows, "b": rows}, **metas)
@@ -319,7 +320,7 @@ def test_a_bad_file_says_where(tmp_path: Path, text: str, said: str) -> None:
 )
 def test_a_declaration_checks_itself(wrong: dict[str, Any]) -> None:
     with pytest.raises(DeclarationError):
-        replace(Gate("g", "score", "mean", ">=", 1.0), **wrong)
+        replace(Gate("g", "score", "mean", op=">=", limit=1.0), **wrong)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -584,7 +585,7 @@ def test_the_view_is_there_for_sql(store: Path) -> None:
 def test_same_bits_on_every_thread_count(tmp_path: Path) -> None:
     rows = {f"r{r}": [score_row(f"q{k}", (k * 37 + r) % 101 / 3, weight=k / 7) for k in range(400)] for r in range(20)}
     add_commit(tmp_path, rows)
-    gates = [Gate(stat, "score", stat, ">=", 0.0) for stat in METRIC_STATS]
+    gates = [Gate(stat, "score", stat, op=">=", limit=0.0) for stat in METRIC_STATS]
     found = []
     for threads in (1, 2, 5):
         with Session(Store(tmp_path), catalog(gates)) as session:

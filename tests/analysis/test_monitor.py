@@ -113,7 +113,7 @@ def test_windows_are_those_of_the_oracle(ages: list[int], window: int, baseline:
     with tempfile.TemporaryDirectory() as folder:
         live(Path(folder), {f"r{k}": (time.isoformat(), [float(k)] * (k + 1)) for k, time in enumerate(times)})
         with open_store(folder, functions=False) as session:
-            found = watch(session, "score", *spans, now=now)
+            found = watch(session, "score", spans[0], baseline=spans[1], now=now)
     wanted = oracle.tiles(times, now or times[-1], *spans)
     assert [(w.start, w.end, w.runs, w.baseline_runs) for w in found.windows] == [
         (tile["start"], tile["end"], len(tile["inside"]), len(tile["before"])) for tile in wanted
@@ -384,12 +384,12 @@ def test_a_count_may_drop_by_five_percent_of_its_baseline(tmp_path: Path) -> Non
             main(["score", str(path), *words, "--store", str(tmp_path / "runs")])
         assert left.value.code == 0
     with open_store(tmp_path / "runs", functions=False) as session:
-        found = watch(session, "citation_count", 7 * DAY, 7 * DAY)
+        found = watch(session, "citation_count", 7 * DAY, baseline=7 * DAY)
         assert found.max_drop is None
         assert [window.max_drop for window in found.windows] == [None, pytest.approx(2.0), pytest.approx(1.9)]
         assert [window.status for window in found.windows] == ["no baseline", "ok", "alert"]
         # There are no claims at all, so any change of a count of them is one too many.
-        assert watch(session, "support_lexical", 7 * DAY, 7 * DAY).windows[-1].max_drop == 0.0
+        assert watch(session, "support_lexical", 7 * DAY, baseline=7 * DAY).windows[-1].max_drop == 0.0
 
 
 def test_rows_count_by_weight_where_the_score_of_a_run_does(tmp_path: Path) -> None:
@@ -408,5 +408,5 @@ def test_rows_count_by_weight_where_the_score_of_a_run_does(tmp_path: Path) -> N
         main(["score", str(outputs), "-p", "include_rate", "-q", str(path), "--store", str(tmp_path / "runs")])
     assert left.value.code == 0
     with open_store(tmp_path / "runs", functions=False) as session:
-        (window,) = watch(session, "include_rate", 7 * DAY, 7 * DAY).windows
+        (window,) = watch(session, "include_rate", 7 * DAY, baseline=7 * DAY).windows
     assert (window.mean, window.n) == (0.75, 2)

@@ -35,13 +35,19 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """A store with the sample runs and one whose questions were asked one to three times."""
     store = tmp_path_factory.mktemp("views") / "runs"
     questions = json.loads((SAMPLES / "questions.json").read_text(encoding="utf-8"))
-    score(SAMPLES / "outputs", SAMPLES / "questions.json", "eval_json_v2", SAMPLES / "contexts.jsonl", store=store)
+    score(
+        SAMPLES / "outputs",
+        SAMPLES / "questions.json",
+        "eval_json_v2",
+        contexts=SAMPLES / "contexts.jsonl",
+        store=store,
+    )
     repeated = [
         {"run_id": "repeated", "question_id": question["id"], "repeat": repeat, "output": output}
         for k, question in enumerate(questions)
         for repeat, output in enumerate([answer(question), "not json", answer(question, main_topic="?")][: k % 3 + 1])
     ]
-    score(repeated, SAMPLES / "questions.json", "eval_json_v2", SAMPLES / "contexts.jsonl", store=store)
+    score(repeated, SAMPLES / "questions.json", "eval_json_v2", contexts=SAMPLES / "contexts.jsonl", store=store)
     with open_store(store) as opened:
         yield opened
 

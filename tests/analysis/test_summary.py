@@ -275,6 +275,7 @@ def test_a_commit_is_made_without_a_summary_that_fails(
     folder = samples_folder() / "include_rate"
     words = ["score", "-p", "include_rate", *(word.format(folder) for word in SAMPLES["include_rate"])]
     with monkeypatch.context() as patch:
+        patch.setattr(summary, "statistics_of_runs", lambda plan, paths: None)
         patch.setattr(summary, "write_summary", _refuse)
         with pytest.raises(SystemExit) as stop:
             main([*words, "--store", str(tmp_path)])

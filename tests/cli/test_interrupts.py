@@ -84,7 +84,7 @@ def check(words: list[str], after: float) -> bool:
 )
 def test_interrupt(name: str, after: float, folder: Path) -> None:
     assert check(commands(folder)[name], after)
-    assert not list((folder / "runs" / ".staging").glob("spill-*"))
+    assert not list((folder / "runs" / ".staging").glob("rageval-spill-*"))
 
 
 @pytest.mark.soak

@@ -370,7 +370,15 @@ def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.Da
                     break
                 at = at[key]
         questions.append(question)
-    read = QuestionFile(source(CASES_FOLDER / "include_rate.jsonl"), {}, questions, [1, 2], [0, 1], False, [])
+    read = QuestionFile(
+        source(CASES_FOLDER / "include_rate.jsonl"),
+        {},
+        questions,
+        lines=[1, 2],
+        places=[0, 1],
+        in_object=False,
+        unreadable=[],
+    )
     got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile.inputs.questions)}
     want: set[tuple[str | int, ...]] = set()
     checker = Draft202012Validator.FORMAT_CHECKER

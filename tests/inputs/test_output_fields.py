@@ -190,7 +190,7 @@ def test_failing_claims_are_found_again(tmp_path: Path, keep: bool) -> None:
         keep_inputs=keep,
     )
     commit = run(job, Store(tmp_path / "runs")).commit
-    got = stored_inputs.failing_claims(commit, PROFILE, frozenset({"run-hallucinating"}), tmp_path)
+    got = stored_inputs.failing_claims(commit, PROFILE, frozenset({"run-hallucinating"}), folder=tmp_path)
     answers = {row["task_id"]: json.dumps(row["output"]) for row in rows_of(RUN)}
     want = [line for task in rows_of(GOLD) for line in failing_claims(task, answers[task["task_id"]])]
     assert len(want) > 5

@@ -246,7 +246,7 @@ def _with_unit(value: Decimal, unit: str, start: int, end: int, article: bool = 
     if unit in BIG_UNIT:
         with decimal.localcontext(exact_context(end - start)):
             value, unit = value.scaleb(BIG_UNIT[unit]), "元"
-    return Number(value, SAME_UNIT.get(unit, unit), start, end, article)
+    return Number(value, SAME_UNIT.get(unit, unit), start, end=end, article=article)
 
 
 _COIN = f"[0-9]{{1,2}}|[{''.join(DIGITS)}]"
@@ -283,13 +283,13 @@ def _coins_alone(text: str, i: int) -> Number | None:
     if jiao := _coin(text, i, _JIAO):
         fen = _coin(text, _after_zero(text, jiao[1]), _FEN)
         if fen:
-            return Number(jiao[0] / 10 + fen[0] / 100, "元", i, fen[1])
+            return Number(jiao[0] / 10 + fen[0] / 100, "元", i, end=fen[1])
     if (jiao := _coin(text, i, "[角毛][钱錢]")) or re.compile(f"[0-9]{{1,2}}(?:{_JIAO})").match(text, i):
         jiao = jiao or _coin(text, i, _JIAO)
         assert jiao is not None
-        return Number(jiao[0] / 10, "元", i, jiao[1])
+        return Number(jiao[0] / 10, "元", i, end=jiao[1])
     if fen := _coin(text, i, "分[钱錢]"):
-        return Number(fen[0] / 100, "元", i, fen[1])
+        return Number(fen[0] / 100, "元", i, end=fen[1])
     return None
 
 
@@ -298,7 +298,7 @@ def _coins_as_whole(text: str, i: int, first: int, last: int) -> Number | None:
     for mark, size in (("[角毛]", 10), ("分", 100)):
         coin = _coin(text[:last], i, mark)
         if coin and coin[1] == last and last - i <= 6 and before(text, i, last, "元", 0)[0] <= first:
-            return Number(coin[0] / size, "元", i, last)
+            return Number(coin[0] / size, "元", i, end=last)
     return None
 
 
@@ -333,7 +333,7 @@ def _share(text: str, i: int) -> tuple[Number | None, int]:
     """百分之十五 is 15 %, 千分之三 3 ‰, 万分之五 5 ‱."""
     at = i + 3
     if text.startswith(("百", "佰"), at):
-        return Number(Decimal(100), SHARE_UNIT[text[i]], i, at + 1), at + 1
+        return Number(Decimal(100), SHARE_UNIT[text[i]], i, end=at + 1), at + 1
     tokens, ends = _run(text, at)
     if not tokens:
         return None, at
@@ -341,7 +341,7 @@ def _share(text: str, i: int) -> tuple[Number | None, int]:
     point = re.compile(rf"[点點]([{''.join(DIGITS)}]+)").match(text, end)
     if value is not None and point and "." not in text[at:end]:
         value, end = Decimal(f"{value:f}.{''.join(str(DIGITS[c]) for c in point[1])}"), point.end()
-    return (None if value is None else Number(value, SHARE_UNIT[text[i]], i, end)), end
+    return (None if value is None else Number(value, SHARE_UNIT[text[i]], i, end=end)), end
 
 
 def _skip_share(text: str, i: int) -> int:
@@ -407,7 +407,7 @@ def _lone(text: str, i: int, end: int) -> Number | None:
     point = re.compile(rf"[点點]([{''.join(DIGITS)}]+)").match(text, end)
     if point and (range_joiner(text, point.end()) is not None or not text[point.end() :].strip(" \t\n\r。.!！")):
         value, end = Decimal(f"{value:f}.{''.join(str(DIGITS[c]) for c in point[1])}"), point.end()
-    return Number(value, "", i, end)
+    return Number(value, "", i, end=end)
 
 
 def _qualified(text: str, number: Number, previous_end: int) -> Number:
@@ -571,7 +571,7 @@ def names(raw: str) -> list[Name]:
     normal = normalised(raw)
     text = normal.text
     found = [
-        Name(raw[a + 1 : b - 1], (raw[a + 1 : b - 1],), a, b, True)
+        Name(raw[a + 1 : b - 1], (raw[a + 1 : b - 1],), a, end=b, quoted=True)
         for a, b in (normal.span(*span) for span in _quoted(text))
         if 2 <= len(raw[a + 1 : b - 1]) <= 12
     ]
@@ -590,12 +590,12 @@ def names(raw: str) -> list[Name]:
         if starts:
             end = i + len(title)
             readings = [text[j:end] for j in starts] + [text[j:i] for j in starts if i - j > 1]
-            found.append(Name(readings[0], tuple(readings), *normal.span(starts[0], end), False))
+            found.append(Name(readings[0], tuple(readings), *normal.span(starts[0], end), quoted=False))
         i += len(title)
     for title in _LATIN_TITLES:
         for m in re.finditer(rf"(?<![A-Za-z]){re.escape(title)}[ \t]*([^\W\d_][^\W_]*)", text):
             if m[1][0].isupper():
-                found.append(Name(m[1], (m[1],), *normal.span(m.start(), m.end()), False))
+                found.append(Name(m[1], (m[1],), *normal.span(m.start(), m.end()), quoted=False))
     return sorted(found, key=lambda name: (name.start, name.end))
 
 

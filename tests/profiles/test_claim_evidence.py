@@ -48,7 +48,9 @@ def batch_of(outputs: list[str | None]) -> pa.RecordBatch:
 
 
 def eval_set(tasks: list[Row]) -> EvalSet:
-    return EvalSet(tuple(f"t{k}" for k in range(len(tasks))), tuple(tasks), (None,) * len(tasks), (1.0,) * len(tasks))
+    return EvalSet(
+        tuple(f"t{k}" for k in range(len(tasks))), tuple(tasks), (None,) * len(tasks), weights=(1.0,) * len(tasks)
+    )
 
 
 def fast(answers: list[Answer], params: Row | None = None) -> list[Row]:

@@ -108,6 +108,6 @@ def test_first_in_row(pairs: list[tuple[int, int]]) -> None:
 
 def test_support_of_nothing() -> None:
     nothing = from_list([])
-    support = lexical_support(from_list(["alpha", ""]), nothing, np.zeros(0, np.int32), 0.5)
+    support = lexical_support(from_list(["alpha", ""]), nothing, np.zeros(0, np.int32), threshold=0.5)
     assert support.supported.tolist() == [False, False]
-    assert lexical_support(nothing, nothing, np.zeros(0, np.int32), 0.5).supports.tolist() == []
+    assert lexical_support(nothing, nothing, np.zeros(0, np.int32), threshold=0.5).supports.tolist() == []

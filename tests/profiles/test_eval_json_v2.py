@@ -353,7 +353,7 @@ def test_an_example_is_found_in_every_form(way: str) -> None:
         "flat": {"id": "q", "expected": GOOD},
         "reference": {"id": "q", "reference": expected},
     }[way]
-    made = scorer(PROFILE, PROFILE.read_params({}), EvalSet(("q",), (question,), (None,), (1.0,)))
+    made = scorer(PROFILE, PROFILE.read_params({}), EvalSet(("q",), (question,), (None,), weights=(1.0,)))
     assert (
         rows_of(made, batch_of([(0, json.dumps(GOOD), CITED)]))[0]["score"]
         == oracle.score(GOOD, CITED, json.dumps(GOOD))["score"]

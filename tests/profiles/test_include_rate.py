@@ -38,7 +38,7 @@ def made_ready(questions: list[dict[str, Any]], params: dict[str, Any] | None = 
     weights = [float(w) if (w := q.get("weight")) is not None else 1.0 for q in questions]
     ids = tuple(f"q{k}" for k in range(len(questions)))
     named = tuple({"question": "?", **q, "id": name} for q, name in zip(questions, ids, strict=True))
-    eval_set = EvalSet(ids, named, (None,) * len(ids), tuple(weights))
+    eval_set = EvalSet(ids, named, (None,) * len(ids), weights=tuple(weights))
     return batch.scorer(PROFILE, PROFILE.read_params(params or {}), eval_set)
 
 

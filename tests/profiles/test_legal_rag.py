@@ -34,7 +34,7 @@ COLUMNS = (
 def eval_set(questions: list[dict[str, Any]], headers: tuple[dict[str, Any], ...] = ()) -> EvalSet:
     count = len(questions)
     ids = tuple(f"q{k}" for k in range(count))
-    return EvalSet(ids, tuple(questions), (None,) * count, (1.0,) * count, headers=headers)
+    return EvalSet(ids, tuple(questions), (None,) * count, weights=(1.0,) * count, headers=headers)
 
 
 def scored(

@@ -96,7 +96,7 @@ def _eval_set(case: Case, profile: Any) -> tuple[Any, Any]:
     from rageval_batch.model import EvalSet
 
     chunks = {"q": json.dumps(case.chunks)} if case.chunks is not None else {}
-    return EvalSet(("q",), (case.question,), (None,), (1.0,), chunks), profile.read_params({})
+    return EvalSet(("q",), (case.question,), (None,), weights=(1.0,), chunks=chunks), profile.read_params({})
 
 
 def test_an_extension_of_a_packaged_file(tmp_path: Path) -> None:

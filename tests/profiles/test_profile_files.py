@@ -437,7 +437,7 @@ def scored(
     profile = profile_of_text(text, "mine.toml")
     objects = questions or [{"reference": "x"}] * len(answers)
     ids = tuple(f"q{k}" for k in range(len(objects)))
-    eval_set = EvalSet(ids, tuple(objects), (None,) * len(objects), (1.0,) * len(objects))
+    eval_set = EvalSet(ids, tuple(objects), (None,) * len(objects), weights=(1.0,) * len(objects))
     prepared = profile.scoring.prepare(eval_set, profile.read_params({}))
     rows: list[dict[str, Any]] = pa.table(profile.scoring.score(prepared, batch(answers)).columns).to_pylist()
     return rows
@@ -516,7 +516,7 @@ again = "direct"
         {"reference": [], "n": "3"},
     )
     chunks = {"a": json.dumps(["it has 5"]), "b": json.dumps([{"text": "12"}])}
-    eval_set = EvalSet(("a", "b", "c"), objects, (None,) * 3, (1.0,) * 3, chunks)
+    eval_set = EvalSet(("a", "b", "c"), objects, (None,) * 3, weights=(1.0,) * 3, chunks=chunks)
     prepared = profile.scoring.prepare(eval_set, profile.read_params({}))
     answers = ["bus", "red 5", None, "the bus 12", "car 5 12"]
     rows = [
@@ -586,7 +586,11 @@ def test_chunks_are_the_rows_own_else_those_of_the_question() -> None:
     text = 'name = "mine"\nscore = "coalesce(len(chunks), -1)"\nmetrics.first = "chunks[1] = \'own\'"'
     profile = profile_of_text(text, "mine.toml")
     eval_set = EvalSet(
-        ("a", "b"), ({}, {}), (None, None), (1.0, 1.0), {"a": '[{"source_path": "p", "text": "x"}, {"text": "y"}]'}
+        ("a", "b"),
+        ({}, {}),
+        (None, None),
+        weights=(1.0, 1.0),
+        chunks={"a": '[{"source_path": "p", "text": "x"}, {"text": "y"}]'},
     )
     prepared = profile.scoring.prepare(eval_set, {})
     rows = [

@@ -40,7 +40,7 @@ def test_what_was_spilled_is_removed_and_the_limit_is_that_of_the_step(tmp_path:
             with shared.connected(memory) as connection:
                 assert connection.execute("select current_setting('memory_limit')").fetchall() == [(shown,)]
                 connection.execute("create temp table rows as select hash(range) as value from range(6_000_000)")
-                assert list(tmp_path.glob("spill-*/*"))
+                assert list(tmp_path.glob("rageval-spill-*/*"))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -68,7 +68,9 @@ def prepared(profile: Profile, answers: Sequence[Case], params: Row) -> Any:
     }
     chunks |= {key: text for case in answers for key, text in case.targets.items()}
     count = len(answers)
-    eval_set = EvalSet(ids, tuple(case.question for case in answers), (None,) * count, (1.0,) * count, chunks)
+    eval_set = EvalSet(
+        ids, tuple(case.question for case in answers), (None,) * count, weights=(1.0,) * count, chunks=chunks
+    )
     return profile.scoring.prepare(eval_set, profile.read_params(params))
 
 

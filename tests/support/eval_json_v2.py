@@ -27,7 +27,7 @@ def eval_set(questions: list[tuple[Any, Any]]) -> EvalSet:
         for name, (_, given_) in zip(ids, questions, strict=True)
         if given_ is not None
     }
-    return EvalSet(ids, objects, (None,) * len(ids), (1.0,) * len(ids), chunks)
+    return EvalSet(ids, objects, (None,) * len(ids), weights=(1.0,) * len(ids), chunks=chunks)
 
 
 def batch_of(rows: list[tuple[int, str | None, Any]]) -> pa.RecordBatch:

@@ -94,4 +94,4 @@ def write(folder: Path, stem: str, kind: str, rows: Rows) -> Path:
 
 def plain_set(*ids: str) -> EvalSet:
     """An eval set of which only the ids matter."""
-    return EvalSet(ids, tuple({"id": name} for name in ids), (None,) * len(ids), (1.0,) * len(ids))
+    return EvalSet(ids, tuple({"id": name} for name in ids), (None,) * len(ids), weights=(1.0,) * len(ids))

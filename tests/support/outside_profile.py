@@ -96,7 +96,7 @@ PROFILE = Profile(
         Metric("score", "0 to 1", null_counts_as=0.0, numerator="hits", denominator="words"),
         Metric("hits", "words that are there", scale=None),
     ),
-    gates=(Gate("score_avg", "score", "mean", ">=", 0.7),),
+    gates=(Gate("score_avg", "score", "mean", op=">=", limit=0.7),),
     inputs=ByQuestion(
         questions=QuestionFormat(
             schema={

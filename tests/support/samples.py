@@ -23,6 +23,6 @@ def sample(name: str, folder: Path) -> tuple[Scorer, pa.RecordBatch]:
         options.setdefault(option, []).append(value)
     profile = PROFILES[name]
     params = profile.read_params({})
-    inputs = input_kind(profile).load(sources(options["-q"]), sources(options["-c"]), params, folder)
+    inputs = input_kind(profile).load(sources(options["-q"]), sources(options["-c"]), params, folder=folder)
     block = next(iter(inputs.ingest(sources(options[""], profile.inputs.whole_files)).blocks()))
     return scorer(profile, params, inputs.eval_set), inputs.with_contexts(block.batch)

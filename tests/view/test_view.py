@@ -278,7 +278,7 @@ def test_json_is_laid_out_and_other_answers_are_left_alone() -> None:
 
 
 def test_cells_lead_to_their_pages() -> None:
-    links = Links("p", "e", "r", ("judge",))
+    links = Links("p", "e", "r", keys=("judge",))
     assert links("question_id", {"question_id": "a&b", "repeat": 1, "judge": "x"}) == (
         "/answer?run=r&question=a%26b&repeat=1&profile=p&eval_set=e&key.judge=x"
     )

@@ -4,7 +4,7 @@ all call it through `Function.call`."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -40,6 +40,7 @@ class Function:
     name: str
     arguments: tuple[Argument, ...]
     result: pa.DataType
+    _: KW_ONLY
     doc: str
     example: Example
     module: str  # of this package

@@ -207,7 +207,7 @@ def token_recall(s: pa.Array, refs: SharedLists) -> Floats:
     return _by_bags(s, refs, lambda precision, recall: recall)
 
 
-def _rouge(s: pa.Array, refs: SharedLists, shared: Callable[[Compared], Counts], shorter: int = 0) -> Floats:
+def _rouge(s: pa.Array, refs: SharedLists, shared: Callable[[Compared], Counts], *, shorter: int = 0) -> Floats:
     """F1 of what is shared over the lengths in words, less `shorter`."""
 
     def score(pairs: Compared) -> Floats:

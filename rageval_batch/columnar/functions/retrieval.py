@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ class Found:
     ranks: Counts
     gains: Floats
     bounds: Offsets
+    _: KW_ONLY
     wanted: Counts
 
     def rows(self) -> Counts:
@@ -54,7 +55,8 @@ def _numbered(ids: Lists, gold: Lists) -> tuple[Ints, Ints, int]:
 def _found(shared_ids: SharedLists, shared_gold: SharedLists) -> Found:
     ids, gold = shared_ids.by_row(), shared_gold.by_row()
     mine, wanted, known = _numbered(ids, gold)
-    return Found(*gold_ranks(mine, ids.bounds, wanted, gold.bounds, np.ones(len(wanted)), known))
+    ranks, gains, bounds, count = gold_ranks(mine, ids.bounds, wanted, gold.bounds, np.ones(len(wanted)), known)
+    return Found(ranks, gains, bounds, wanted=count)
 
 
 def recall_at(ids: SharedLists, gold: SharedLists, k: Counts) -> pa.Array:
@@ -101,7 +103,8 @@ def ndcg_at(shared_ids: SharedLists, shared_gold: SharedLists, grades: Lists, k:
     ids, gold = shared_ids.by_row(), shared_gold.by_row()
     mine, wanted, known = _numbered(ids, gold)
     values = _grades(gold, grades)
-    found = Found(*gold_ranks(mine, ids.bounds, wanted, gold.bounds, values, known))
+    ranks, gains, bounds, count = gold_ranks(mine, ids.bounds, wanted, gold.bounds, values, known)
+    found = Found(ranks, gains, bounds, wanted=count)
     most = int(max(found.ranks.max(initial=1), gold.counts().max(initial=1)))
     discounts = np.log2(np.arange(2, most + 2))
     counted = found.ranks <= k[found.rows()]

@@ -46,7 +46,7 @@ class ColumnReader:
             else _ReadByStretches(
                 self.reader,
                 text,
-                tuple(_Place(self._stretch, stretches[k], flags[k], first[k]) for k in range(start, end)),
+                tuple(_Place(self._stretch, stretches[k], flags[k], first=first[k]) for k in range(start, end)),
             )
             for text, start, end in zip(texts, bounds, bounds[1:], strict=False)
         ]
@@ -89,12 +89,12 @@ class _Place(NamedTuple):
 
 def _moved_number(number: Number, by: int) -> Number:
     value, unit, start, end, article, kind, high = number
-    return Number(value, unit, start + by, end + by, article, kind, high)
+    return Number(value, unit, start + by, end=end + by, article=article, kind=kind, high=high)
 
 
 def _moved_date(date: Date, by: int) -> Date:
     year, month, day, start, end = date
-    return Date(year, month, day, start + by, end + by)
+    return Date(year, month, day, start=start + by, end=end + by)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from string import ascii_letters, digits
 
 from rageval_batch.resources import packaged_data
@@ -128,11 +128,16 @@ class Lexicon:
     abstention: tuple[str, ...]
     units: tuple[str, ...]
     titles: tuple[str, ...]
+    _: KW_ONLY
     surnames: tuple[str, ...]
 
 
 def lexicon(
-    abstention: Iterable[str] = (), units: Iterable[str] = (), titles: Iterable[str] = (), surnames: Iterable[str] = ()
+    abstention: Iterable[str] = (),
+    units: Iterable[str] = (),
+    titles: Iterable[str] = (),
+    *,
+    surnames: Iterable[str] = (),
 ) -> Lexicon:
     """The packaged lists, with more of the user's own behind them."""
     lists = packaged_data("phrases.json")
@@ -141,7 +146,7 @@ def lexicon(
         (*phrases, *abstention),
         (*lists["units"], *MORE_UNITS, *units),
         (*lists["titles"], *titles),
-        (*lists["surnames"], *surnames),
+        surnames=(*lists["surnames"], *surnames),
     )
 
 

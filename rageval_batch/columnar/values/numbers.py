@@ -152,7 +152,7 @@ class NumberReader:
             number = _lone(text, m.start(), at) if number is None else number
             if number is None or (lone and not _may_count(text, number.end, whole[1])):
                 continue
-            qualified = _qualified(text, number, found[-1].number.end if found else 0, listed)
+            qualified = _qualified(text, number, found[-1].number.end if found else 0, listed=listed)
             lone = lone and not (qualified.start <= whole[0] and qualified.end >= whole[1])
             if not lone or _UNTIL.match(text, number.end):
                 found.append(_Found(qualified, number.start, lone))
@@ -175,7 +175,7 @@ class NumberReader:
         if start and text[start - 1] in _VAGUE and text[start] in POWERS:  # 几十, 数百万
             return None, end
         if coins := _COINS_ALONE.match(text, start):
-            return Number(_coins(coins), "元", start, coins.end()), coins.end()
+            return Number(_coins(coins), "元", start, end=coins.end()), coins.end()
         if len(ends) == 1 and not HAS_ARABIC.search(run):
             return self._chinese(text, start, end)
         for stop in reversed(ends):
@@ -185,7 +185,7 @@ class NumberReader:
 
     def _chinese(self, text: str, start: int, end: int) -> tuple[Number | None, int]:
         if point := _POINT.match(text, end):
-            number = self._pointed(text, start, end, point)
+            number = self._pointed(text, start, end, point=point)
             if number is not None:
                 return number, number.end
         number = self._number(text, start, end)
@@ -211,33 +211,33 @@ class NumberReader:
         if value is None:
             return None
         value = scaled(value, scale) if scale else value
-        number = _with_unit(value, unit, start, end, article=unit is not None and run in _ONE)
+        number = _with_unit(value, unit, start, end=end, article=unit is not None and run in _ONE)
         return _with_parts(text, number) if kind is Kind.EXACT else number._replace(kind=kind)
 
-    def _pointed(self, text: str, start: int, end: int, point: re.Match[str]) -> Number | None:
+    def _pointed(self, text: str, start: int, end: int, *, point: re.Match[str]) -> Number | None:
         """四点二万, 三点五公里, and 十二点五, whose whole part counts by itself; 十二点五十分 is a time."""
         whole = run_value(text[start:end], True)
         unit = self._unit.match(text, point.end())
-        if whole is None or not (point["power"] or unit or _is_decimal(text, start, end, point)):
+        if whole is None or not (point["power"] or unit or _is_decimal(text, start, end, point=point)):
             return None
         value = scaled(with_fraction(whole, point["digits"]), sum(POWERS[c] for c in point["power"] or ""))
-        return _with_unit(value, unit, start, point.end())
+        return _with_unit(value, unit, start, end=point.end())
 
     def _share(self, text: str, m: re.Match[str]) -> tuple[Number | None, int]:
         """百分之十五 is 15 %, 千分之三 3 ‰."""
         start, at, unit = m.start(), m.end(), _SHARES[m["share"]]
         if text.startswith(("百", "佰"), at):
-            return Number(Decimal(100), unit, start, at + 1), at + 1
+            return Number(Decimal(100), unit, start, end=at + 1), at + 1
         if (run := RUN.match(text, at)) is None:
             return None, at
         end = _token_ends(run[0], at)[-1] if HAS_ARABIC.search(run[0]) else run.end()
         value = run_value(text[at:end], True)
         if value is not None and "." not in run[0] and (fraction := _FRACTION.match(text, end)):
             value, end = with_fraction(value, fraction["digits"]), fraction.end()
-        return (None if value is None else Number(value, unit, start, end)), end
+        return (None if value is None else Number(value, unit, start, end=end)), end
 
 
-def _is_decimal(text: str, start: int, end: int, point: re.Match[str]) -> bool:
+def _is_decimal(text: str, start: int, end: int, *, point: re.Match[str]) -> bool:
     """Whether a numeral that counts without a unit goes on behind 点, which is no hour then and no ordinal."""
     clock = text[point.end() : point.end() + 1] in _CLOCK
     return not clock and text[start - 1 : start] != "第" and run_value(text[start:end], False) is not None
@@ -254,13 +254,13 @@ def _token_ends(run: str, start: int) -> list[int]:
     return ends
 
 
-def _with_unit(value: Decimal, unit: re.Match[str] | None, start: int, end: int, article: bool = False) -> Number:
+def _with_unit(value: Decimal, unit: re.Match[str] | None, start: int, *, end: int, article: bool = False) -> Number:
     if unit is None:
-        return Number(value, "", start, end, article)
+        return Number(value, "", start, end=end, article=article)
     name = unit["unit"]
     if name in MULTIPLYING_UNIT:
         value, name = scaled(value, MULTIPLYING_UNIT[name]), "元"
-    return Number(value, SAME_UNIT.get(name, name), start, unit.end(), article)
+    return Number(value, SAME_UNIT.get(name, name), start, end=unit.end(), article=article)
 
 
 def figure_scale(text: str, start: int, end: int) -> tuple[int, int]:
@@ -281,9 +281,9 @@ def _whole_coins(text: str, start: int, whole: tuple[int, int]) -> Number | None
     first, last = whole
     if last - start > _LONGEST_COIN or (m := _COINS_WHOLE.fullmatch(text, start, last)) is None:
         return None
-    if start > first and before(text, Figure(start, last, "元", 0)).start > first:
+    if start > first and before(text, Figure(start, last, "元", previous_end=0)).start > first:
         return None
-    return Number(_coins(m), "元", start, last)
+    return Number(_coins(m), "元", start, end=last)
 
 
 def _coins(m: re.Match[str]) -> Decimal:
@@ -325,12 +325,12 @@ def _lone(text: str, start: int, end: int) -> Number | None:
     point = _FRACTION.match(text, end)
     if point and (_UNTIL.match(text, point.end()) or _LAST.match(text, point.end())):
         value, end = with_fraction(value, point["digits"]), point.end()
-    return Number(value, "", start, end)
+    return Number(value, "", start, end=end)
 
 
-def _qualified(text: str, number: Number, previous_end: int, listed: bool) -> Number:
+def _qualified(text: str, number: Number, previous_end: int, *, listed: bool) -> Number:
     """The number with its sign and kind."""
-    lead = before(text, Figure(number.start, number.end, number.unit, previous_end), listed)
+    lead = before(text, Figure(number.start, number.end, number.unit, previous_end=previous_end), listed)
     end, kind = after(text, number.end, number.unit)
     kind = next((one for one in (lead.kind, number.kind, kind) if one is not Kind.EXACT), Kind.EXACT)
     if lead.start == number.start and end == number.end:

@@ -101,7 +101,7 @@ def before(text: str, figure: Figure, listed: bool = False) -> Before:
         return Before(start, False, Kind.EXACT)
     head = text[max(figure.previous_end, start - _LOOK_BACK) : start]
     sign = _SIGN.search(head)
-    negative = sign is not None and _is_sign(head, sign, text, figure, listed)
+    negative = sign is not None and _is_sign(head, sign, text, figure=figure, listed=listed)
     if negative and sign is not None:
         start, head = start - len(head) + sign.start(), head[: sign.start()]
     word = _word_before(head)
@@ -115,7 +115,7 @@ def _joined(lead: str, figure: Figure) -> bool:
     return figure.previous_end > 0 and figure.start - figure.previous_end <= _LOOK_BACK and not lead.strip(" \t")
 
 
-def _is_sign(head: str, sign: re.Match[str], text: str, figure: Figure, listed: bool) -> bool:
+def _is_sign(head: str, sign: re.Match[str], text: str, *, figure: Figure, listed: bool) -> bool:
     """Whether what looks like a sign is none of a hyphen, a bullet, a subtraction or a 负 of another word."""
     lead = head[: sign.start()]
     if _joined(lead, figure):  # 5 - 3, 5元-3元, 5 minus 3

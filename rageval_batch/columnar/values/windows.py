@@ -45,7 +45,7 @@ def find_windows(column: Strings, classes: WindowClasses | None = None) -> Windo
     """
     chosen = classes or classes_for_values()
     starts, ends, first, flags, bounds = figure_windows(column.data, column.offsets, *chosen, classes is None)
-    return Windows(kernels.cut(column.data, starts, ends), first, flags, bounds)
+    return Windows(kernels.cut(column.data, starts, ends), first, flags, bounds=bounds)
 
 
 def padded(text: str, flags: int) -> tuple[str, str]:

@@ -112,7 +112,7 @@ class NameReader:
                 start, end = given.span(*m.span())
                 inner = given.raw[start + 1 : end - 1]
                 if _SHORTEST <= len(inner) <= _LONGEST:
-                    yield Name(inner, (inner,), start, end, True)
+                    yield Name(inner, (inner,), start, end=end, quoted=True)
 
     def _titled(self, given: Normal) -> Iterable[Name]:
         text = given.text
@@ -124,7 +124,7 @@ class NameReader:
             starts = [start for start in self._starts(text, at) if start not in blocked]
             if starts:  # the nearest surname first; and the person without the title
                 readings = [text[start:end] for start in starts] + [text[s:at] for s in starts if at - s > 1]
-                yield Name(readings[0], tuple(readings), *given.span(starts[0], end), False)
+                yield Name(readings[0], tuple(readings), *given.span(starts[0], end), quoted=False)
 
     def _starts(self, text: str, title: int) -> list[int]:
         """Where a surname with at most two Han characters after it could begin, the nearest first."""
@@ -145,7 +145,7 @@ class NameReader:
                 continue
             for m in pattern.finditer(given.text):
                 if m["name"][0].isupper():
-                    yield Name(m["name"], (m["name"],), *given.span(*m.span()), False)
+                    yield Name(m["name"], (m["name"],), *given.span(*m.span()), quoted=False)
 
 
 class Phrases:

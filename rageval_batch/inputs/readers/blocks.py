@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 import numpy as np
@@ -48,6 +48,7 @@ class Column:
     name: str
     rows: Ints
     text: pa.Array
+    _: KW_ONLY
     kind: np.ndarray[tuple[int], np.dtype[np.int8]]
 
     def short(self) -> Column:
@@ -56,7 +57,7 @@ class Column:
         kept = fits & (self.kind < LIST)
         if kept.all():
             return self
-        return Column(self.name, self.rows[kept], self.text.filter(pa.array(kept)), self.kind[kept])
+        return Column(self.name, self.rows[kept], self.text.filter(pa.array(kept)), kind=self.kind[kept])
 
 
 class ColumnLimit:

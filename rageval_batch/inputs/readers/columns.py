@@ -116,7 +116,7 @@ class ColumnBlock:
             mine = np.flatnonzero(filled if rows is None else filled & rows).astype(np.int32)
             if (len(mine) or rows is not None) and limit.take(name):
                 kind = np.full(len(mine), _kind_of(column.type), np.int8)
-                out.append(Column(name, mine, text.take(pa.array(mine)), kind))
+                out.append(Column(name, mine, text.take(pa.array(mine)), kind=kind))
         return out
 
     def raw(self, row: int) -> str:

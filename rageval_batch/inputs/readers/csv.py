@@ -58,7 +58,7 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
                 names = _header(source, part[:width].tobytes().decode("utf-8", "replace"), delimiter)
                 part, line = part[width:], line + 1
             if len(part):
-                line = yield from _parsed(source, part, names, line)
+                line = yield from _parsed(source, part, names, line=line)
             if at_end:
                 return
             if len(rest) > source.reading.max_row_bytes:
@@ -148,7 +148,7 @@ def checked_names(source: Source, names: list[str]) -> list[str]:
     return [name or f"column {k}" for k, name in enumerate(names, start=1)]
 
 
-def _parsed(source: Source, part: Bytes, names: list[str], line: int) -> Generator[ColumnBlock, None, int]:
+def _parsed(source: Source, part: Bytes, names: list[str], *, line: int) -> Generator[ColumnBlock, None, int]:
     """Whole records by Arrow, those of the wrong width in a block of their own; the line of the next record."""
     delimiter = source.reading.delimiter or ","
     bad_records: list[Any] = []

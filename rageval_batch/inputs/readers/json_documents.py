@@ -6,7 +6,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -38,6 +38,7 @@ class JsonDocument:
     name: str
     content: bytes
     rows: tuple[str, ...] = ("questions",)  # paths of the array, the first that is there
+    _: KW_ONLY
     longest: int = MAX_ROW_BYTES  # bytes of a row
 
     @cached_property
@@ -101,7 +102,9 @@ class JsonDocument:
             raise _ends_early(self.name)
         if not self.in_object and self.content[behind:].strip():
             raise _more_behind(self.name)
-        yield from json_blocks(self.data, starts, ends, lines + self.content.count(b"\n", 0, start), self.longest)
+        yield from json_blocks(
+            self.data, starts, ends, lines=lines + self.content.count(b"\n", 0, start), longest=self.longest
+        )
 
 
 def _ends_early(name: str) -> InputError:
@@ -160,7 +163,7 @@ def _streamed_array(source: Source, stream: BinaryIO, head: bytes) -> Iterator[J
             raise _ends_early(source.name)
         is_cut = not closed and len(ends) > 0 and ends[-1] == len(data)
         whole = len(ends) - is_cut
-        yield from json_blocks(data, starts[:whole], ends[:whole], lines[:whole] + newlines, longest)
+        yield from json_blocks(data, starts[:whole], ends[:whole], lines=lines[:whole] + newlines, longest=longest)
         if closed:
             if data[behind:].tobytes().strip() or any(piece.strip() for piece in _pieces(stream)):
                 raise _more_behind(source.name)
@@ -168,7 +171,7 @@ def _streamed_array(source: Source, stream: BinaryIO, head: bytes) -> Iterator[J
         stop = int(starts[-1]) if is_cut else len(data)
         if is_cut and len(data) - stop > longest:
             line = lines[-1:] + newlines
-            yield JsonBlock(data[stop:], np.array([0]), np.array([len(data) - stop]), line, longest)
+            yield JsonBlock(data[stop:], np.array([0]), np.array([len(data) - stop]), lines=line, longest=longest)
             newlines += int(np.count_nonzero(data == ord("\n")))
             skipped, rest = _behind_long_element(source, stream, data[stop:])
             newlines += skipped
@@ -210,7 +213,7 @@ def read_zipped_samples(source: Source) -> Iterator[JsonBlock]:
             check_growth(source, sum(info.file_size for info in infos))
             size, first, texts = 0, 1, list[bytes]()
             for number, info in enumerate(infos, start=1):
-                texts.append(_member(archive, file, info, max(longest, KEPT_OF_LONG) + len(BYTE_ORDER_MARK)))
+                texts.append(_member(archive, file, info, longest=max(longest, KEPT_OF_LONG) + len(BYTE_ORDER_MARK)))
                 size += len(texts[-1])
                 if size >= blocks.BLOCK_BYTES or number == len(infos):
                     yield _block_of_texts(texts, first, longest)
@@ -223,7 +226,7 @@ _ZIP_ZSTD = 93  # a compression that the zip module of Python knows from 3.14 on
 _LOCAL_HEADER = struct.Struct("<26x2H")  # lengths of the name and of the extra field, behind which the data begin
 
 
-def _member(archive: ZipFile, file: BinaryIO, info: ZipInfo, longest: int) -> bytes:
+def _member(archive: ZipFile, file: BinaryIO, info: ZipInfo, *, longest: int) -> bytes:
     """The content of a file in an archive; of a longer one, one byte more than that."""
     if info.compress_type == _ZIP_ZSTD:
         content = _zstd_member(file, info, longest + 1)
@@ -248,4 +251,4 @@ def _block_of_texts(texts: list[bytes], first: int, longest: int) -> JsonBlock:
     """JSON texts as rows whose lines count from `first`."""
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     data = np.frombuffer(b"".join(texts), np.uint8)
-    return JsonBlock(data, bounds[:-1], bounds[1:], np.arange(first, first + len(texts)), longest)
+    return JsonBlock(data, bounds[:-1], bounds[1:], lines=np.arange(first, first + len(texts)), longest=longest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import BinaryIO
 
@@ -56,7 +56,7 @@ class JsonBlock:
     names: frozenset[str] = frozenset()
 
     def __init__(
-        self, data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+        self, data: Bytes, starts: Offsets, ends: Offsets, *, lines: Offsets, longest: int = MAX_ROW_BYTES
     ) -> None:
         """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them."""
         self.lines = lines
@@ -147,7 +147,7 @@ class JsonBlock:
             if names[k] not in known and limit.take(names[k]):
                 mine = order[slice(*np.searchsorted(code, (k, k + 1), sorter=order))]
                 kind = _KIND_OF_NODE[tape.kind[nodes[mine]]]
-                out.append(Column(names[k], owners[mine], tape.texts(nodes[mine]).to_arrow(), kind))
+                out.append(Column(names[k], owners[mine], tape.texts(nodes[mine]).to_arrow(), kind=kind))
         return out
 
     def _read_name(self, field: Names) -> Offsets:
@@ -241,13 +241,13 @@ def _first_present(tape: Tape, members: npt.NDArray[np.int32]) -> Field:
 
 
 def json_blocks(
-    data: Bytes, starts: Offsets, ends: Offsets, lines: Offsets, longest: int = MAX_ROW_BYTES
+    data: Bytes, starts: Offsets, ends: Offsets, *, lines: Offsets, longest: int = MAX_ROW_BYTES
 ) -> Iterator[JsonBlock]:
     """Spans of bytes, in the order of their places, as blocks of so many rows that a block has."""
     for first in range(0, len(starts), blocks.BLOCK_ROWS):
         rows = slice(first, first + blocks.BLOCK_ROWS)
         begin, stop = int(starts[rows][0]), int(ends[rows][-1])
-        yield JsonBlock(data[begin:stop], starts[rows] - begin, ends[rows] - begin, lines[rows], longest)
+        yield JsonBlock(data[begin:stop], starts[rows] - begin, ends[rows] - begin, lines=lines[rows], longest=longest)
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
@@ -263,6 +263,7 @@ class LineSpan:
     start: int
     size: int
     line: int
+    _: KW_ONLY
     is_cut: bool = False
 
 
@@ -278,10 +279,10 @@ def read_jsonl(
         found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
         for _, data, starts, ends, lines in found:
             if only_lines is None:
-                yield from json_blocks(data, starts, ends, lines, longest)
+                yield from json_blocks(data, starts, ends, lines=lines, longest=longest)
             else:
                 mine = np.isin(lines, only_lines)
-                yield from json_blocks(data, starts[mine], ends[mine], lines[mine], longest)
+                yield from json_blocks(data, starts[mine], ends[mine], lines=lines[mine], longest=longest)
 
 
 def line_spans(source: Source) -> Iterator[LineSpan]:

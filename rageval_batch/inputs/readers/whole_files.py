@@ -29,11 +29,11 @@ def read_whole_files(source: Source) -> Iterator[ColumnBlock]:
         contents.append(content)
         size += len(content)
         if size >= blocks.BLOCK_BYTES or len(names) >= blocks.BLOCK_ROWS:
-            yield _file_block(names, contents, line, longest)
+            yield _file_block(names, contents, line, longest=longest)
             line += len(names)
             names, contents, size = [], [], 0
     if names:
-        yield _file_block(names, contents, line, longest)
+        yield _file_block(names, contents, line, longest=longest)
 
 
 def _nul_for_bad_bytes(content: bytes) -> str:
@@ -44,7 +44,7 @@ def _nul_for_bad_bytes(content: bytes) -> str:
         return "".join("\0" if "\ud800" <= c <= "\udfff" else c for c in escaped)
 
 
-def _file_block(names: list[str], contents: list[bytes], line: int, longest: int) -> ColumnBlock:
+def _file_block(names: list[str], contents: list[bytes], line: int, *, longest: int) -> ColumnBlock:
     too_long = [len(content) > longest for content in contents]
     texts = [None if long else _nul_for_bad_bytes(content) for content, long in zip(contents, too_long, strict=True)]
     return ColumnBlock(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,12 @@ class Items:
     claim: Ints
     id: pa.Array
     text: Ints
+    _: KW_ONLY
     label: Labels
     supports: Flags
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claims:
     """Claims of a batch with their evidence; ids and texts are nodes, `evidence` is how many items there are."""
 
@@ -70,28 +71,36 @@ def read_claims(tape: Tape, lists: Ints, threshold: float) -> Claims:
         claim, item_text, item_label = claim[there], item_text[there], item_label[there]
         item_ids, item_texts = item_ids.filter(pa.array(there)), tape.texts(item_text)
 
-    lexical = _lexical(tape, said, label, item_texts, claim, item_label, threshold)
+    lexical = _lexical(tape, said, label, texts=item_texts, claim=claim, item_label=item_label, threshold=threshold)
     return Claims(
-        row,
-        id_,
-        said,
-        type_ == TYPES.index("log"),
-        (type_ == TYPES.index("fact")) | (type_ == TYPES.index("")),
-        label,
-        np.bincount(claim, minlength=len(row)).astype(np.int32),
-        np.where(label >= 0, label == 1, lexical.supported),
-        Items(claim, item_ids, item_text, item_label, np.where(item_label >= 0, item_label == 1, lexical.supports)),
-        lexical,
+        row=row,
+        id=id_,
+        text=said,
+        log=type_ == TYPES.index("log"),
+        fact=(type_ == TYPES.index("fact")) | (type_ == TYPES.index("")),
+        label=label,
+        evidence=np.bincount(claim, minlength=len(row)).astype(np.int32),
+        supported=np.where(label >= 0, label == 1, lexical.supported),
+        items=Items(
+            claim,
+            item_ids,
+            item_text,
+            label=item_label,
+            supports=np.where(item_label >= 0, item_label == 1, lexical.supports),
+        ),
+        lexical=lexical,
     )
 
 
 def _lexical(
-    tape: Tape, said: Ints, label: Labels, texts: Strings, claim: Ints, item_label: Labels, threshold: float
+    tape: Tape, said: Ints, label: Labels, *, texts: Strings, claim: Ints, item_label: Labels, threshold: float
 ) -> Support:
     """The support by words. A claim for which labels say everything has no words here, as none is looked at."""
     unlabelled = label < 0
     unlabelled[claim[item_label < 0]] = True
-    return lexical_support(tape.texts(np.where(unlabelled, said, -1).astype(np.int32)), texts, claim, threshold)
+    return lexical_support(
+        tape.texts(np.where(unlabelled, said, -1).astype(np.int32)), texts, claim, threshold=threshold
+    )
 
 
 # --- for explaining an answer ---------------------------------------------------------------------------------------

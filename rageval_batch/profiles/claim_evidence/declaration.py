@@ -122,21 +122,27 @@ METRICS = (
 )
 
 
-def _gates(level: str, claim_precision: float, citation_precision: float, unsupported: float) -> tuple[Gate, ...]:
+def _gates(level: str, claim_precision: float, citation_precision: float, *, unsupported: float) -> tuple[Gate, ...]:
     rules = (
-        (Gate("provenance_rate", "provenance_rate", "micro", ">=", 0.95), "QualityGateFailure"),
-        (Gate("facts_without_evidence", "facts_without_evidence", "sum", "==", 0), "HallucinationRisk"),
-        (Gate("pipeline_completion", "pipeline_completion", "min", "==", 1), "SystemError"),
-        (Gate("artifact_contract", "artifacts_missing", "max", "==", 0), "ContractViolation"),
-        (Gate("claim_precision", "claim_precision", "micro", ">=", claim_precision), "QualityGateFailure"),
-        (Gate("citation_precision", "citation_precision", "micro", ">=", citation_precision), "QualityGateFailure"),
-        (Gate("unsupported_claim_rate", "unsupported_claim_rate", "micro", "<=", unsupported), "HallucinationRisk"),
-        (Gate("answered_share", "answered", "mean", "==", 1), "SystemError"),
+        (Gate("provenance_rate", "provenance_rate", "micro", op=">=", limit=0.95), "QualityGateFailure"),
+        (Gate("facts_without_evidence", "facts_without_evidence", "sum", op="==", limit=0), "HallucinationRisk"),
+        (Gate("pipeline_completion", "pipeline_completion", "min", op="==", limit=1), "SystemError"),
+        (Gate("artifact_contract", "artifacts_missing", "max", op="==", limit=0), "ContractViolation"),
+        (Gate("claim_precision", "claim_precision", "micro", op=">=", limit=claim_precision), "QualityGateFailure"),
+        (
+            Gate("citation_precision", "citation_precision", "micro", op=">=", limit=citation_precision),
+            "QualityGateFailure",
+        ),
+        (
+            Gate("unsupported_claim_rate", "unsupported_claim_rate", "micro", op="<=", limit=unsupported),
+            "HallucinationRisk",
+        ),
+        (Gate("answered_share", "answered", "mean", op="==", limit=1), "SystemError"),
     )
     return tuple(replace(gate, failure=failure, level=level) for gate, failure in rules)
 
 
-GATES = (*_gates("initial", 0.85, 0.90, 0.10), *_gates("target", 0.90, 0.95, 0.05))
+GATES = (*_gates("initial", 0.85, 0.90, unsupported=0.10), *_gates("target", 0.90, 0.95, unsupported=0.05))
 ROW_RULES = tuple(gate for gate in GATES if gate.level == "initial" and gate.name != "answered_share")
 
 _ITEM_OF_EVIDENCE: dict[str, Any] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ Cells = dict[str, tuple[Numbers, Flags]]  # a column: its values, and where ther
 # --- the gold tasks -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prepared:
     """What the tasks of an eval set expect, worked out once."""
 
@@ -72,15 +72,15 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     graded = [tasks.grades(task.get("gold_ranking", [])) for task in given]
     categories = [task.get("category") for task in given]
     return Prepared(
-        params,
-        pa.array(
+        params=params,
+        category=pa.array(
             [(name if isinstance(name, str | None) else json.dumps(name)) or None for name in categories], LARGE_STRING
         ),
-        EntityIndex([task.get("expected_entities", []) for task in given]),
-        np.array([task.get("min_citations", math.nan) for task in given], np.float64),
-        GradedIds(graded, params["ndcg_k"]),
-        graded,
-        GoldPairs([tasks.contradicting(task.get("gold_contradictions", [])) for task in given]),
+        entities=EntityIndex([task.get("expected_entities", []) for task in given]),
+        min_citations=np.array([task.get("min_citations", math.nan) for task in given], np.float64),
+        ranking=GradedIds(graded, params["ndcg_k"]),
+        graded=graded,
+        contradictions=GoldPairs([tasks.contradicting(task.get("gold_contradictions", [])) for task in given]),
     )
 
 
@@ -94,6 +94,7 @@ class AnswerFields:
     tape: Tape
     reason: json_objects.Reasons
     detail: pa.Array
+    _: KW_ONLY
     ok: Flags
     field: dict[str, Ints]
 
@@ -120,7 +121,7 @@ def read_fields(batch: pa.RecordBatch) -> AnswerFields:
         reason[strange] = WRONG_SHAPE
         detail = pc.coalesce(found.take(pa.array(kinds, mask=~strange)), detail)
         field = {name: np.where(ok, node, -1).astype(np.int32) for name, node in field.items()}
-    return AnswerFields(tape, reason, detail, ok, field)
+    return AnswerFields(tape, reason, detail, ok=ok, field=field)
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class RowGate:
     holds: Flags
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measured:
     """A batch of answers compared with their tasks: columns, tallies and explanations are all made from this."""
 
@@ -153,17 +154,17 @@ def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
     fields = read_fields(batch)
     claims = read_claims(fields.tape, fields.field["claims"], prepared.params["support_threshold"])
     stages = read_stages(fields.tape, fields.field["stages"])
-    entities = find_entities(prepared, question, fields, claims)
+    entities = find_entities(prepared, question, fields, claims=claims)
     ranking = read_ranking(fields)
     contradictions = find_contradictions(prepared, question, fields)
     cells: Cells = {
         **_claim_cells(fields, claims),
-        **_citations(prepared, question, fields, claims),
+        **_citations(prepared, question, fields, claims=claims),
         **_entity_cells(entities),
         **_rate_cells("pipeline_completion", stages.completed, stages.expected),
         **_artifacts(fields, prepared.params["required_artifacts"]),
-        **_ranking_cells(prepared, question, fields, ranking),
-        **_contradiction_cells(prepared, question, fields, contradictions),
+        **_ranking_cells(prepared, question, fields, ranking=ranking),
+        **_contradiction_cells(prepared, question, fields, pairs=contradictions),
     }
     gates = tuple(_row_gate(gate, *cells[gate.metric]) for gate in ROW_RULES)
     cells["score"] = _share_of_gates(gates), np.ones(len(question), np.bool_)
@@ -203,7 +204,7 @@ def _sum(row: Ints, count: int) -> npt.NDArray[np.int64]:
     return np.bincount(row, minlength=count)
 
 
-def _rate_cells(name: str, num: Numbers, den: Numbers, applies: Flags | None = None) -> Cells:
+def _rate_cells(name: str, num: Numbers, den: Numbers, *, applies: Flags | None = None) -> Cells:
     """A rate with its parts; null where nothing is counted, unless it applies all the same: then it is 0."""
     there = den > 0 if applies is None else applies
     share = np.where(den > 0, num / np.maximum(den, 1), 0.0)
@@ -227,7 +228,7 @@ def _claim_cells(fields: AnswerFields, claims: Claims) -> Cells:
     }
 
 
-def _citations(prepared: Prepared, question: Ints, fields: AnswerFields, claims: Claims) -> Cells:
+def _citations(prepared: Prepared, question: Ints, fields: AnswerFields, *, claims: Claims) -> Cells:
     """Provenance of sentences, else of claims; and the citations of both."""
     rows, items = len(fields.ok), claims.items
     sentences, sentence_row = objects(fields.tape, fields.field["sentences"])
@@ -268,7 +269,7 @@ class EntityHits:
     bounds: Offsets
 
 
-def find_entities(prepared: Prepared, question: Ints, fields: AnswerFields, claims: Claims) -> EntityHits:
+def find_entities(prepared: Prepared, question: Ints, fields: AnswerFields, *, claims: Claims) -> EntityHits:
     """The entities of each row's task, looked for in the answer's text and in its claims."""
     row = np.concatenate([np.arange(len(question), dtype=np.int32), claims.row])
     nodes = np.concatenate([fields.field["answer"], claims.text])
@@ -318,7 +319,7 @@ def read_ranking(fields: AnswerFields) -> Ranking:
     return Ranking(coded(ids(fields.tape, nodes)), row)
 
 
-def _ranking_cells(prepared: Prepared, question: Ints, fields: AnswerFields, ranking: Ranking) -> Cells:
+def _ranking_cells(prepared: Prepared, question: Ints, fields: AnswerFields, *, ranking: Ranking) -> Cells:
     gain, average = prepared.ranking.scores(question, ranking.ids, _bounds(ranking.row, len(question)))
     there = fields.ok & prepared.ranking.applies[question]
     return {GAIN: (gain, there), "map": (average, there)}
@@ -331,6 +332,7 @@ class Contradictions:
     row: Ints
     low: pa.Array
     high: pa.Array
+    _: KW_ONLY
     right: Flags
 
 
@@ -349,18 +351,18 @@ def find_contradictions(prepared: Prepared, question: Ints, fields: AnswerFields
     )
     low, high = (distinct[name].to_arrow().cast(LARGE_STRING) for name in ("low", "high"))
     rows = distinct["row"].to_numpy()
-    return Contradictions(rows, low, high, prepared.contradictions.right(question[rows], low, high))
+    return Contradictions(rows, low, high, right=prepared.contradictions.right(question[rows], low, high))
 
 
-def _contradiction_cells(prepared: Prepared, question: Ints, fields: AnswerFields, pairs: Contradictions) -> Cells:
+def _contradiction_cells(prepared: Prepared, question: Ints, fields: AnswerFields, *, pairs: Contradictions) -> Cells:
     rows = len(question)
     hits, said = _sum(pairs.row[pairs.right], rows), _sum(pairs.row, rows)
     gold = prepared.contradictions.counts[question]
     there = fields.ok & (gold > 0)
     return {
-        **_rate_cells("contradiction_precision", hits, said, there),
-        **_rate_cells("contradiction_recall", hits, gold, there),
-        **_rate_cells("contradiction_f1", 2 * hits, said + gold, there),
+        **_rate_cells("contradiction_precision", hits, said, applies=there),
+        **_rate_cells("contradiction_recall", hits, gold, applies=there),
+        **_rate_cells("contradiction_f1", 2 * hits, said + gold, applies=there),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ class States:
     row: Ints
     done: Flags
     name: pa.Array
+    _: KW_ONLY
     error: pa.Array
 
     def lines(self) -> list[dict[str, Any]]:
@@ -105,7 +106,7 @@ def _in_order(parts: list[States]) -> States:
         row[order],
         np.concatenate([part.done for part in parts])[order],
         pa.concat_arrays([part.name for part in parts]).take(pa.array(order)),
-        pa.concat_arrays([part.error for part in parts]).take(pa.array(order)),
+        error=pa.concat_arrays([part.error for part in parts]).take(pa.array(order)),
     )
 
 
@@ -129,7 +130,7 @@ def _from_records(tape: Tape, nodes: Ints) -> States:
     found, row = objects(tape, nodes)
     name, status, error = members(tape, found, "name", "status", "error")
     named = _with_place_names(ids(tape, name), tape.position[found] + 1)
-    return States(row, _is_done(tape, status), named, filled_texts(tape, error))
+    return States(row, _is_done(tape, status), named, error=filled_texts(tape, error))
 
 
 def _from_names(tape: Tape, expected: Ints, completed: Ints) -> States:
@@ -144,7 +145,7 @@ def _from_names(tape: Tape, expected: Ints, completed: Ints) -> States:
     key = row.astype(np.int64) * width + expected_code
     done = np.isin(key, (completed_row.astype(np.int64) * width + completed_code)[completed_code >= 0])
     stages = texts.slice(0, len(expected_nodes)).filter(pa.array(first))
-    return States(row[first], done[first], stages, pa.nulls(len(stages), LARGE_STRING))
+    return States(row[first], done[first], stages, error=pa.nulls(len(stages), LARGE_STRING))
 
 
 def _from_map(tape: Tape, nodes: Ints) -> States:
@@ -165,7 +166,7 @@ def _from_map(tape: Tape, nodes: Ints) -> States:
         row,
         _is_done(tape, value),
         _with_place_names(shown, np.arange(len(row)) - begin + 1),
-        pa.nulls(len(row), LARGE_STRING),
+        error=pa.nulls(len(row), LARGE_STRING),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,12 @@ class Support:
     keywords: kernels.Keywords  # of the claims
     keyword_found: Flags  # of every keyword: one of the claim's texts has it
     keyword_counts: Ints
+    _: KW_ONLY
     supported: Flags
     supports: Flags  # of every text: it supports its claim alone
 
 
-def lexical_support(claims: Strings, texts: Strings, owner: Ints, threshold: float) -> Support:
+def lexical_support(claims: Strings, texts: Strings, owner: Ints, *, threshold: float) -> Support:
     """The support of claims by the texts that they own; texts stand in the order of their claims.
 
     A claim without keywords is supported where, squashed, it stands in one of its texts; an empty one never is.
@@ -33,15 +34,15 @@ def lexical_support(claims: Strings, texts: Strings, owner: Ints, threshold: flo
     looked_up = kernels.keyword_hits(tables, owner, texts, kana=True)
     found: Flags = looked_up.last_row >= 0  # a claim's keywords are looked up in its own texts only
     hits = np.bincount(np.repeat(np.arange(len(claims)), counts)[found], minlength=len(claims)).astype(np.int32)
-    contains = _contains(claims, texts, owner, counts == 0)
+    contains = _contains(claims, texts, owner, bare=counts == 0)
     contained = np.zeros(len(claims), np.bool_)
     contained[owner[contains]] = True
     return Support(
         tables.found,
         found,
         counts,
-        np.where(counts > 0, _enough(hits, counts, threshold), contained),
-        np.where(counts[owner] > 0, _enough(looked_up.counts, counts[owner], threshold), contains),
+        supported=np.where(counts > 0, _enough(hits, counts, threshold), contained),
+        supports=np.where(counts[owner] > 0, _enough(looked_up.counts, counts[owner], threshold), contains),
     )
 
 
@@ -50,7 +51,7 @@ def _enough(hits: Ints, keywords: Ints, threshold: float) -> Flags:
     return enough
 
 
-def _contains(claims: Strings, texts: Strings, owner: Ints, bare: Flags) -> Flags:
+def _contains(claims: Strings, texts: Strings, owner: Ints, *, bare: Flags) -> Flags:
     """Which texts of `bare` claims contain their claim, both squashed; texts of other claims never do."""
     out = np.zeros(len(texts), np.bool_)
     compared = np.flatnonzero(bare[owner])

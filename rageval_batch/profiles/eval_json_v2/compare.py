@@ -48,7 +48,7 @@ _SHAPES = pa.array(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measured:
     """A batch of answers compared with what is expected."""
 
@@ -65,7 +65,7 @@ class Measured:
 
     def texts(self, starts: Offsets, stops: Offsets, flags: Bytes) -> Strings:
         """Values of answers, by their places."""
-        return _texts(self.data, starts, stops, flags)
+        return _texts(self.data, starts, stops, flags=flags)
 
     def class_texts(self, name: str, rows: Ints) -> Strings:
         """What some answers have in a class field."""
@@ -78,7 +78,7 @@ class Measured:
         return self.deferred_lists[k] if self.deferred_lists else self.compared.last_list(k)
 
 
-def _texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes) -> Strings:
+def _texts(data: Bytes, starts: Offsets, stops: Offsets, *, flags: Bytes) -> Strings:
     return Strings(*json_kernel.texts(data, starts, stops, flags, np.arange(len(starts), dtype=np.int32)))
 
 
@@ -103,7 +103,9 @@ def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
             compared.run(answers.data, diagnosis.starts[found], diagnosis.ends[found], broken[found], question, context)
     reason[(compared.status == OK) & ~compared.usable] = json_objects.NOT_OBJECT
     repaired = compared.usable & (reason != json_objects.NO_REASON)
-    deferred_lists = _match_deferred(prepared, compared, answers.data, question) if compared.deferred.any() else ()
+    deferred_lists = (
+        _match_deferred(prepared, compared, answers.data, question=question) if compared.deferred.any() else ()
+    )
     reason, detail = _check_schema(compared, reason)
     return Measured(
         question=question,
@@ -112,7 +114,7 @@ def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
         reason=reason,
         detail=detail,
         repaired=repaired & compared.ok,
-        evidence_hits=_evidence_hits(prepared, compared, answers.data, question),
+        evidence_hits=_evidence_hits(prepared, compared, answers.data, question=question),
         contexts=contexts,
         context=context,
         deferred_lists=deferred_lists,
@@ -158,41 +160,41 @@ _FIELD_NAMES = pa.array([_named(mask) for mask in range(1 << len(FIELDS))], LARG
 # --- what the kernel leaves open ------------------------------------------------------------------------------------
 
 
-def _evidence_hits(prepared: Prepared, compared: Comparison, data: Bytes, question: Ints) -> KeywordHits:
+def _evidence_hits(prepared: Prepared, compared: Comparison, data: Bytes, *, question: Ints) -> KeywordHits:
     if prepared.evidence.tables is not None:
         return KeywordHits(compared.hits, compared.last_row)
-    texts = _texts(data, compared.evidence_start, compared.evidence_stop, compared.evidence_flags)
+    texts = _texts(data, compared.evidence_start, compared.evidence_stop, flags=compared.evidence_flags)
     return prepared.evidence.hits(question, texts)
 
 
-def _match_deferred(prepared: Prepared, compared: Comparison, data: Bytes, question: Ints) -> tuple[LastList, ...]:
+def _match_deferred(prepared: Prepared, compared: Comparison, data: Bytes, *, question: Ints) -> tuple[LastList, ...]:
     """Compare the classes and lists of deferred answers and put the results to the others; lists of the last one."""
     params, items = prepared.params, prepared.items
     rows = np.flatnonzero(compared.deferred).astype(np.int32)
     texts = compared.deferred_items()  # in the order of rows
     owners = np.searchsorted(rows, texts.row).astype(np.int32)
     for k in range(len(CLASSES)):
-        points = _points(data, texts, texts.field == k, params["unicode_form"])
+        points = _points(data, texts, texts.field == k, form=params["unicode_form"])
         each = np.arange(len(rows), dtype=np.int32)
-        pairs = _pairs(prepared, k, question[rows], Items(points, each, each + np.int32(1)), by_distance=False)
+        pairs = _pairs(prepared, k, question[rows], got=Items(points, each, each + np.int32(1)), by_distance=False)
         compared.class_how[rows, k], compared.class_width[rows, k] = pairs.how, np.diff(points.offsets)
     out = []
     for k in range(len(LISTS)):
         field = len(CLASSES) + k
         mine = texts.field == field
-        got = filled_items(_points(data, texts, mine, params["unicode_form"]), owners[mine], len(rows))
-        pairs = _pairs(prepared, field, question[rows], got, by_distance=params["list_matcher"] == "indel")
+        got = filled_items(_points(data, texts, mine, form=params["unicode_form"]), owners[mine], len(rows))
+        pairs = _pairs(prepared, field, question[rows], got=got, by_distance=params["list_matcher"] == "indel")
         e_count, g_count = (items.last[field] - items.first[field])[question[rows]], got.last - got.first
         match = kernels.assign(pairs, e_count, g_count, params["list_match"] == "one_to_one")
         compared.e_count[k, rows], compared.g_count[k, rows] = e_count, g_count
         compared.e_matched[k, rows], compared.g_matched[k, rows] = match.e_matched, match.g_matched
-        out.append(_last_list(got, pairs, match, int(e_count[-1]), int(g_count[-1])))
+        out.append(_last_list(got, pairs, match, e_count=int(e_count[-1]), g_count=int(g_count[-1])))
     return tuple(out)
 
 
-def _points(data: Bytes, items: DeferredItems, mine: Flags, form: str) -> Points32:
+def _points(data: Bytes, items: DeferredItems, mine: Flags, *, form: str) -> Points32:
     """What the soft match sees of texts in answers; a value that is no string is its JSON text."""
-    texts = _texts(data, items.start[mine], items.stop[mine], items.flags[mine])
+    texts = _texts(data, items.start[mine], items.stop[mine], flags=items.flags[mine])
     odd = np.flatnonzero(items.kind[mine] != STRING)
     if len(odd):
         values = texts.to_arrow().to_numpy(zero_copy_only=False).copy()
@@ -224,7 +226,7 @@ def _canonical(raw: str) -> str:
     return written
 
 
-def _pairs(prepared: Prepared, field: int, question: Ints, got: Items, *, by_distance: bool) -> Pairs:
+def _pairs(prepared: Prepared, field: int, question: Ints, *, got: Items, by_distance: bool) -> Pairs:
     """How every expected item of a field matches every item of an answer."""
     params, expected = prepared.params, prepared.items
     first, last = expected.first[field][question], expected.last[field][question]
@@ -233,10 +235,14 @@ def _pairs(prepared: Prepared, field: int, question: Ints, got: Items, *, by_dis
         got.points, got.first, got.last,
         params["soft_threshold"] - TOLERANCE, params["containment_min"], by_distance,
     )  # fmt: skip
-    return _add_indel(pairs, expected, first, got, params["indel_threshold"] - TOLERANCE) if by_distance else pairs
+    return (
+        _add_indel(pairs, expected, first, got=got, threshold=params["indel_threshold"] - TOLERANCE)
+        if by_distance
+        else pairs
+    )
 
 
-def _add_indel(pairs: Pairs, expected: ExpectedItems, first: Ints, got: Items, threshold: float) -> Pairs:
+def _add_indel(pairs: Pairs, expected: ExpectedItems, first: Ints, *, got: Items, threshold: float) -> Pairs:
     """The pairs that containment left open, decided by RapidFuzz."""
     from rapidfuzz.distance import Indel
     from rapidfuzz.process import cpdist
@@ -256,7 +262,7 @@ def _add_indel(pairs: Pairs, expected: ExpectedItems, first: Ints, got: Items, t
     return Pairs(how, pairs.bounds)
 
 
-def _last_list(got: Items, pairs: Pairs, match: kernels.Assignment, e_count: int, g_count: int) -> LastList:
+def _last_list(got: Items, pairs: Pairs, match: kernels.Assignment, *, e_count: int, g_count: int) -> LastList:
     """The partners of the last answer, and how they match."""
     how = pairs.how[pairs.bounds[-2] :].reshape(e_count, g_count)
     e_partner = match.e_partner[len(match.e_partner) - e_count :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ class Contexts:
     paths: Strings
     path_bounds: Offsets
     text: Strings
+    _: KW_ONLY
     present: Flags
 
     def with_rows(self, question: Ints, chunks: pa.Array) -> tuple[Contexts, Ints]:
@@ -39,7 +40,7 @@ def _joined(a: Contexts, b: Contexts) -> Contexts:
         _behind(a.paths, b.paths),
         np.concatenate([a.path_bounds, b.path_bounds[1:] + a.path_bounds[-1]]),
         _behind(a.text, b.text),
-        np.concatenate([a.present, b.present]),
+        present=np.concatenate([a.present, b.present]),
     )
 
 
@@ -65,7 +66,7 @@ def read_contexts(column: pa.Array) -> Contexts:
         kernels.cut(paths.data, starts, ends),
         _bounds(owners[cited], len(column)),
         _join_lines(tape.texts(text_nodes), _bounds(owners, len(column))),
-        present,
+        present=present,
     )
 
 

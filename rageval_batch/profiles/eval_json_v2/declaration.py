@@ -99,8 +99,8 @@ METRICS = (
 )  # fmt: skip
 
 GATES = (
-    Gate("eval_score_avg", "score", "mean", ">=", 95.0),
-    Gate("schema_pass_rate", "schema_ok", "mean", ">=", 0.98),
+    Gate("eval_score_avg", "score", "mean", op=">=", limit=95.0),
+    Gate("schema_pass_rate", "schema_ok", "mean", op=">=", limit=0.98),
 )
 
 

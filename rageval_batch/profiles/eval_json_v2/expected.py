@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class Prepared:
     params: Params
     examples: list[dict[str, Any]]
     expected_classes: dict[str, pa.Array]  # as they are, for the confusions
+    _: KW_ONLY
     items: ExpectedItems  # three classes, then two lists
     evidence: text.KeywordIndex
     contexts: Contexts
@@ -53,18 +54,18 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         params,
         examples,
         expected_classes,
-        _joined(
+        items=_joined(
             [
                 *(_class_items([as_text(example.get(name)) for example in examples], form) for name in CLASSES),
                 *(_list_items([example.get(name) for example in examples], form) for name in LISTS),
             ]
         ),
-        text.KeywordIndex(
+        evidence=text.KeywordIndex(
             from_list([as_text(example.get("original_evidence")) for example in examples]),
             params["keywords"],
             params["keyword_cap"],
         ),
-        read_contexts(pa.array([eval_set.chunks.get(name) for name in eval_set.ids], LARGE_STRING)),
+        contexts=read_contexts(pa.array([eval_set.chunks.get(name) for name in eval_set.ids], LARGE_STRING)),
     )
 
 

@@ -104,15 +104,15 @@ def _tallies(prepared: Prepared, measured: Measured, wrong: dict[str, Ints]) -> 
     for name, rows in wrong.items():
         got = pc.utf8_slice_codeunits(measured.class_texts(name, rows).to_arrow(), 0, SHOWN_CHARACTERS)
         expected = prepared.expected_classes[name].take(pa.array(measured.question[rows]))
-        parts.append(_tally(rows, name, got, expected))
+        parts.append(_tally(rows, name, got, expected=expected))
     refs = measured.compared.refs()
     ungrounded = refs.why >= 0
     why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[ungrounded]))
-    parts.append(_tally(refs.row[ungrounded], "ungrounded", why, pa.nulls(len(why), LARGE_STRING)))
+    parts.append(_tally(refs.row[ungrounded], "ungrounded", why, expected=pa.nulls(len(why), LARGE_STRING)))
     return pa.concat_tables(parts)
 
 
-def _tally(row: Ints, kind: str, got: pa.Array, expected: pa.Array) -> pa.Table:
+def _tally(row: Ints, kind: str, got: pa.Array, *, expected: pa.Array) -> pa.Table:
     kinds = pa.repeat(pa.scalar(kind, LARGE_STRING), len(row))
     ones = pa.array(np.ones(len(row), np.int64))
     return pa.table({"row": pa.array(row), "kind": kinds, "got": got, "expected": expected, "n": ones})

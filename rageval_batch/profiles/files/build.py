@@ -55,7 +55,7 @@ from rageval_batch.profiles.files.tables import (
 Find = Callable[[str], Profile]  # a profile of this package by its name
 
 
-def read_profile(text: str, where: str, find: Find, checked: bool = False) -> Profile:
+def read_profile(text: str, where: str, find: Find, *, checked: bool = False) -> Profile:
     """The profile of a file's text; InputError with the place of what is wrong.
 
     `checked`: its expressions are known to be good, so no database is opened to read them.
@@ -84,7 +84,7 @@ def declare_profile(
     written = {key: one if not isinstance(one, RowMetric) else one.function.__name__ for key, one in metrics.items()}
     content = {**tables, "name": name, "metrics": written}
     try:
-        builder = _Builder(decode(content, ProfileTables), where, find or _no_base, functions)
+        builder = _Builder(decode(content, ProfileTables), where, find or _no_base, functions=functions)
         profile = builder.profile(None)
         check_expressions(profile)
     except (InputError, ValueError) as error:
@@ -105,7 +105,7 @@ class _Builder:
     """Goes from the tables of a file to a profile, checking names on the way."""
 
     def __init__(
-        self, tables: ProfileTables, where: str, find: Find, functions: Mapping[str, RowMetric] | None = None
+        self, tables: ProfileTables, where: str, find: Find, *, functions: Mapping[str, RowMetric] | None = None
     ) -> None:
         self.tables = tables
         self.where = where
@@ -136,13 +136,15 @@ class _Builder:
         metrics = self._metrics()
         groups = self._groups(fields)
         program = Program(
-            self.where, fields, outputs, tuple(one.name for one in params), steps,
-            tuple((name, column.type) for name, column in self.base_columns.items() if name != FAIL_REASON),
+            self.where, fields, outputs, params=tuple(one.name for one in params), steps=steps,
+            base=tuple((name, column.type) for name, column in self.base_columns.items() if name != FAIL_REASON),
         )  # fmt: skip
         self._check_names(program)
         own = [one for one in metrics if one.name != SCORE]
         columns = self._columns(own, groups)
-        scorer = FileScorer(program, tuple((m.name, m.higher_is_better) for m in metrics), groups, base, tuple(columns))
+        scorer = FileScorer(
+            program, tuple((m.name, m.higher_is_better) for m in metrics), groups, base=base, own_columns=tuple(columns)
+        )
         score = self._score_metric()
         digest = _sha256(f"{base.name}/{base.revision}\n{text}" if base and text else text or "")
         try:
@@ -316,7 +318,9 @@ class _Builder:
         if table.stat not in RUN_STATS and table.metric not in known:
             raise InputError(f"{where}.metric: {did_you_mean('metric', table.metric, sorted(known))}")
         try:
-            return Gate(table.name, table.metric, table.stat, op, table.limit, failure=table.failure, level=table.level)
+            return Gate(
+                table.name, table.metric, table.stat, op=op, limit=table.limit, failure=table.failure, level=table.level
+            )
         except DeclarationError as error:
             raise InputError(f"{where}: {error}.") from error
 

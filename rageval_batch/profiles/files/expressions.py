@@ -97,7 +97,7 @@ def _around(node: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in node.items() if key != "select_list"}
 
 
-def read_expression(text: str, where: str, known: Sequence[str], unknown: Callable[[str], str]) -> Expression:
+def read_expression(text: str, where: str, known: Sequence[str], *, unknown: Callable[[str], str]) -> Expression:
     """A text as an expression over known names; InputError with the place where it is anything else.
 
     `unknown`: the sentence about a name that is not known.

@@ -167,10 +167,10 @@ def output_lists(output: pa.Array, name: str) -> pa.Array:
     node = np.ascontiguousarray(tape.members(tape.root.copy(), [name])[:, 0])
     there = tape.kinds(node) == ARRAY
     nodes, owners = tape.elements(node)
-    return _lists(tape.texts(nodes).to_arrow(), owners, len(output), there)
+    return _lists(tape.texts(nodes).to_arrow(), owners, len(output), there=there)
 
 
-def _lists(texts: pa.Array, owners: Any, count: int, there: Any = None) -> pa.Array:
+def _lists(texts: pa.Array, owners: Any, count: int, *, there: Any = None) -> pa.Array:
     """Texts as lists by their owners, in order; null where an owner has none, or is not there."""
     sizes = np.bincount(owners, minlength=count)
     bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)

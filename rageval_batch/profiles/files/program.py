@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -39,6 +39,7 @@ class Step:
     name: str
     how: str | RowMetric
     place: str
+    _: KW_ONLY
     is_value: bool = False  # of any type; else a number, or of the reason a text
 
 
@@ -49,6 +50,7 @@ class Program:
     where: str  # how the file is called in messages
     fields: tuple[Field, ...]  # of questions
     outputs: tuple[Field, ...]  # of output rows
+    _: KW_ONLY
     params: tuple[str, ...]
     steps: tuple[Step, ...]  # values, metrics, then the score, then the reason
     base: tuple[tuple[str, Any], ...] = ()  # columns (name, type) of the profile that is extended, which come first
@@ -112,7 +114,7 @@ def _expression(program: Program, step: Step, earlier: list[str]) -> Expression:
             if name not in earlier:
                 raise InputError(f"{where}: {unknown(name)}")
         return Expression("", step.how.names)
-    return read_expression(step.how, where, earlier, unknown)
+    return read_expression(step.how, where, earlier, unknown=unknown)
 
 
 def check_types(program: Program, params: Params) -> None:
@@ -156,6 +158,7 @@ class Computed:
     table: pa.Table
     failed: dict[str, Flags] = field(default_factory=dict)
     not_finite: dict[str, Flags] = field(default_factory=dict)
+    _: KW_ONLY
     too_large: dict[str, Flags] = field(default_factory=dict)
 
     def column(self, name: str) -> pa.Array:
@@ -217,14 +220,14 @@ def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
                 found[step.name] = engine.Values(column, np.zeros(table.num_rows, np.bool_))
             else:
                 expressions[step.name] = step.how
-        found |= _evaluated(program, params, done.table, expressions)
+        found |= _evaluated(program, params, done.table, expressions=expressions)
         for step in group:
             _note(done, step, found[step.name])
     return done
 
 
 def _evaluated(
-    program: Program, params: Params, table: pa.Table, expressions: Mapping[str, str]
+    program: Program, params: Params, table: pa.Table, *, expressions: Mapping[str, str]
 ) -> dict[str, engine.Values]:
     """Expressions by DuckDB; one that uses fields of the question alone, once for each question."""
     fields = {one.name for one in program.fields}
@@ -237,13 +240,13 @@ def _evaluated(
             by_row[name] = text
             continue
         questions = pa.table({one: column.dictionary for one, column in columns.items()})
-        values = engine.evaluate({name: text}, _rows(program, params, questions, [name]))[name]
+        values = engine.evaluate({name: text}, _rows(program, params, questions, expressions=[name]))[name]
         codes = columns[used[0]].indices
         found[name] = engine.Values(values.column.take(codes), values.failed[codes.to_numpy()])
-    return found | engine.evaluate(by_row, _rows(program, params, table, by_row))
+    return found | engine.evaluate(by_row, _rows(program, params, table, expressions=by_row))
 
 
-def _rows(program: Program, params: Params, table: pa.Table, expressions: Iterable[str]) -> engine.Rows:
+def _rows(program: Program, params: Params, table: pa.Table, *, expressions: Iterable[str]) -> engine.Rows:
     """What expressions see of a table: the columns that they use."""
     uses = plan_of(program).uses
     used = [name for name in table.column_names if any(name in uses[one] for one in expressions)]
@@ -313,7 +316,7 @@ def _with_params(table: pa.Table, params: Params, names: Sequence[str]) -> pa.Ta
     return table
 
 
-def failure(program: Program, params: Params, step: Step, table: pa.Table) -> str:
+def failure(program: Program, params: Params, step: Step, *, table: pa.Table) -> str:
     """Why a step fails on the first row of a table with all that it uses; empty where it does not."""
     if isinstance(step.how, RowMetric):
         return step.how.failure(_with_params(table, params, step.how.names))

@@ -6,7 +6,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from typing import Any, overload
 
@@ -24,6 +24,7 @@ class RowMetric:
     function: Callable[..., Any]
     names: tuple[str, ...]
     doc: str
+    _: KW_ONLY
     higher_is_better: bool = True
     scale: float | None = 1.0
 
@@ -91,6 +92,8 @@ def row_metric(
         if any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in parameters):
             raise DeclarationError(f"row metric {given.__name__}: its parameters must have plain names")
         doc = (inspect.getdoc(given) or "").split("\n")[0]
-        return RowMetric(given, tuple(one.name for one in parameters), doc, higher_is_better, scale)
+        return RowMetric(
+            given, tuple(one.name for one in parameters), doc, higher_is_better=higher_is_better, scale=scale
+        )
 
     return declare if function is None else declare(function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class FileScorer:
     program: Program
     metrics: tuple[tuple[str, bool], ...]  # its own, and whether higher is better
     groups: tuple[Field, ...] | None = ()  # None: every scalar field of the question
+    _: KW_ONLY
     base: Profile | None = None  # the profile that it extends
     own_columns: tuple[Column, ...] = ()
 
@@ -73,8 +74,8 @@ class FileScorer:
             {name: params[name] for name in self.program.params},
             {one.name: field_column(one, objects) for one in self.program.fields},
             groups,
-            chunk_texts(chunks),
-            base,
+            chunks=chunk_texts(chunks),
+            base=base,
         )
 
     def score(self, prepared: Prepared, batch: pa.RecordBatch) -> Scored:
@@ -87,7 +88,7 @@ class FileScorer:
                 run_steps(
                     self.program,
                     prepared.params,
-                    self._inputs(prepared, batch, scored, order[first : first + SLICE_ROWS]),
+                    self._inputs(prepared, batch, scored, which=order[first : first + SLICE_ROWS]),
                 )
                 for first in range(0, max(batch.num_rows, 1), SLICE_ROWS)
             ],
@@ -116,7 +117,7 @@ class FileScorer:
         if self.program.outputs and self.base is None:
             empty = {OUTPUT: pa.repeat(pa.scalar("", LARGE_STRING), count), "question": pa.array(question, pa.int32())}
             batch = pa.record_batch({**empty, CHUNKS: pa.nulls(count, LARGE_STRING)})
-            inputs = self._inputs(prepared, batch, Scored({}), np.arange(count))
+            inputs = self._inputs(prepared, batch, Scored({}), which=np.arange(count))
             computed = run_steps(self.program, prepared.params, inputs)
             for name in self._numbers():
                 nothing = computed.column(name).is_null()
@@ -131,7 +132,7 @@ class FileScorer:
         if self.base is not None:
             before = self.base.scoring.explain(prepared.base, batch).sections
             scored = self.base.scoring.score(prepared.base, batch)
-        inputs = self._inputs(prepared, batch, scored, np.arange(batch.num_rows))
+        inputs = self._inputs(prepared, batch, scored, which=np.arange(batch.num_rows))
         computed = run_steps(self.program, prepared.params, inputs)
         plan = plan_of(self.program)
         lines = []
@@ -145,7 +146,7 @@ class FileScorer:
                 "uses": ", ".join(plan.uses[step.name]),
             }
             if step.name in computed.failed:
-                line["failed"] = failure(self.program, prepared.params, step, computed.table)
+                line["failed"] = failure(self.program, prepared.params, step, table=computed.table)
             elif wrong := [what for found, what in computed.problems() if step.name in found]:
                 line["failed"] = wrong[0]
             lines.append(line)
@@ -168,7 +169,7 @@ class FileScorer:
         return [name for name, _ in self.metrics] + ([SCORE] if SCORE in scored else [])
 
     def _inputs(
-        self, prepared: Prepared, batch: pa.RecordBatch, scored: Scored, which: npt.NDArray[np.int64]
+        self, prepared: Prepared, batch: pa.RecordBatch, scored: Scored, *, which: npt.NDArray[np.int64]
     ) -> pa.Table:
         """What expressions use of some rows of a batch; retrieved texts are gathered where they are used alone."""
         used = plan_of(self.program).used
@@ -215,6 +216,7 @@ class Prepared:
     params: Params
     fields: dict[str, pa.Array]
     groups: dict[str, pa.Array]
+    _: KW_ONLY
     chunks: pa.Array
     base: Any = None
 

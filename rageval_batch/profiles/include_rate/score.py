@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class Phrases:
     written: list[list[list[str]]]  # of each question, the groups of phrases
     texts: Strings
     groups: Offsets
+    _: KW_ONLY
     questions: Offsets
 
     def totals(self) -> npt.NDArray[np.int64]:
@@ -43,6 +44,7 @@ class Prepared:
     params: Params
     required: Phrases
     forbidden: Phrases
+    _: KW_ONLY
     citation_required: Flags
     citations: text.PatternSet
 
@@ -63,8 +65,8 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         params,
         _phrases(required, params),
         _phrases(forbidden, params),
-        np.array(citation_required, np.bool_),
-        text.PatternSet((*params["citation_patterns"], *more_patterns)),
+        citation_required=np.array(citation_required, np.bool_),
+        citations=text.PatternSet((*params["citation_patterns"], *more_patterns)),
     )
 
 
@@ -81,7 +83,7 @@ def _phrases(written: list[list[list[str]]], params: Params) -> Phrases:
         written,
         _compared(from_list([phrase for group in groups for phrase in group]), params),
         np.cumsum([0, *map(len, groups)], dtype=np.int64),
-        np.cumsum([0, *map(len, written)], dtype=np.int64),
+        questions=np.cumsum([0, *map(len, written)], dtype=np.int64),
     )
 
 
@@ -101,6 +103,7 @@ class NormalizedAnswers:
     raw: Strings
     normal: Strings
     blank: Flags
+    _: KW_ONLY
     code: Ints
 
 
@@ -112,7 +115,7 @@ def _normalized_answers(column: pa.Array, params: Params) -> NormalizedAnswers:
     if blank.any():
         empty = pa.scalar("", LARGE_STRING)
         raw = from_arrow(pc.if_else(pa.array(blank), empty, coded.dictionary))
-    return NormalizedAnswers(raw, _compared(raw, params), blank, coded.indices.to_numpy())
+    return NormalizedAnswers(raw, _compared(raw, params), blank, code=coded.indices.to_numpy())
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ class Checks:
     answers: NormalizedAnswers
     required: tuple[Ints, Ints]
     forbidden: tuple[Ints, Ints]
+    _: KW_ONLY
     citation_required: Flags
     citation_ok: Flags
 
@@ -139,8 +143,8 @@ def check(prepared: Prepared, batch: pa.RecordBatch) -> Checks:
         answers,
         _hits(prepared.required, answers, question),
         _hits(prepared.forbidden, answers, question),
-        citation_required,
-        ~citation_required | _cited(prepared, answers, citation_required),
+        citation_required=citation_required,
+        citation_ok=~citation_required | _cited(prepared, answers, citation_required),
     )
 
 

@@ -126,7 +126,7 @@ METRICS = (
            denominator="due", coverage=True),
 )  # fmt: skip
 
-GATES = (Gate("answered_share", "answered", "micro", ">=", 1.0),)
+GATES = (Gate("answered_share", "answered", "micro", op=">=", limit=1.0),)
 
 _META = ("judge_model", *SAMPLE, "method")
 _VERDICTS = ("FAIL", "PARTIAL", "PASS")

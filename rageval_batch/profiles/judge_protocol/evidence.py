@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ class Evidence:
     row: Ints
     dimension: pa.Array  # null where the form of evidence does not say
     quote: Strings
+    _: KW_ONLY
     long: Flags  # longer than QUOTE_LIMIT
     found: Flags
     checked: Flags  # of each row: its target's text is known
@@ -38,10 +39,13 @@ class _Entries:
     row: Ints
     quote: Ints
     dimension: pa.Array
+    _: KW_ONLY
     wrong: Ints  # rows with an entry of a wrong type
 
 
-def entries_of(fields: Fields, target_ids: pa.Array, targets: Strings, output_id: pa.Array) -> tuple[Evidence, Flags]:
+def entries_of(
+    fields: Fields, target_ids: pa.Array, targets: Strings, *, output_id: pa.Array
+) -> tuple[Evidence, Flags]:
     """(complete entries, rows with an entry of a wrong type)."""
     entries = {"objects": _objects, "map": _map, "texts": _texts}[fields.form.evidence_form](fields)
     wrong = np.zeros(len(output_id), np.bool_)
@@ -58,7 +62,7 @@ def entries_of(fields: Fields, target_ids: pa.Array, targets: Strings, output_id
             squashed.data, squashed.starts[there], squashed.ends[there],
         )  # fmt: skip
     long: Flags = record.lengths(quote, QUOTE_LIMIT) > QUOTE_LIMIT  # so many bytes or fewer need no counting
-    return Evidence(entries.row, entries.dimension, quote, long, found, target >= 0), wrong
+    return Evidence(entries.row, entries.dimension, quote, long=long, found=found, checked=target >= 0), wrong
 
 
 def _objects(fields: Fields) -> _Entries:
@@ -73,7 +77,7 @@ def _objects(fields: Fields) -> _Entries:
     dimension = pa.nulls(int(complete.sum()), LARGE_STRING)
     if "dimension" in part:
         dimension = tape.texts(part["dimension"]).to_arrow()
-    return _Entries(row[complete], part["quote"], dimension, row[odd])
+    return _Entries(row[complete], part["quote"], dimension, wrong=row[odd])
 
 
 def _map(fields: Fields) -> _Entries:
@@ -91,11 +95,11 @@ def _map(fields: Fields) -> _Entries:
     order = np.argsort(quote, kind="stable")  # as they stand in the record
     which = which[order]
     odd = np.concatenate([row[~np.isin(kinds, (STRING, ARRAY, NULL))], row[of[~quoted]]])
-    return _Entries(row[which], quote[order], key.take(pa.array(which)), odd)
+    return _Entries(row[which], quote[order], key.take(pa.array(which)), wrong=odd)
 
 
 def _texts(fields: Fields) -> _Entries:
     """A list of quotes that do not say which dimension they are for."""
     nodes, row = fields.tape.elements(fields.node(EVIDENCE))
     quoted = fields.tape.kind[nodes] == STRING
-    return _Entries(row[quoted], nodes[quoted], pa.nulls(int(quoted.sum()), LARGE_STRING), row[~quoted])
+    return _Entries(row[quoted], nodes[quoted], pa.nulls(int(quoted.sum()), LARGE_STRING), wrong=row[~quoted])

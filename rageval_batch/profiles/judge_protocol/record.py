@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ class Prepared:
     rubric: Rubric
     phrases: tuple[str, ...]
     base_variant: str | None
+    _: KW_ONLY
     target_ids: pa.Array
     targets: Strings  # squashed
 
@@ -94,6 +95,7 @@ class Judged:
     columns: dict[str, pa.Array]
     evidence: Evidence = field(init=False)  # read by `judge`, after who judged what
     rules: list[tuple[int, str, Flags]] = field(default_factory=list)
+    _: KW_ONLY
     warned: list[Flags] = field(default_factory=list)  # in the order of WARNINGS
 
     def breaks(self, flag: int, rule: str, rows: Flags) -> None:
@@ -218,7 +220,7 @@ def _scores(judged: Judged, rubric: Rubric, usable: Flags) -> tuple[Flags, Flags
     judged.breaks(VIOLATION, "a dimension or overall_score is missing", usable & lacks)
     judged.breaks(VIOLATION, f"a score outside {rubric.bottom} to {rubric.top}", beyond)
     if form.path(SCORES):
-        added, wrong_added = _added(fields, scores, members, keys)
+        added, wrong_added = _added(fields, scores, members, keys=keys)
         judged.breaks(VIOLATION, "a dimension that the rubric does not have", added)
         wrong |= wrong_added
         unscored = absent(tape.kinds(scores))
@@ -238,11 +240,13 @@ def _scores(judged: Judged, rubric: Rubric, usable: Flags) -> tuple[Flags, Flags
     judged.columns["overall_recomputed"] = pa.array(total, mask=~known)
     differs = known & is_whole[:, -1] & (values[:, -1] != total)
     judged.breaks(INCONSISTENT, "overall_score is not the sum of the dimensions", differs)
-    judged.columns["verdict"] = _recomputed(rubric, values, total, known)
+    judged.columns["verdict"] = _recomputed(rubric, values, total, known=known)
     return wrong, np.logical_or.reduce(on_scale, axis=1)
 
 
-def _recomputed(rubric: Rubric, values: npt.NDArray[np.int64], total: npt.NDArray[np.int64], known: Flags) -> pa.Array:
+def _recomputed(
+    rubric: Rubric, values: npt.NDArray[np.int64], total: npt.NDArray[np.int64], *, known: Flags
+) -> pa.Array:
     """The verdicts that the scores make; null where a score is not known."""
     fail_max, pass_min = rubric.limits
     needed = [values[:, k] != rubric.bottom for k in rubric.pass_nonzero]
@@ -251,7 +255,7 @@ def _recomputed(rubric: Rubric, values: npt.NDArray[np.int64], total: npt.NDArra
     return pa.array(VERDICTS, LARGE_STRING).take(pa.array(verdict, mask=~known))
 
 
-def _added(fields: Fields, scores: Ints, members: npt.NDArray[np.int32], keys: list[str]) -> tuple[Flags, Flags]:
+def _added(fields: Fields, scores: Ints, members: npt.NDArray[np.int32], *, keys: list[str]) -> tuple[Flags, Flags]:
     """(has a score that the rubric does not know, and one of a wrong type); of duplicate keys the last counts."""
     tape, rows = fields.tape, len(scores)
     added, wrong = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
@@ -303,7 +307,7 @@ def _evidence(judged: Judged, prepared: Prepared, usable: Flags) -> Flags:
     """Evidence for every dimension, quotes that are long or made up; where an entry has a wrong type."""
     rows, rubric, fields = len(usable), prepared.rubric, judged.fields
     output_id = pc.if_else(pa.array(usable), judged.columns["output_id"], pa.scalar(None, LARGE_STRING))
-    entries, wrong = entries_of(fields, prepared.target_ids, prepared.targets, output_id)
+    entries, wrong = entries_of(fields, prepared.target_ids, prepared.targets, output_id=output_id)
     judged.evidence = entries
     count = np.bincount(entries.row, minlength=rows)
     found = np.bincount(entries.row[entries.found], minlength=rows)

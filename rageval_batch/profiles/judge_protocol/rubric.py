@@ -6,7 +6,7 @@ Checked when it is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -82,6 +82,7 @@ class RecordForm:
     paths: Mapping[str, tuple[Path, ...]]  # the texts of several paths are joined by "_"
     named: frozenset[str]  # fields whose path the rubric gives: there a name may be a whole number
     not_asked: frozenset[str]  # neither read nor checked
+    _: KW_ONLY
     evidence_form: str
     entry: Mapping[str, str]  # what the parts of an entry are called
 
@@ -118,6 +119,7 @@ class Rubric:
     dimensions: tuple[str, ...]
     bottom: int
     top: int
+    _: KW_ONLY
     evidence_required: bool
     limits: tuple[int, int]  # FAIL up to the first, PASS from the second
     pass_nonzero: tuple[int, ...]  # dimensions that must be above the bottom for a PASS
@@ -139,10 +141,10 @@ def rubric_of(table: dict[str, Any]) -> Rubric:
         tuple(names),
         rubric.scale_bottom,
         rubric.scale_top,
-        record.asks(EVIDENCE) and rubric.evidence_required is not False,
-        (verdict.fail_max, verdict.pass_min),
-        tuple(names.index(name) for name in verdict.pass_nonzero),
-        record,
+        evidence_required=record.asks(EVIDENCE) and rubric.evidence_required is not False,
+        limits=(verdict.fail_max, verdict.pass_min),
+        pass_nonzero=tuple(names.index(name) for name in verdict.pass_nonzero),
+        record=record,
     )
 
 
@@ -165,8 +167,8 @@ def _record_form(table: _RecordTable, keys: frozenset[str]) -> RecordForm:
         {name: _split_paths(getattr(table, name)) for name in _PATHS},
         keys.intersection(_PATHS),
         frozenset(table.not_asked),
-        table.evidence_form,
-        {part: getattr(table, part) for part in ENTRY},
+        evidence_form=table.evidence_form,
+        entry={part: getattr(table, part) for part in ENTRY},
     )
 
 

@@ -24,8 +24,8 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         rubric_of(params["rubric"]),
         tuple(dict.fromkeys(phrase for phrase in folded if phrase.strip())),
         params["base_variant"] or None,
-        pa.array(list(eval_set.chunks), LARGE_STRING),
-        kernels.squash(from_list(list(eval_set.chunks.values()))),
+        target_ids=pa.array(list(eval_set.chunks), LARGE_STRING),
+        targets=kernels.squash(from_list(list(eval_set.chunks.values()))),
     )
 
 

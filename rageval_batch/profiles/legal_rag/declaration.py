@@ -67,4 +67,4 @@ METRICS = (
     Metric("quote_included", "share of answered gaps with a quote of the record"),
 )
 
-GATES = (Gate("pass_rate", "passed", "mean", ">=", 0.7),)
+GATES = (Gate("pass_rate", "passed", "mean", op=">=", limit=0.7),)

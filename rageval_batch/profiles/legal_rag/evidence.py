@@ -20,7 +20,7 @@ _NO_CAP = 1 << 30
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entries:
     """The required evidence and the key points of all questions, end to end."""
 
@@ -56,17 +56,17 @@ def entries_of(questions: Sequence[Question]) -> Entries:
     points = from_list([point for question in questions for point in question.points])
     squashed = kernels.squashed_points(points)
     return Entries(
-        _bounds([len(question.required) for question in questions]),
-        from_list([entry.include for entry in required]),
-        pages,
-        sections,
-        speakers,
-        np.array([entry.critical for entry in required], np.bool_),
-        _bounds([len(question.points) for question in questions]),
-        squashed,
-        kernels.grams_of(squashed),
-        text.KeywordIndex(points, "bigram", _NO_CAP),
-        labels,
+        bounds=_bounds([len(question.required) for question in questions]),
+        include=from_list([entry.include for entry in required]),
+        page=pages,
+        section=sections,
+        speaker=speakers,
+        critical=np.array([entry.critical for entry in required], np.bool_),
+        point_bounds=_bounds([len(question.points) for question in questions]),
+        points=squashed,
+        point_grams=kernels.grams_of(squashed),
+        point_words=text.KeywordIndex(points, "bigram", _NO_CAP),
+        labels=labels,
     )
 
 
@@ -101,7 +101,7 @@ def required_pairs(entries: Entries, question: Ints, items: Items) -> Pairs:
     return Pairs(item, entry, ok)
 
 
-def point_pairs(entries: Entries, question: Ints, items: Items, share: float) -> Pairs:
+def point_pairs(entries: Entries, question: Ints, items: Items, *, share: float) -> Pairs:
     """Items against key points: by the soft match, else by the share of the point's keywords that the item has."""
     entry, item = spread(entries.point_bounds, question[items.row])
     got = kernels.squashed_points(items.text)
@@ -116,7 +116,7 @@ def point_pairs(entries: Entries, question: Ints, items: Items, share: float) ->
     return Pairs(item, entry, ok)
 
 
-def covered(bounds: Offsets, counted: Flags, question: Ints, items: Items, pairs: Pairs) -> Counts:
+def covered(bounds: Offsets, counted: Flags, question: Ints, *, items: Items, pairs: Pairs) -> Counts:
     """How many of the counted entries of each row's question some item of the row covers, each once."""
     row = items.row[pairs.item[pairs.ok]].astype(np.int64)
     entry = pairs.entry[pairs.ok]

@@ -35,11 +35,11 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
     form = "a JSON object" if outputs.structured[0] else "plain text"
     sections = [Section("format", ({"read as": form, "answer": reading.raw},))]
     if measured.facts is not None:
-        sections += _explain_facts(question, prepared.entries, index, measured.facts, reading)
+        sections += _explain_facts(question, prepared.entries, index, checks=measured.facts, reading=reading)
     if measured.evidence is not None:
-        sections += _explain_evidence(question, prepared.entries, index, measured.evidence)
+        sections += _explain_evidence(question, prepared.entries, index, checks=measured.evidence)
     if measured.gaps is not None:
-        sections += _explain_gap(question, measured, measured.gaps, reading)
+        sections += _explain_gap(question, measured, measured.gaps, reading=reading)
     return Explanation((*sections, _values(reading)))
 
 
@@ -52,7 +52,7 @@ def _where(span: tuple[int, int] | None) -> str | None:
 
 
 def _explain_facts(
-    question: Question, entries: Entries, index: int, checks: FactChecks, reading: Reading
+    question: Question, entries: Entries, index: int, *, checks: FactChecks, reading: Reading
 ) -> list[Section]:
     """The verdict on every typed field, the evidence that must be cited, and what was cited."""
     lines: list[Line] = []
@@ -72,12 +72,12 @@ def _explain_facts(
     relevant = checks.pairs.items(len(checks.items)).tolist()
     return [
         Section("expected", tuple(lines)),
-        _required(question, entries, index, checks.items, checks.pairs),
+        _required(question, entries, index, items=checks.items, pairs=checks.pairs),
         _items(checks.items, relevant),
     ]
 
 
-def _explain_evidence(question: Question, entries: Entries, index: int, checks: EvidenceChecks) -> list[Section]:
+def _explain_evidence(question: Question, entries: Entries, index: int, *, checks: EvidenceChecks) -> list[Section]:
     """Evidence that must be covered, key points, and the distinct items that were brought."""
     texts = checks.items.text.to_arrow().to_pylist()
     first = int(entries.point_bounds[index])
@@ -86,13 +86,13 @@ def _explain_evidence(question: Question, entries: Entries, index: int, checks: 
         for k, point in enumerate(question.points)
     ]
     return [
-        _required(question, entries, index, checks.items, checks.required_pairs),
+        _required(question, entries, index, items=checks.items, pairs=checks.required_pairs),
         Section("key_points", tuple(points)),
         _items(checks.items, checks.relevant.tolist()),
     ]
 
 
-def _required(question: Question, entries: Entries, index: int, items: Items, pairs: Pairs) -> Section:
+def _required(question: Question, entries: Entries, index: int, *, items: Items, pairs: Pairs) -> Section:
     texts = items.text.to_arrow().to_pylist()
     first = int(entries.bounds[index])
     lines: list[Line] = [
@@ -121,7 +121,7 @@ def _covering(pairs: Pairs, entry: int, texts: list[str]) -> str | None:
     return texts[int(found[0])] or "(a page alone)" if len(found) else None
 
 
-def _explain_gap(question: Question, measured: Measured, checks: GapChecks, reading: Reading) -> list[Section]:
+def _explain_gap(question: Question, measured: Measured, checks: GapChecks, *, reading: Reading) -> list[Section]:
     """Abstention by flag or phrase, where each quote was found, and every specific with whether it is invented."""
     abstention: Line = {
         "should abstain": question.should_abstain,

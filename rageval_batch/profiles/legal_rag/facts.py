@@ -46,36 +46,36 @@ class Facts:
     tolerances: Tolerances
     soft_match: Callable[[str, str], bool]
 
-    def judge(self, question: Question, field: str, given: Any, answer: Reading) -> Match:
+    def judge(self, question: Question, field: str, given: Any, *, answer: Reading) -> Match:
         """Whether a field is right: `given` is the structured value, None where the answer's text is read."""
         wanted = question.wanted[field]
         if field in NUMBERS:
-            return self._number(question, wanted, given, answer)
+            return self._number(question, wanted, given, answer=answer)
         if field == "amount_breakdown":
-            return self._breakdown(question, wanted, given, answer)
+            return self._breakdown(question, wanted, given, answer=answer)
         if field in ("date", "date_range"):
-            return self._range(question, wanted, given, answer)
+            return self._range(question, wanted, given, answer=answer)
         if field == "boolean_answer":
             return self._boolean(wanted, given, answer)
-        return self._text(question, field, given, answer)
+        return self._text(question, field, given, answer=answer)
 
     # --- numbers ----------------------------------------------------------------------------------------------------
 
     def _rule(self, question: Question) -> Comparison:
         return Comparison(question.numeric_exact, self.tolerances.share)
 
-    def _number(self, question: Question, want: Quantity | None, given: Any, answer: Reading) -> Match:
+    def _number(self, question: Question, want: Quantity | None, given: Any, *, answer: Reading) -> Match:
         if want is None:
             return Match(False, why="the expected value is no number")
         rule = self._rule(question)
         if given is None:
-            return _in_text(want, rule, question.allowed, answer)
+            return _in_text(want, rule, question.allowed, answer=answer)
         got = as_quantity(self.reader, given)
         if got is None:
             return Match(False, as_text(given), why="not one number")
         return Match(rule.same(want, got), got.shown, why="the field")
 
-    def _breakdown(self, question: Question, want: list[Quantity | None], given: Any, answer: Reading) -> Match:
+    def _breakdown(self, question: Question, want: list[Quantity | None], given: Any, *, answer: Reading) -> Match:
         expected = [amount for amount in want if amount is not None]
         if len(expected) < len(want):
             return Match(False, why="an expected amount is no number")
@@ -88,9 +88,9 @@ class Facts:
             )
             return Match(same, as_text(given), why="the field")
         for amount in expected:
-            found = _in_text(amount, rule, question.allowed, answer)
+            found = _in_text(amount, rule, question.allowed, answer=answer)
             if not found.matched:
-                return Match(False, found.got, found.span, f"{amount.shown}: {found.why}")
+                return Match(False, found.got, found.span, why=f"{amount.shown}: {found.why}")
         short = _short_of(sorted(expected, key=rule.order), answer.numbers, rule)
         if short is not None:
             return Match(False, why=f"{short.shown} is not there often enough")
@@ -109,7 +109,7 @@ class Facts:
             return False
         return not question.date_exact and abs(apart.days) <= self.tolerances.days
 
-    def _date(self, question: Question, want: str | None, given: Any, answer: Reading) -> Match:
+    def _date(self, question: Question, want: str | None, given: Any, *, answer: Reading) -> Match:
         if given is not None:
             got = as_date(self.reader, given)
             return Match(self._same_day(question, want, got), got or as_text(given), why="the field")
@@ -118,23 +118,23 @@ class Facts:
     def _date_in_text(self, question: Question, want: str | None, answer: Reading) -> Match:
         for date in answer.dates:
             if self._same_day(question, want, date.iso):
-                return Match(True, date.iso, (date.start, date.end), "among the dates of the text")
+                return Match(True, date.iso, (date.start, date.end), why="among the dates of the text")
         first = answer.dates[0] if answer.dates else None
         if first is None:
             return Match(False, why="no date in the text")
-        return Match(False, first.iso, (first.start, first.end), "not among the dates of the text")
+        return Match(False, first.iso, (first.start, first.end), why="not among the dates of the text")
 
     def _range(
-        self, question: Question, ends: dict[str, str | None] | str | None, given: Any, answer: Reading
+        self, question: Question, ends: dict[str, str | None] | str | None, given: Any, *, answer: Reading
     ) -> Match:
         """Both ends, or those that are expected; one day where no range is."""
         if not isinstance(ends, dict):
-            return self._date(question, ends, given, answer)
+            return self._date(question, ends, given, answer=answer)
         if given is None:
             found = [self._date_in_text(question, want, answer) for want in ends.values()]
             wrong = next((match for match in found if not match.matched), None)
             shown = "/".join(match.got or "" for match in found)
-            return wrong or Match(True, shown, found[0].span if found else None, "both ends are in the text")
+            return wrong or Match(True, shown, found[0].span if found else None, why="both ends are in the text")
         got = self._given_range(given)
         same = got is not None and all(self._same_day(question, want, got.get(end)) for end, want in ends.items())
         return Match(same, as_text(given), why="the field")
@@ -159,9 +159,9 @@ class Facts:
         if found is None:
             return Match(False, why="no yes or no in the text")
         matched = want is not None and found.value is want
-        return Match(matched, _yes_no(found.value), (found.start, found.end), "the first in the text")
+        return Match(matched, _yes_no(found.value), (found.start, found.end), why="the first in the text")
 
-    def _text(self, question: Question, field: str, given: Any, answer: Reading) -> Match:
+    def _text(self, question: Question, field: str, given: Any, *, answer: Reading) -> Match:
         got = answer.raw if given is None else as_text(given)
         where = "the answer" if given is None else "the field"
         expected, folded = question.wanted[field], fold(got)
@@ -214,7 +214,7 @@ class Comparison:
         return (*quantity.values[:1], quantity.values[-1], quantity.kind if self.exact else "")
 
 
-def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], answer: Reading) -> Match:
+def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], *, answer: Reading) -> Match:
     """A number in a text counts if the first sentence that holds it does not also offer another of its unit."""
     first = next((number for number in answer.numbers if rule.found(want, number)), None)
     if first is None:
@@ -224,14 +224,16 @@ def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], answ
     hits = [number for number in inside if rule.found(want, number)]
     for hit in hits:
         if _TOTAL_BEFORE.search(answer.raw[max(start, hit.start - _LOOK_BACK) : hit.start]):
-            return Match(True, _shown([hit]), (hit.start, hit.end), "the total of its sentence")
+            return Match(True, _shown([hit]), (hit.start, hit.end), why="the total of its sentence")
     rival: Number | None = None
     for hit in hits:
-        others = (n for n in inside if _contradicts(answer.raw, n, hit) and not _is_excused(n, want, rule, allowed))
+        others = (
+            n for n in inside if _contradicts(answer.raw, n, hit) and not _is_excused(n, want, rule, allowed=allowed)
+        )
         rival = next(others, None)
         if rival is None:
-            return Match(True, _shown([hit]), (hit.start, hit.end), "in the text")
-    return Match(False, _shown([first]), (first.start, first.end), f"beside another value, {_shown([rival])}")
+            return Match(True, _shown([hit]), (hit.start, hit.end), why="in the text")
+    return Match(False, _shown([first]), (first.start, first.end), why=f"beside another value, {_shown([rival])}")
 
 
 def _contradicts(raw: str, other: Number, hit: Number) -> bool:
@@ -245,7 +247,7 @@ def _contradicts(raw: str, other: Number, hit: Number) -> bool:
     return also == money if also else not is_no_money(raw, other)
 
 
-def _is_excused(number: Number, want: Quantity, rule: Comparison, allowed: frozenset[Decimal]) -> bool:
+def _is_excused(number: Number, want: Quantity, rule: Comparison, *, allowed: frozenset[Decimal]) -> bool:
     """Whether a number may stand beside the expected one: the same value, or one that the question expects or says."""
     if number.value in allowed or any(rule.near(value, number.value) for value in want.values):
         return True
@@ -256,8 +258,8 @@ def _not_in_text(want: Quantity, rule: Comparison, answer: Reading) -> Match:
     other = next((number for number in answer.numbers if rule.near(want.value, number.value)), None)
     if other is not None:
         why = f"the value is there as {_ARTICLE[other.kind]}, {_ARTICLE[want.kind]} is expected"
-        return Match(False, _shown([other]), (other.start, other.end), why)
-    return Match(False, _shown(answer.numbers[:1]), _span(answer.numbers[:1]), "not among the numbers of the text")
+        return Match(False, _shown([other]), (other.start, other.end), why=why)
+    return Match(False, _shown(answer.numbers[:1]), _span(answer.numbers[:1]), why="not among the numbers of the text")
 
 
 _ARTICLE = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ class Specific:
     kind: str
     label: str  # equal labels of a kind are one specific
     readings: tuple[Any, ...]
+    _: KW_ONLY
     shown: str = field(compare=False)
     span: tuple[int, int] | None = field(default=None, compare=False)
 
@@ -42,14 +43,20 @@ class Specific:
 def specifics(reading: Reading) -> list[Specific]:
     """The specifics of a text. A quotation that holds a value or says that nothing is known is no name."""
     found = [
-        Specific("number", f"{EXACT.normalize(n.value):f}", (n.value,), reading.raw[n.start : n.end], (n.start, n.end))
+        Specific(
+            "number",
+            f"{EXACT.normalize(n.value):f}",
+            (n.value,),
+            shown=reading.raw[n.start : n.end],
+            span=(n.start, n.end),
+        )
         for n in reading.numbers
         if not n.article
     ]
     spans = [(n.start, n.end) for n in reading.numbers]
     for date in reading.dates:
         span = (date.start, date.end)
-        found.append(Specific("date", date.iso, (), reading.raw[date.start : date.end], span))
+        found.append(Specific("date", date.iso, (), shown=reading.raw[date.start : date.end], span=span))
         spans.append(span)
     quoted = [name for name in reading.names if name.quoted]
     for name in reading.names:
@@ -60,7 +67,7 @@ def specifics(reading: Reading) -> list[Specific]:
         elif any(q.start <= name.start and name.end <= q.end for q in quoted):
             continue
         readings = tuple(map(fold, name.readings))
-        found.append(Specific("name", fold(name.text), readings, name.text, (name.start, name.end)))
+        found.append(Specific("name", fold(name.text), readings, shown=name.text, span=(name.start, name.end)))
     return found
 
 
@@ -68,7 +75,7 @@ def entity(reader: Reader, value: Any) -> list[Specific]:
     """The name that a field `entity` claims."""
     text = as_text(value)
     name = fold(text)
-    return [Specific("name", name, (name,), text)] if name and not reader.read(name).abstention else []
+    return [Specific("name", name, (name,), shown=text)] if name and not reader.read(name).abstention else []
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,7 @@ class QuoteHits:
     row: Codes
     source: Codes  # of QUOTE_SOURCES
     pair: Codes  # which of `held` it is
+    _: KW_ONLY
     held: list[tuple[int, ...]]
 
     def rows(self, count: int) -> Flags:
@@ -172,7 +180,7 @@ QUOTE_SOURCES = ("answer", "citation", "evidence")
 
 
 def find_quotes(
-    outputs: Outputs, rows: npt.NDArray[np.int64], question: Ints, questions: Sequence[Question]
+    outputs: Outputs, rows: npt.NDArray[np.int64], question: Ints, *, questions: Sequence[Question]
 ) -> QuoteHits:
     """The quotes of its question in the answer, the citations and the evidence items of each of the rows."""
     searched = np.zeros(len(outputs), np.bool_)
@@ -189,7 +197,7 @@ def find_quotes(
     pairs, inverse = np.unique(np.stack([question[row], code], axis=1), axis=0, return_inverse=True)
     held = [quotes_in(questions[q], squashed[text]) for q, text in pairs.tolist()]
     source = np.repeat(np.arange(len(owners)), [len(owner) for owner in owners])
-    return QuoteHits(row, source, inverse.ravel(), held)
+    return QuoteHits(row, source, inverse.ravel(), held=held)
 
 
 def _answer_texts(outputs: Outputs, rows: npt.NDArray[np.int64]) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,7 @@ class Items:
     row: Ints
     text: Strings
     squashed: Strings
+    _: KW_ONLY
     page: Codes
     section: Codes
     speaker: Codes
@@ -52,9 +53,9 @@ class Items:
             self.row[which],
             _take(self.text, which),
             _take(self.squashed, which),
-            self.page[which],
-            self.section[which],
-            self.speaker[which],
+            page=self.page[which],
+            section=self.section[which],
+            speaker=self.speaker[which],
         )
 
 
@@ -77,9 +78,9 @@ def joined(*parts: Items) -> Items:
         row[order],
         texts(part.text for part in parts),
         texts(part.squashed for part in parts),
-        codes(part.page for part in parts),
-        codes(part.section for part in parts),
-        codes(part.speaker for part in parts),
+        page=codes(part.page for part in parts),
+        section=codes(part.section for part in parts),
+        speaker=codes(part.speaker for part in parts),
     )
 
 
@@ -169,7 +170,9 @@ class Outputs:
         texts = from_arrow(pa.array([text for found in passages for _, text in found], LARGE_STRING))
         none = np.full(len(which), -1, np.int64)
         text = _take(texts, which)
-        return Items(rows[owner].astype(np.int32), text, kernels.squash(text), pages[which], none, none)
+        return Items(
+            rows[owner].astype(np.int32), text, kernels.squash(text), page=pages[which], section=none, speaker=none
+        )
 
     def _items(self, nodes: Ints) -> Items:
         tape = self._tape
@@ -190,8 +193,8 @@ class Outputs:
             page[loose] = self._labels.codes([str(found[0].page) if found else None for found in cited])
         squashed = kernels.squash(text)
         items = Items(
-            rows, text, squashed, page,
-            self._codes(parts[:, 3].copy(), as_label), self._codes(parts[:, 4].copy(), as_label),
+            rows, text, squashed, page=page,
+            section=self._codes(parts[:, 3].copy(), as_label), speaker=self._codes(parts[:, 4].copy(), as_label),
         )  # fmt: skip
         says_something = (page >= 0) | (np.diff(squashed.offsets) > 0)
         return items if says_something.all() else items.take(np.flatnonzero(says_something))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -49,6 +49,7 @@ class Required:
     shown: str
     include: str  # squashed
     page: str | None
+    _: KW_ONLY
     section: str | None
     speaker: str | None
     critical: bool
@@ -72,7 +73,7 @@ class Known:
         return any(holds_parts(text, parts) for text in self.texts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """One question, worked out once."""
 
@@ -160,7 +161,7 @@ def weights(eval_set: EvalSet) -> tuple[float, ...]:
 def read_questions(eval_set: EvalSet, reader: Reader) -> tuple[Question, ...]:
     """All questions; InputError naming the first whose type is not known."""
     return tuple(
-        _question(name, question, eval_set.header(index), reader)
+        _question(name, question, eval_set.header(index), reader=reader)
         for index, (name, question) in enumerate(zip(eval_set.ids, eval_set.objects, strict=True))
     )
 
@@ -174,7 +175,7 @@ def _type(name: str, question: dict[str, Any], header: dict[str, Any]) -> int:
     return TYPES.index(kind)
 
 
-def _question(name: str, question: dict[str, Any], header: dict[str, Any], reader: Reader) -> Question:
+def _question(name: str, question: dict[str, Any], header: dict[str, Any], *, reader: Reader) -> Question:
     settings = _settings(question)
     expected = settings.places[1]
     typed = {field: expected[field] for field in NAMES if expected.get(field) is not None}
@@ -189,27 +190,27 @@ def _question(name: str, question: dict[str, Any], header: dict[str, Any], reade
     metadata = _object(question.get("metadata"))
     tags = metadata.get("tags")
     return Question(
-        name,
-        _type(name, question, header),
-        text,
-        typed,
-        {field: _wanted(reader, field, value) for field, value in typed.items()},
-        _allowed(reader, text, typed),
-        settings.flag("numeric_exact", True),
-        settings.flag("date_exact", True),
-        settings.flag("citation_required", True),
-        _required(reader, evidence),
-        tuple(point for point in points if squash(point)),
-        settings.number("evidence_count_min", 0.0),
-        settings.number("evidence_recall_min", RECALL_MIN),
-        settings.number("evidence_precision_min", PRECISION_MIN),
-        settings.flag("should_abstain", True),
-        tuple(said),
-        PENALTIES.get(penalty if isinstance(penalty, str) else "high", PENALTIES["high"]),
-        _known(reader, [text, *(quote for quote, _ in said), *_evidence_texts(evidence)]),
-        as_text(metadata.get("difficulty")) or None,
-        as_text(metadata.get("category")) or None,
-        tuple(map(as_text, tags)) if isinstance(tags, list) else (),
+        name=name,
+        type=_type(name, question, header),
+        text=text,
+        expected=typed,
+        wanted={field: _wanted(reader, field, value) for field, value in typed.items()},
+        allowed=_allowed(reader, text, typed),
+        numeric_exact=settings.flag("numeric_exact", True),
+        date_exact=settings.flag("date_exact", True),
+        citation_required=settings.flag("citation_required", True),
+        required=_required(reader, evidence),
+        points=tuple(point for point in points if squash(point)),
+        count_min=settings.number("evidence_count_min", 0.0),
+        recall_min=settings.number("evidence_recall_min", RECALL_MIN),
+        precision_min=settings.number("evidence_precision_min", PRECISION_MIN),
+        should_abstain=settings.flag("should_abstain", True),
+        quotes=tuple(said),
+        penalty=PENALTIES.get(penalty if isinstance(penalty, str) else "high", PENALTIES["high"]),
+        known=_known(reader, [text, *(quote for quote, _ in said), *_evidence_texts(evidence)]),
+        difficulty=as_text(metadata.get("difficulty")) or None,
+        category=as_text(metadata.get("category")) or None,
+        tags=tuple(map(as_text, tags)) if isinstance(tags, list) else (),
     )
 
 
@@ -222,9 +223,9 @@ def _required(reader: Reader, evidence: list[dict[str, Any]]) -> tuple[Required,
             as_text(entry.get("must_include")),
             squash(as_text(entry.get("must_include"))),
             as_page(reader, entry.get("page")),
-            as_label(entry.get("section")),
-            as_label(entry.get("speaker")),
-            critical,
+            section=as_label(entry.get("section")),
+            speaker=as_label(entry.get("speaker")),
+            critical=critical,
         )
         for entry, critical in zip(evidence, flags, strict=True)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -35,7 +35,7 @@ Rows = npt.NDArray[np.int64]
 SHOWN_CHARACTERS = 120  # of a wrong value, in the tallies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prepared:
     """The questions of an eval set, worked out once."""
 
@@ -55,7 +55,7 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side; InputError for a question of unknown type."""
-    lists = lexicon(*(_split_phrases(params[name]) for name in LIST_PARAMS))
+    lists = lexicon(**{name.removeprefix("more_"): _split_phrases(params[name]) for name in LIST_PARAMS})
     reader = Reader(lists, decimal_mark=params["decimal_mark"], date_order=params["date_order"])
     questions = read_questions(eval_set, reader)
     tolerances = Tolerances(Decimal(str(params["numeric_tolerance"])), params["date_tolerance_days"])
@@ -68,7 +68,14 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     }
     facts = Facts(reader, tolerances, _soft_match)
     return Prepared(
-        params, reader, ColumnReader(reader), questions, facts, evidence.entries_of(questions), types, question_columns
+        params=params,
+        reader=reader,
+        columns=ColumnReader(reader),
+        questions=questions,
+        facts=facts,
+        entries=evidence.entries_of(questions),
+        type=types,
+        question_columns=question_columns,
     )
 
 
@@ -127,6 +134,7 @@ class EvidenceChecks:
     items: Items
     required_pairs: evidence.Pairs
     point_pairs: evidence.Pairs
+    _: KW_ONLY
     relevant: Flags
 
 
@@ -137,12 +145,13 @@ class GapChecks:
     rows: Rows
     abstained: Flags
     quotes: gaps.QuoteHits
+    _: KW_ONLY
     stated: gaps.Stated
     invented: tuple[Rows, Rows]  # (row, specific)
     inventions: npt.NDArray[np.int64]  # at least 1 where the answer neither abstains as it should nor quotes the record
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measured:
     """A batch of outputs judged: columns, tallies and explanations are all made from this."""
 
@@ -160,7 +169,9 @@ def measure(prepared: Prepared, batch: pa.RecordBatch) -> Measured:
     """Every judgement of a batch of outputs by the type of their questions; an empty output is not judged."""
     question = batch.column("question").to_numpy()
     outputs = Outputs(batch.column("output"), prepared.columns, prepared.entries.labels)
-    measured = Measured(question, outputs, np.zeros(len(question)), Cells(len(question)), [])
+    measured = Measured(
+        question=question, outputs=outputs, total=np.zeros(len(question)), cells=Cells(len(question)), tallies=[]
+    )
     rows = {kind: np.flatnonzero((prepared.type[question] == kind) & ~outputs.empty) for kind in (FACT, EVIDENCE, GAP)}
     return replace(
         measured,
@@ -197,17 +208,17 @@ def _fact_exact(prepared: Prepared, measured: Measured, rows: Rows) -> FactCheck
         expects = np.array([field in one.expected for one in prepared.questions], np.bool_)
         judged = rows[expects[question[rows]]]
         if len(judged):
-            matches, which = _judged(prepared, question, outputs, judged, field)
+            matches, which = _judged(prepared, question, outputs, rows=judged, field=field)
             right = np.array([match.matched for match in matches], np.bool_)[which]
             exact[judged] &= right
             wrong = [matches[k] for k in which[~right]]
-            measured.tallies.append(_wrong(prepared, question, judged[~right], field, wrong))
+            measured.tallies.append(_wrong(prepared, question, judged[~right], field=field, matches=wrong))
             verdicts[field] = Verdicts(judged, matches, which)
     items = joined(outputs.citations, outputs.evidence)
     items = items.take(np.flatnonzero(prepared.type[question[items.row]] == FACT))
     checks = FactChecks(verdicts, items, evidence.required_pairs(prepared.entries, question, items))
     exact_match = exact[rows].astype(np.float64)
-    citation = _citation_correctness(prepared, measured, rows, checks)
+    citation = _citation_correctness(prepared, measured, rows, checks=checks)
     measured.cells.put("exact_match", rows, exact_match)
     measured.cells.put("citation_correctness", rows, citation)
     measured.total[rows] = 0.7 * exact_match + 0.3 * citation
@@ -215,7 +226,7 @@ def _fact_exact(prepared: Prepared, measured: Measured, rows: Rows) -> FactCheck
 
 
 def _judged(
-    prepared: Prepared, question: Ints, outputs: Outputs, rows: Rows, field: str
+    prepared: Prepared, question: Ints, outputs: Outputs, *, rows: Rows, field: str
 ) -> tuple[list[Match], npt.NDArray[np.int64]]:
     """(verdicts, which of them each row has): every distinct question and value is judged once."""
     given = outputs.field(NAMES[field])
@@ -230,7 +241,7 @@ def _judged(
         for q, v, a in distinct.tolist()
     ]
     facts = _with_soft_matches(prepared.facts, to_judge) if field == "text_answer" else prepared.facts
-    return [facts.judge(one, field, value, reading) for one, value, reading in to_judge], which.ravel()
+    return [facts.judge(one, field, value, answer=reading) for one, value, reading in to_judge], which.ravel()
 
 
 def _with_soft_matches(facts: Facts, to_judge: Iterable[tuple[Question, Any, Any]]) -> Facts:
@@ -242,11 +253,11 @@ def _with_soft_matches(facts: Facts, to_judge: Iterable[tuple[Question, Any, Any
 
 
 def _citation_correctness(
-    prepared: Prepared, measured: Measured, rows: Rows, checks: FactChecks
+    prepared: Prepared, measured: Measured, rows: Rows, *, checks: FactChecks
 ) -> npt.NDArray[np.float64]:
     """The share of critical evidence that is cited; 1 where nothing need be cited and nothing is."""
     entries, items, question = prepared.entries, checks.items, measured.question
-    cited = evidence.covered(entries.bounds, entries.critical, question, items, checks.pairs)[rows]
+    cited = evidence.covered(entries.bounds, entries.critical, question, items=items, pairs=checks.pairs)[rows]
     critical = evidence.sums(entries.bounds, entries.critical)[question[rows]]
     there = np.bincount(items.row, minlength=len(question))[rows] > 0
     free = ~prepared.of(lambda one: one.citation_required)[question[rows]] & ~there
@@ -267,13 +278,13 @@ def _evidence_set(prepared: Prepared, measured: Measured, rows: Rows) -> Evidenc
     cited, given = (items.take(np.flatnonzero(of_type[items.row])) for items in (outputs.citations, outputs.evidence))
     items = evidence.retrieved(given, cited, count)
     by_text = evidence.required_pairs(entries, question, items)
-    by_point = evidence.point_pairs(entries, question, items, prepared.params["key_point_recall"])
+    by_point = evidence.point_pairs(entries, question, items, share=prepared.params["key_point_recall"])
     every_point = np.ones(int(entries.point_bounds[-1]), np.bool_)
     has_required = np.diff(entries.bounds)[row_question] > 0
     covered = np.where(
         has_required,
-        evidence.covered(entries.bounds, entries.critical, question, items, by_text)[rows],
-        evidence.covered(entries.point_bounds, every_point, question, items, by_point)[rows],
+        evidence.covered(entries.bounds, entries.critical, question, items=items, pairs=by_text)[rows],
+        evidence.covered(entries.point_bounds, every_point, question, items=items, pairs=by_point)[rows],
     )
     expected = np.where(
         has_required,
@@ -299,7 +310,7 @@ def _evidence_set(prepared: Prepared, measured: Measured, rows: Rows) -> Evidenc
     ):  # fmt: skip
         measured.cells.put(name, rows, values)
     measured.total[rows] = 0.5 * recalled + 0.3 * precise + 0.2 * provided
-    return EvidenceChecks(items, by_text, by_point, is_relevant)
+    return EvidenceChecks(items, by_text, by_point, relevant=is_relevant)
 
 
 # --- conflict_gap ---------------------------------------------------------------------------------------------------
@@ -311,7 +322,7 @@ def _conflict_gap(prepared: Prepared, measured: Measured, rows: Rows) -> GapChec
     row_question = question[rows]
     should = prepared.of(lambda one: one.should_abstain)[row_question]
     abstained = gaps.abstained(outputs, rows, prepared.reader)
-    quotes = gaps.find_quotes(outputs, rows, question, prepared.questions)
+    quotes = gaps.find_quotes(outputs, rows, question, questions=prepared.questions)
     quoted = quotes.rows(len(question))[rows]
     stated = gaps.stated(outputs, rows, prepared.reader)
     row, specific = gaps.inventions(stated, question, prepared.questions)
@@ -340,7 +351,7 @@ def _conflict_gap(prepared: Prepared, measured: Measured, rows: Rows) -> GapChec
 # --- what is counted beside the scores ------------------------------------------------------------------------------
 
 
-def _tally(row: Rows, kind: str, got: list[str | None], expected: list[str | None]) -> pa.Table:
+def _tally(row: Rows, kind: str, got: list[str | None], *, expected: list[str | None]) -> pa.Table:
     return pa.table(
         {
             "row": pa.array(row.astype(np.int32)),
@@ -352,13 +363,13 @@ def _tally(row: Rows, kind: str, got: list[str | None], expected: list[str | Non
     )
 
 
-def _wrong(prepared: Prepared, question: Ints, rows: Rows, field: str, matches: list[Match]) -> pa.Table:
+def _wrong(prepared: Prepared, question: Ints, rows: Rows, *, field: str, matches: list[Match]) -> pa.Table:
     expected = [prepared.questions[q].shown(field) for q in question[rows].tolist()]
-    return _tally(rows, field, [match.got for match in matches], list(expected))
+    return _tally(rows, field, [match.got for match in matches], expected=list(expected))
 
 
 def _invented(rows: Rows, found: list[gaps.Specific]) -> pa.Table:
-    return _tally(rows, "invention", [f"{one.kind} {one.shown}" for one in found], [None] * len(found))
+    return _tally(rows, "invention", [f"{one.kind} {one.shown}" for one in found], expected=[None] * len(found))
 
 
 def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -18,6 +18,7 @@ class Table:
     id: str
     title: str
     columns: tuple[str, ...]
+    _: KW_ONLY
     rows: Sequence[Mapping[str, Any]]
     sql: str
     total: int | None = None  # null: more than these, and nobody counted
@@ -42,6 +43,7 @@ class Figure:
     id: str
     title: str
     drawing: Markup
+    _: KW_ONLY
     told: str
 
 
@@ -61,6 +63,7 @@ class Tile:
     id: str
     title: str
     subtitle: str
+    _: KW_ONLY
     best: Standing
     facts: tuple[str, ...]
     standings: tuple[Standing, ...]
@@ -81,6 +84,7 @@ class Strip:
     run: str
     drawing: Markup
     mean: float | None
+    _: KW_ONLY
     n: int
 
 
@@ -91,6 +95,7 @@ class Card:
     metric: str
     better: str
     low: float
+    _: KW_ONLY
     high: float
     strips: tuple[Strip, ...]
 
@@ -111,7 +116,7 @@ class Words:
     verdict: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Moved:
     """A question that moved, with both answers and what differs between them."""
 
@@ -153,4 +158,5 @@ class Chapter:
     id: str
     title: str | None
     subtitle: str | None
+    _: KW_ONLY
     sections: tuple[Section, ...]

@@ -42,7 +42,7 @@ class Outcome:
         return self.results[:MOST_DRAWN]
 
 
-def compared_runs(session: Session, scope: Scope, base: str | None, runs: Sequence[Run]) -> Outcome:
+def compared_runs(session: Session, scope: Scope, base: str | None, *, runs: Sequence[Run]) -> Outcome:
     """The comparison of a scope; without a base the best run is the base. The session keeps the pairs."""
     chosen = base if base in scope.runs else None if base else scope.runs[0]
     if chosen is None or len(scope.runs) == 1:
@@ -50,7 +50,7 @@ def compared_runs(session: Session, scope: Scope, base: str | None, runs: Sequen
         return Outcome((Words(f"{said} Nothing to compare."),))
     records = {run.record["run_id"]: run.record for run in runs if _in(run, scope)}
     same = [run for run in scope.runs if run != chosen and _comparable(records[chosen], records[run])]
-    notes = _notes(scope, chosen, same, base)
+    notes = _notes(scope, chosen, same, asked=base)
     if not same:
         return Outcome((Words("No run has the same questions, source and parameters."), *notes))
     try:
@@ -86,7 +86,7 @@ def _comparable(base: dict[str, Any], candidate: dict[str, Any]) -> bool:
     return all(base[name] == candidate[name] for name in _SAME)
 
 
-def _notes(scope: Scope, base: str, same: Sequence[str], asked: str | None) -> tuple[Words, ...]:
+def _notes(scope: Scope, base: str, same: Sequence[str], *, asked: str | None) -> tuple[Words, ...]:
     """Who the base is, and who was left out."""
     notes = [f"The base is {plain_text(base)}{'' if asked else ', the best run'}."]
     if other := len(scope.runs) - 1 - len(same):
@@ -115,10 +115,12 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         "    improvements + regressions + ties as n\nfrom run_delta({1}, {0})\nwhere metric = 'score'"
     )
     ends = [row[name] for row in rows for name in ("delta", "low", "high") if row[name] is not None] + [0.0]
-    plot = [figures.interval(row["delta"], row["low"], row["high"], (min(ends), max(ends)), 0.0) for row in rows]
+    plot = [
+        figures.interval(row["delta"], row["low"], row["high"], scale=(min(ends), max(ends)), line=0.0) for row in rows
+    ]
     return Table(
-        f"{id}-table", "Candidates against the base", tuple(rows[0]), rows,
-        "\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), len(rows),
+        f"{id}-table", "Candidates against the base", tuple(rows[0]), rows=rows,
+        sql="\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), total=len(rows),
         note=f"n: shared questions. low, high: 95 % interval of the delta, by {RESAMPLES:,} resamples; p: sign-flip "
         "test. Both are computed by rageval compare, not in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
@@ -140,17 +142,20 @@ def drawn_comparison(session: Session, result: Comparison, id: str) -> list[Bloc
         f"max(abs(delta)) as most, count(*) as n {pairs}"
     )[0]
     table = Table(
-        f"{id}-questions", f"Questions of {shown}, most moved first",
+        f"{id}-questions",
+        f"Questions of {shown}, most moved first",
         ("question_id", "base_score", "cand_score", "delta", "status"),
-        session.rows(
+        rows=session.rows(
             "select question_id, base_score, cand_score, delta, status "
             f"from compared where run_id = {quoted(name)} order by abs(delta) desc nulls last, question_id "
             f"limit {_MOST_MOVED}"
         ),
-        f"select question_id, base_score, cand_score, delta, status\nfrom regressions({quoted(base)}, {quoted(name)})\n"
+        sql=f"select question_id, base_score, cand_score, delta, status\n"
+        f"from regressions({quoted(base)}, {quoted(name)})\n"
         "order by abs(delta) desc nulls last, question_id",
-        ends["n"] + result.only_base_count + result.only_cand_count, behind=True,
-    )  # fmt: skip
+        total=ends["n"] + result.only_base_count + result.only_cand_count,
+        behind=True,
+    )
     verdict = "passed" if (result.interval.low or 0) > 0 else "failed" if (result.interval.high or 0) < 0 else None
     words = Words(comparison_words(result), verdict)
     if not ends["n"]:
@@ -161,12 +166,12 @@ def drawn_comparison(session: Session, result: Comparison, id: str) -> list[Bloc
         words,
         Figure(
             f"{id}-scatter", f"{shown}: score of each question, {n}",
-            figures.scatter(_points(session, pairs, ends), f"Base against {shown}: {told}"), told,
+            figures.scatter(_points(session, pairs, ends), f"Base against {shown}: {told}"), told=told,
         ),
         Figure(
             f"{id}-deltas", f"{shown}: histogram of deltas, {n}",
             figures.histogram(_delta_bins(session, pairs, ends["most"]), "delta", f"Deltas of {shown}: {told}"),
-            f"{result.improvements:,} rose, {result.regressions:,} fell, {result.ties:,} stayed",
+            told=f"{result.improvements:,} rose, {result.regressions:,} fell, {result.ties:,} stayed",
         ),
         table,
     ]  # fmt: skip
@@ -215,7 +220,13 @@ def _moved(result: Comparison, mover: Mover) -> Moved:
     else:
         left, right = marked_differences(*shown)
     return Moved(
-        mover.question_id, result.compared.base.name, result.candidate.name, mover.base_score, mover.cand_score,
-        mover.delta, left if before is not None else None, right if after is not None else None,
-        sum(max(0, len(text or "") - MOST_ANSWER) for text in (before, after)),
-    )  # fmt: skip
+        question=mover.question_id,
+        base=result.compared.base.name,
+        candidate=result.candidate.name,
+        base_score=mover.base_score,
+        cand_score=mover.cand_score,
+        delta=mover.delta,
+        before=left if before is not None else None,
+        after=right if after is not None else None,
+        left_out=sum(max(0, len(text or "") - MOST_ANSWER) for text in (before, after)),
+    )

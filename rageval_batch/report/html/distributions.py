@@ -30,7 +30,7 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
     keep_summaries(session, ("run_summary",))
     table = queried(
         session, f"{id}-distributions-table", "Summary of every metric",
-        "select metric, run_id, n_scored as n, mean, std, min, p50, p90, p95, max\n"
+        sql="select metric, run_id, n_scored as n, mean, std, min, p50, p90, p95, max\n"
         f"from run_summary\nwhere {scope.where}\norder by metric, run_id",
         behind=True, note="n: questions with a value.",
     )  # fmt: skip
@@ -58,9 +58,11 @@ def _cards(session: Session, scope: Scope, summary: dict[str, dict[str, dict[str
     for name in order:
         better = "higher is better" if name not in declared or declared[name].higher_is_better else "lower is better"
         strips = tuple(
-            _strip(run, counts.get((name, run), [0] * BINS), summary[name].get(run), scales[name]) for run in scope.runs
+            _strip(run, counts.get((name, run), [0] * BINS), summary[name].get(run), scale=scales[name])
+            for run in scope.runs
         )
-        cards.append(Card(name, better, *scales[name], strips))
+        low, high = scales[name]
+        cards.append(Card(name, better, low, high=high, strips=strips))
     return tuple(cards)
 
 
@@ -96,7 +98,7 @@ def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float
     return out
 
 
-def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, scale: tuple[float, float]) -> Strip:
+def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, *, scale: tuple[float, float]) -> Strip:
     mean, n = (summary["mean"], summary["n_scored"]) if summary else (None, 0)
     told = f"{plain_text(run)}: mean {format_value(mean)}, n = {n:,}"
-    return Strip(run, figures.strip(counts, mean, scale, told), mean, n)
+    return Strip(run, figures.strip(counts, mean, scale, told=told), mean, n=n)

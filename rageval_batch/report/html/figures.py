@@ -34,7 +34,7 @@ def _small(kind: str, told: str, body: str) -> Markup:
 
 
 def interval(
-    value: float | None, low: float | None, high: float | None, scale: tuple[float, float], line: float | None = None
+    value: float | None, low: float | None, high: float | None, *, scale: tuple[float, float], line: float | None = None
 ) -> Markup:
     """A value with its interval on a common scale, and a line to hold it against; nothing where there is no value."""
     if value is None:
@@ -49,7 +49,7 @@ def interval(
     return _small("interval", told, f'{body}<path class="dot" d="M{_n(at)} 10h.01"/>')
 
 
-def span(value: float, low: float, high: float, scale: tuple[float, float]) -> Markup:
+def span(value: float, low: float, high: float, *, scale: tuple[float, float]) -> Markup:
     """A mean within its smallest and largest value."""
     told = f"{format_value(value)}, from {format_value(low)} to {format_value(high)}"
     a, b, at = (_place(one, *scale) for one in (low, high, value))
@@ -64,7 +64,7 @@ def bar(value: float, most: float, told: str) -> Markup:
     return _small("bar", told, f'<rect width="{_n(width)}" y="3" height="14"/>')
 
 
-def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float], told: str) -> Markup:
+def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float], *, told: str) -> Markup:
     """A histogram of one line, as high as its fullest bin, with a mark at the mean."""
     most = max(counts, default=0)
     step = _WIDE / max(1, len(counts))
@@ -173,7 +173,7 @@ def scatter(points: Sequence[Mapping[str, Any]], told: str) -> Markup:
     return axes.drawing("scatter", told, "".join(parts))
 
 
-def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, y_name: str = "questions") -> Markup:
+def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, *, y_name: str = "questions") -> Markup:
     """Bins with low, high and n, of questions or what else `y_name` says.
 
     Those below zero, above it and around it have their own colours.
@@ -224,7 +224,7 @@ def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
     )
 
 
-def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, told: str) -> Markup:
+def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, *, told: str) -> Markup:
     """Points joined in the order of x."""
     if not points:
         return Markup("")

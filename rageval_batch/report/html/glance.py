@@ -17,7 +17,7 @@ _MOST_RUNS = 5
 
 
 def glance_section(
-    session: Session, chapters: Sequence[Chapter], scopes: Sequence[Scope], runs: Sequence[Run]
+    session: Session, chapters: Sequence[Chapter], scopes: Sequence[Scope], *, runs: Sequence[Run]
 ) -> Section:
     """A tile for each chapter: the best run with its interval, the runs behind it, and how many pass the gates."""
     failed: dict[tuple[str, str], dict[str, bool]] = {}
@@ -30,18 +30,20 @@ def glance_section(
     for chapter, scope in zip(chapters, scopes, strict=False):  # there may be more scopes than chapters
         (board,) = (block for block in chapter.sections[0].blocks if isinstance(block, Table))
         if board.rows:
-            tiles.append(_tile(chapter, board.rows, len(scope.runs), failed.get((scope.profile, scope.eval_set), {})))
+            tiles.append(
+                _tile(chapter, board.rows, len(scope.runs), failed=failed.get((scope.profile, scope.eval_set), {}))
+            )
     if not tiles:
         return Section("glance", "At a glance", (Words("No run has a score."),))
     return Section("glance", "At a glance", (Tiles(tuple(tiles)),))
 
 
-def _tile(chapter: Chapter, rows: Sequence[Mapping[str, Any]], count: int, failed: Mapping[str, bool]) -> Tile:
+def _tile(chapter: Chapter, rows: Sequence[Mapping[str, Any]], count: int, *, failed: Mapping[str, bool]) -> Tile:
     shown = rows[:_MOST_RUNS]
     ends = [row[name] for row in shown for name in ("score", "low", "high") if row[name] is not None] or [0.0]
     scale = (min(ends), max(ends))
     standings = tuple(
-        Standing(row["run_id"], row["score"], figures.interval(row["score"], row["low"], row["high"], scale))
+        Standing(row["run_id"], row["score"], figures.interval(row["score"], row["low"], row["high"], scale=scale))
         for row in shown
     )
     best = rows[0]
@@ -54,4 +56,12 @@ def _tile(chapter: Chapter, rows: Sequence[Mapping[str, Any]], count: int, faile
         passed = sum(not one for one in failed.values())
         facts.append(f"Gates: {passed:,} of {len(failed):,} runs pass.")
     verdict = {True: "failed", False: "passed", None: None}[failed.get(best["run_id"])]
-    return Tile(chapter.id, chapter.title or "", chapter.subtitle or "", standings[0], tuple(facts), standings, verdict)
+    return Tile(
+        chapter.id,
+        chapter.title or "",
+        chapter.subtitle or "",
+        best=standings[0],
+        facts=tuple(facts),
+        standings=standings,
+        verdict=verdict,
+    )

@@ -30,13 +30,19 @@ def groups_section(session: Session, scope: Scope, id: str) -> Section:
         words = Words("The profile names no groups, and the questions have no field with a few values to group by.")
         return Section(f"{id}-groups", "Groups", (words,))
     blocks: list[Block] = [
-        _heat_map(session, scope, f"{id}-groups-{k}", f"Mean score by {name}", _query(scope, view, where, count))
+        _heat_map(
+            session,
+            scope,
+            f"{id}-groups-{k}",
+            title=f"Mean score by {name}",
+            sql=_query(scope, view, where, count=count),
+        )
         for k, (name, view, where, count) in enumerate(sources)
     ]
     return Section(f"{id}-groups", "Groups", tuple(blocks))
 
 
-def _query(scope: Scope, view: str, where: str, count: str) -> str:
+def _query(scope: Scope, view: str, where: str, *, count: str) -> str:
     """A row a group, a column a run."""
     runs = scope.runs[:_HEAT_RUNS]
     means = ",\n    ".join(f"max(mean) filter (run_id = {quoted(run)}) as {identifier(run)}" for run in runs)
@@ -47,11 +53,11 @@ def _query(scope: Scope, view: str, where: str, count: str) -> str:
     )
 
 
-def _heat_map(session: Session, scope: Scope, id: str, title: str, sql: str) -> Table:
+def _heat_map(session: Session, scope: Scope, id: str, *, title: str, sql: str) -> Table:
     runs = scope.runs[:_HEAT_RUNS]
     note = "n: questions of the group; the other columns are mean scores of runs"
     note += f", the best {len(runs)} of {len(scope.runs):,}." if len(runs) < len(scope.runs) else ", best run first."
-    table = queried(session, id, title, sql, most=_MOST_VALUES, note=note, labels={run: run for run in runs})
+    table = queried(session, id, title, sql=sql, most=_MOST_VALUES, note=note, labels={run: run for run in runs})
     found = [line[run] for line in table.rows for run in runs if line[run] is not None]
     ends = (min(found), max(found)) if found else (0.0, 1.0)
     return replace(table, heat=dict.fromkeys(runs, ends))

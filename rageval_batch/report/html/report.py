@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -35,14 +35,15 @@ class Limits:
     rows: int = sections.MOST_ROWS
     cell: int = 300
     chapters: int = _MOST_CHAPTERS
+    _: KW_ONLY
     figures: bool = True
     pieces: int = 200  # of an answer
 
     def smaller(self) -> Limits:
         """About half as much; figures go when nothing else helps."""
         return Limits(
-            max(5, self.rows // 2), max(20, self.cell // 2), max(1, self.chapters - 2), self.rows > 25,
-            max(8, self.pieces // 2),
+            max(5, self.rows // 2), max(20, self.cell // 2), max(1, self.chapters - 2), figures=self.rows > 25,
+            pieces=max(8, self.pieces // 2),
         )  # fmt: skip
 
 
@@ -56,7 +57,7 @@ class Report:
 
 
 def build_report(
-    session: Session, names: Sequence[str], base: str | None, profile: str | None = None, eval_set: str | None = None
+    session: Session, names: Sequence[str], base: str | None, *, profile: str | None = None, eval_set: str | None = None
 ) -> Report:
     """The report of these runs, or of all current ones; StoreError where one is not there.
 
@@ -70,14 +71,22 @@ def build_report(
     if len(runs) <= sections.MOST_ROWS:  # intervals of more runs are made for those that are shown alone
         keep_summaries(session, ("leaderboard",))
     found = scopes(session, runs)
-    last = Chapter("input", None, None, (sections.rejects_section(session, found, runs), *_left_out(found)))
+    last = Chapter("input", None, None, sections=(sections.rejects_section(session, found, runs), *_left_out(found)))
     ids = scope_ids(found)
-    chapters = [_chapter(session, scope, ids[k], chosen, runs) for k, scope in enumerate(found[:_MOST_CHAPTERS])]
+    chapters = [
+        _chapter(session, scope, ids[k], base=chosen, runs=runs) for k, scope in enumerate(found[:_MOST_CHAPTERS])
+    ]
     gates = sections.gates_section(session, found, runs)
     first = Chapter(
-        "all", None, None,
-        (glance_section(session, chapters, found, runs), sections.compared_section(session, found), gates),
-    )  # fmt: skip
+        "all",
+        None,
+        None,
+        sections=(
+            glance_section(session, chapters, found, runs=runs),
+            sections.compared_section(session, found),
+            gates,
+        ),
+    )
     one = len(runs) == 1
     title = f"{len(runs):,} run{'' if one else 's'} of {len({scope.profile for scope in found})} profiles"
     if len(found) == 1:
@@ -105,11 +114,11 @@ def scope_ids(found: Sequence[Scope]) -> list[str]:
     return ids
 
 
-def _chapter(session: Session, scope: Scope, id: str, base: str | None, runs: Sequence[Run]) -> Chapter:
-    outcome = compared_runs(session, scope, base, runs)
+def _chapter(session: Session, scope: Scope, id: str, *, base: str | None, runs: Sequence[Run]) -> Chapter:
+    outcome = compared_runs(session, scope, base, runs=runs)
     return Chapter(
         id, scope.profile, scope.eval_set,
-        (
+        sections=(
             sections.leaderboard_section(session, scope, id),
             distributions_section(session, scope, id),
             comparison_section(session, outcome, id),
@@ -156,14 +165,14 @@ def _chapters(report: Report, limits: Limits) -> list[Chapter]:
     chosen = [_with_fewer_tiles(first, limits.chapters), *middle[: limits.chapters], last]
     if limits.figures:
         return chosen
-    return [Chapter(c.id, c.title, c.subtitle, tuple(_without_figures(s) for s in c.sections)) for c in chosen]
+    return [Chapter(c.id, c.title, c.subtitle, sections=tuple(_without_figures(s) for s in c.sections)) for c in chosen]
 
 
 def _with_fewer_tiles(chapter: Chapter, most: int) -> Chapter:
     """The chapter with tiles of those chapters alone that the page has."""
     glance, *others = chapter.sections
     blocks = tuple(Tiles(block.tiles[:most]) if isinstance(block, Tiles) else block for block in glance.blocks)
-    return Chapter(chapter.id, None, None, (Section(glance.id, glance.title, blocks), *others))
+    return Chapter(chapter.id, None, None, sections=(Section(glance.id, glance.title, blocks), *others))
 
 
 def _without_figures(section: Section) -> Section:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
@@ -20,6 +20,7 @@ class Scope:
     profile: str
     eval_set: str
     runs: tuple[str, ...]
+    _: KW_ONLY
     every: bool
 
     @property
@@ -35,7 +36,7 @@ class Scope:
 
     def some(self, runs: Sequence[str]) -> Scope:
         """The same for a few of the runs."""
-        return Scope(self.profile, self.eval_set, tuple(runs), self.every and len(runs) == len(self.runs))
+        return Scope(self.profile, self.eval_set, tuple(runs), every=self.every and len(runs) == len(self.runs))
 
 
 def scopes(session: Session, runs: Sequence[Run]) -> list[Scope]:
@@ -49,7 +50,7 @@ def scopes(session: Session, runs: Sequence[Run]) -> list[Scope]:
     ):
         ranked.setdefault((row["profile"], row["eval_set"]), []).append(row["run_id"])
     return [
-        Scope(*key, tuple(run for run in ranked[key] if run in names), len(names) == len(ranked[key]))
+        Scope(*key, tuple(run for run in ranked[key] if run in names), every=len(names) == len(ranked[key]))
         for key, names in wanted.items()
     ]
 

@@ -25,7 +25,7 @@ _PROVENANCE = (
 
 
 def queried(
-    session: Session, id: str, title: str, sql: str, *, most: int = MOST_ROWS, cheaper: str | None = None, **more: Any
+    session: Session, id: str, title: str, *, sql: str, most: int = MOST_ROWS, cheaper: str | None = None, **more: Any
 ) -> Table:
     """A table of the first rows of a query, and how many there are; `cheaper` is one that has the same first rows."""
     found = session.table(f"{cheaper or sql}\nlimit {most + 1}")
@@ -33,7 +33,7 @@ def queried(
     total = len(rows)
     if total > most:
         total = session.rows(f"select count(*) as n from (\n{cheaper or sql}\n)")[0]["n"]
-    return Table(id, title, tuple(found.column_names), rows[:most], sql, total, **more)
+    return Table(id, title, tuple(found.column_names), rows=rows[:most], sql=sql, total=total, **more)
 
 
 def _section(scope_id: str, name: str, title: str, *blocks: Block) -> Section:
@@ -56,7 +56,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     where = picked_runs(scopes)
     runs = queried(
         session, "runs", "Runs",
-        "select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at\n"
+        sql="select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at\n"
         f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
         note="n: questions of the eval set; every one of them counts, answered or not.",
     )  # fmt: skip
@@ -66,7 +66,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     columns = ", ".join(name for name in _PROVENANCE if known[name])
     origin = queried(
         session, "provenance", "Where they come from",
-        f"select run_id, {columns}\nfrom runs\nwhere {where}\norder by profile, eval_set, run_id",
+        sql=f"select run_id, {columns}\nfrom runs\nwhere {where}\norder by profile, eval_set, run_id",
         note="Runs with equal hashes were asked the same questions and scored with the same parameters.",
         behind=True,
     )  # fmt: skip
@@ -79,7 +79,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
     where = f"{picked_runs(scopes)}\n  and {level_condition(session, runs)}"
     verdicts = queried(
         session, "gates-verdicts", "Verdict of each run",
-        "select run_id,\n"
+        sql="select run_id,\n"
         "    case when bool_or(status = 'failed') then 'failed' else 'passed' end as verdict,\n"
         "    count(*) as n, count(*) filter (status = 'failed') as failed,\n"
         "    count(*) filter (status = 'skipped') as skipped,\n"
@@ -94,7 +94,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
         return _section("", "gates", "Gates", Words("None of these profiles has gates of its own."))
     every = queried(
         session, "gates-all", "Every gate",
-        "select run_id, gate, status, actual, op, \"limit\", level, n, failure\n"
+        sql="select run_id, gate, status, actual, op, \"limit\", level, n, failure\n"
         f"from gate_results\nwhere {where}\n"
         "order by case status when 'failed' then 0 when 'skipped' then 1 else 2 end, profile, run_id, gate, level",
         note="n: questions that the value is over.",
@@ -135,13 +135,13 @@ def rejects_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Ru
     where = "" if everything else f"\nwhere commit in ({', '.join(map(quoted, commits))})"
     reasons = queried(
         session, "rejects-reasons", "By reason",
-        f"select reason, count(*) as n\nfrom rejects{where}\ngroup by reason\norder by n desc, reason",
+        sql=f"select reason, count(*) as n\nfrom rejects{where}\ngroup by reason\norder by n desc, reason",
     )  # fmt: skip
     if not reasons.rows:
         return _section("", "rejects", "Rejects", Words("Every input row was used: n = 0 rejects."))
     rows = queried(
         session, "rejects-rows", "Row by row",
-        f"select file, line, reason, detail, raw\nfrom rejects{where}\norder by file, line, reason",
+        sql=f"select file, line, reason, detail, raw\nfrom rejects{where}\norder by file, line, reason",
     )  # fmt: skip
     return _section("", "rejects", "Rejects", reasons, rows)
 
@@ -154,7 +154,7 @@ def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
     sql = f"select rank, run_id, score, low, high, n\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
     shown = ", ".join(map(quoted, scope.runs[:MOST_ROWS]))
     table = queried(
-        session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals", sql,
+        session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals", sql=sql,
         cheaper=None if session.has_kept("leaderboard") else sql.replace("leaderboard", f"ranked([{shown}])", 1),
         labels={"low": "95 % low", "high": "95 % high"},
         note=f"n: {_units(session, scope.profile)} that the score is over. Runs whose intervals overlap widely may "
@@ -162,7 +162,7 @@ def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
     )  # fmt: skip
     ends = [row[name] for row in table.rows for name in ("score", "low", "high") if row[name] is not None]
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
-    plot = [figures.interval(row["score"], row["low"], row["high"], scale) for row in table.rows]
+    plot = [figures.interval(row["score"], row["low"], row["high"], scale=scale) for row in table.rows]
     title = f"{format_value(scale[0])} to {format_value(scale[1])}"
     return _section(id, "leaderboard", "Leaderboard", _plotted(table, title, plot))
 
@@ -182,7 +182,7 @@ def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
     keep_summaries(session, ("fail_reasons",))
     table = queried(
         session, f"{id}-fail-reasons-table", "Answers with a fail reason",
-        f"select run_id, fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
+        sql=f"select run_id, fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
         "order by n desc, run_id, fail_reason",
         note="n: answers with that reason; share: of all answers of the run.",
     )  # fmt: skip
@@ -197,7 +197,7 @@ def confusions_section(session: Session, scope: Scope, id: str) -> Section:
     """What was said in place of what."""
     table = queried(
         session, f"{id}-confusions-table", "Wrong answers by what was expected",
-        "select field, expected, got, sum(n)::bigint as n, count(distinct run_id) as runs\n"
+        sql="select field, expected, got, sum(n)::bigint as n, count(distinct run_id) as runs\n"
         f"from confusions\nwhere {scope.where}\ngroup by field, expected, got\norder by n desc, field, expected, got",
         note="n: answers; runs: how many runs gave it.",
     )  # fmt: skip
@@ -213,7 +213,7 @@ def hardest_section(session: Session, scope: Scope, id: str) -> Section:
     keep_summaries(session, ("question_difficulty",))
     table = queried(
         session, f"{id}-hardest-table", "Questions by mean score, hardest first",
-        "select question_id, runs as n, mean, min, max, failures, usual_failure\n"
+        sql="select question_id, runs as n, mean, min, max, failures, usual_failure\n"
         f"from question_difficulty\nwhere {scope.of_set}\norder by mean, question_id",
         most=50,
         labels={"n": "n runs"},
@@ -222,7 +222,7 @@ def hardest_section(session: Session, scope: Scope, id: str) -> Section:
     ends = [row[name] for row in table.rows for name in ("min", "max") if row[name] is not None]
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
     plot = [
-        Markup("") if row["mean"] is None else figures.span(row["mean"], row["min"], row["max"], scale)
+        Markup("") if row["mean"] is None else figures.span(row["mean"], row["min"], row["max"], scale=scale)
         for row in table.rows
     ]
     return _section(id, "hardest", "Hardest questions", _plotted(table, "lowest, mean, highest", plot))

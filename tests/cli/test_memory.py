@@ -1,0 +1,159 @@
+"""Memory does not grow with the input: each command in a process of its own, held to a peak. Long: for `make soak`.
+
+Importing and opening a session takes about 150 MiB; what a bound leaves above that is for blocks and for DuckDB's own
+limits, not for rows.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rageval_batch.bench import synthetic
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are read as Linux tells them"),
+]
+
+# A process counts the peak of the one that started it as its own until then: a small one stands between.
+LAUNCHER = """
+import json, os, subprocess, sys
+done = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+said = done.stderr.read().decode()
+_, status, usage = os.wait4(done.pid, 0)
+print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss // 1024, said]))
+"""
+
+
+def measured(*words: object) -> tuple[int, int, str]:
+    """(exit code, peak in MiB, stderr) of a command."""
+    command = [sys.executable, "-S", "-c", LAUNCHER, sys.executable, "-m", "rageval_batch", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, peak, said = json.loads(done.stdout)
+    print(f"{' '.join(map(str, words))[:100]}: exit {code}, peak {peak} MiB")
+    return code, peak, said
+
+
+def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    with path.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+    return path
+
+
+def questions(folder: Path, count: int) -> Path:
+    return write_lines(
+        folder / "questions.jsonl", ({"id": f"q{k}", "question": "?", "must_include": ["alpha"]} for k in range(count))
+    )
+
+
+def answers(runs: int, questions: int, text: Callable[[int], str] = str) -> Iterable[dict[str, Any]]:
+    for k in range(runs * questions):
+        yield {"run_id": f"r{k // questions}", "question_id": f"q{k % questions}", "output": f"alpha {text(k)}"}
+
+
+def score(folder: Path, outputs: Path, *words: object) -> tuple[int, int, str]:
+    named = ["-p", "include_rate", "-q", folder / "questions.jsonl", "--store", folder / "runs"]
+    return measured("score", outputs, *named, *words)
+
+
+def test_a_store_of_600_000_rows(tmp_path: Path) -> None:
+    """The sweep, a small one into the same store, and what reads all of it."""
+    questions(tmp_path, 1_000)
+    outputs = write_lines(tmp_path / "outputs.jsonl", answers(600, 1_000))
+    code, peak, said = score(tmp_path, outputs)
+    assert code == 0 and peak < 450, said
+    small = write_lines(tmp_path / "small.jsonl", [{"run_id": "new", "question_id": "q0", "output": "alpha"}])
+    code, peak, said = score(tmp_path, small)
+    assert code == 0 and peak < 300 and "cannot be shown" not in said, said
+    for words in (["runs"], ["leaderboard"], ["compare", "r0", "r1"]):
+        code, peak, said = measured(*words, "--store", tmp_path / "runs")
+        assert code in (0, 1) and peak < 600, said
+
+
+def test_100_000_rejects(tmp_path: Path) -> None:
+    """What scoring full outputs against some of the questions gives."""
+    questions(tmp_path, 100)
+    outputs = write_lines(tmp_path / "outputs.jsonl", answers(100, 1_100, lambda k: "x" * 200))
+    code, peak, said = score(tmp_path, outputs)
+    assert code == 0 and "100,000 rejected" in said and peak < 400, said
+
+
+def test_200_000_kept_inputs(tmp_path: Path) -> None:
+    questions(tmp_path, 1_000)
+    outputs = write_lines(tmp_path / "outputs.jsonl", answers(200, 1_000, lambda k: f"{k} " * 50))
+    code, peak, said = score(tmp_path, outputs, "--keep-inputs")
+    assert code == 0 and peak < 450, said
+
+
+def test_a_run_id_of_a_megabyte(tmp_path: Path) -> None:
+    questions(tmp_path, 1_000)
+    rows = ({**row, "run_id": "x" * 10**6} for row in answers(1, 50))
+    code, peak, said = score(tmp_path, write_lines(tmp_path / "outputs.jsonl", rows))
+    assert code in (0, 2) and peak < 500, said
+    if code == 0:
+        code, peak, said = measured("runs", "--store", tmp_path / "runs")
+        assert code == 0 and peak < 400, said
+
+
+def test_confusions(tmp_path: Path) -> None:
+    files = synthetic.write_sweep(tmp_path, 50_000)
+    words = ["score", files.outputs, "-q", files.questions, "-c", files.contexts, "-p", "eval_json_v2"]
+    code, peak, said = measured(*words, "--store", tmp_path / "runs")
+    assert code == 0 and peak < 450, said
+    query = "select a.run_id, count(*) from confusions a join confusions b using (run_id) group by all"
+    code, peak, said = measured("sql", query, "--store", tmp_path / "runs")
+    assert code == 0 and peak < 450, said
+
+
+def test_3_000_000_rows_of_a_query(tmp_path: Path) -> None:
+    questions(tmp_path, 1)
+    assert score(tmp_path, write_lines(tmp_path / "outputs.jsonl", answers(1, 1)))[0] == 0
+    query = "select i, md5(i::varchar) as a, md5((i + 1)::varchar) as b, i / 7 as c from range(3000000) t(i)"
+    for name in ("out.csv", "out.jsonl", "out.parquet"):
+        code, peak, said = measured("sql", query, "-o", tmp_path / name, "--store", tmp_path / "runs")
+        assert code == 0 and peak < 350, said
+    assert sum(1 for _ in (tmp_path / "out.csv").open("rb")) == 3_000_001
+
+
+def test_one_run_id_a_row_is_refused(tmp_path: Path) -> None:
+    """Runs times questions beyond the limit, with the reason, before it is made."""
+    questions(tmp_path, 20_000)
+    rows = ({**row, "run_id": f"run {k}"} for k, row in enumerate(answers(1, 20_000)))
+    code, peak, said = score(tmp_path, write_lines(tmp_path / "outputs.jsonl", rows))
+    assert code == 2 and "is the column right?" in said and peak < 400, said
+    assert not list((tmp_path / "runs").glob("2*"))
+
+
+def test_a_row_of_a_gibibyte(tmp_path: Path) -> None:
+    """A line, and an element of an array: each is one reject."""
+    questions(tmp_path, 3)
+    row = '{"run_id": "r", "question_id": "q0", "output": "a"}'
+    head = '{"run_id": "r", "question_id": "q1", "output": "'
+    for name, (opened, between, closed) in {"o.jsonl": ("", "\n", "\n"), "o.json": ("[", ",\n", "]")}.items():
+        with (tmp_path / name).open("w") as out:
+            out.write(opened + row + between + head)
+            for _ in range(1_024):
+                out.write("x" * (1 << 20))
+            out.write('"}' + between + row.replace("q0", "q2") + closed)
+        code, peak, said = score(tmp_path, tmp_path / name)
+        assert code == 0 and "too_long 1" in said and peak < 550, said
+        (tmp_path / name).unlink()
+
+
+def test_texts_that_rows_share(tmp_path: Path) -> None:
+    """A text of 1 MB in 1,500 rows of a Parquet file."""
+    questions(tmp_path, 3)
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 1_500, pa.int32()), pa.array(["x" * 10**6]))
+    runs = pa.array([f"r{k}" for k in range(1_500)])
+    pq.write_table(pa.table({"run_id": runs, "question_id": ["q0"] * 1_500, "output": text}), tmp_path / "o.parquet")
+    code, peak, said = score(tmp_path, tmp_path / "o.parquet")
+    assert code == 0 and peak < 500, said
