@@ -63,7 +63,7 @@ def last_part(place: Place) -> str:
     return Path(os.fspath(place).partition("?")[0] if is_url(place) else place).name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """A file or folder: its name below the folder that was listed, its size, and when it was written."""
 
@@ -89,7 +89,12 @@ class Folder:
             found = self._system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=recursive))
         prefix = len(root.rstrip("/")) + 1
         return [
-            Entry(info.path[prefix:], info.size or 0, info.mtime_ns or 0, info.type == fs.FileType.Directory)
+            Entry(
+                name=info.path[prefix:],
+                size=info.size or 0,
+                written=info.mtime_ns or 0,
+                is_folder=info.type == fs.FileType.Directory,
+            )
             for info in found
         ]
 

@@ -55,6 +55,8 @@ from rageval_batch.runs.sweep import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rageval_batch.engines.stages import Sent, Stages
+
 _REJECT_BYTES = 64 << 20  # of rejected rows in one file
 
 
@@ -147,7 +149,7 @@ class _Sweep:
     """The work of one job, as the driver sees it."""
 
     def __init__(
-        self, job: Job, identity: Identity, staging: Staging, *, stages: Any, files: Sequence[Measured]
+        self, job: Job, identity: Identity, staging: Staging, *, stages: Stages, files: Sequence[Measured]
     ) -> None:
         self.job = job
         self.identity = identity
@@ -205,7 +207,7 @@ class _Sweep:
         commit, created = publish_once(store, ready, manifest, lying=placed.lying)
         return Outcome(commit, created, resumed, counts=finished.counts, timing=Timing())
 
-    def _kept_columns(self, work: Any, parts: list[SplitResult]) -> ColumnLimit:
+    def _kept_columns(self, work: Sent, parts: list[SplitResult]) -> ColumnLimit:
         """The columns that are kept of those that are no fields: the first of all rows. A split that left one of them
         out, having many others before it, is scored again."""
         columns = ColumnLimit()
@@ -238,7 +240,7 @@ class _Sweep:
 
     def _assemble(
         self,
-        work: Any,
+        work: Sent,
         placed: _Placed,
         parts: list[SplitResult],
         *,
@@ -248,7 +250,7 @@ class _Sweep:
         """Write the files of the commit; what became of the rows, and the files by their roles."""
         ready = placed.ready
         routes = self._routes(parts, counts, partitions)
-        written = self.stages.write(work, self.stages.send(routes), parts, routes.count)
+        written = self.stages.write(work, self.stages.send(routes), parts, partitions=routes.count)
         runs = {run: found.with_input(run, counts) for run, found in _runs(written).items()}
         summaries, seen = self._summarize(work, routes.ranges, written, runs=runs)
         scores = placed.take("scores", written, self.job.profile.name)
@@ -315,7 +317,7 @@ class _Sweep:
         )
 
     def _summarize(
-        self, work: Any, ranges: Ranges, written: Iterable[Written], *, runs: Mapping[str, RunCounts]
+        self, work: Sent, ranges: Ranges, written: Iterable[Written], *, runs: Mapping[str, RunCounts]
     ) -> tuple[list[Written], Observed]:
         """The summaries of the commit, none where one cannot be made; what the score rows show."""
         scores = {file.place: file.name for file in written if file.role == "scores"}
