@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.lines import mark_first
+from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
@@ -120,7 +120,7 @@ class QuestionRows:
         self.output_names = (*OUTPUT, *fields)
         self.known = frozenset((*RUN_ID, *REPEAT, *fields))
         self.read: tuple[Names, ...] = (QUESTION_ID, OUTPUT, CHUNKS)
-        self._ids = pa.array(ids, LARGE_STRING)
+        self._places = TextPlaces(pa.array(ids, LARGE_STRING))
         self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
@@ -140,10 +140,10 @@ class QuestionRows:
         run_id, bad_run = read_run_ids(block, source, has_run)
         question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
-        question = pc.index_in(question_id, self._ids)
+        question = self._places.of(question_id)
         batch = pa.RecordBatch.from_arrays(
             [
-                run_id, question.fill_null(0).cast(pa.int32()), pa.array(repeat),
+                run_id, pa.array(np.maximum(question, 0)), pa.array(repeat),
                 pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
                 output.text, readers.read_own_chunks(block),
             ],
@@ -151,7 +151,7 @@ class QuestionRows:
         )  # fmt: skip
         unusable = (
             ("null_run_id", bad_run), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
-            ("unknown_question", question.is_null().to_numpy(zero_copy_only=False)),
+            ("unknown_question", question < 0),
             ("wrong_shape", (output.kind >= LIST) & self._texts_only),
         )  # fmt: skip
         return Rows(batch, question_id, unusable)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rageval_batch.analysis.compared_runs import ComparedRuns
 from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
-from rageval_batch.analysis.runs import stat_name
+from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.errors import IncompatibleRuns
 from rageval_batch.report.cells import format_value, json_line
 from rageval_batch.report.formats import and_more, render, titled
@@ -205,7 +205,7 @@ def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
         [
             *_head(title, verdict, not failed, format=format, screen=screen),
             _plain(rule_text(results[0].rules), format),
-            render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", _LOW, _HIGH), tones=tones),
+            render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", (_LOW, _HIGH)), tones=tones),
             *(_plain(note, format) for note in notes),
         ]
     )

@@ -158,6 +158,7 @@ class _Sweep:
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
+        self.inputs = self.inputs.without_questions()  # of which the scorer has what it needs
         self.reused = self.scorer.reused_scores()
         self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
         self.timing = Timing()
