@@ -133,7 +133,7 @@ def score(
     format: str,
     target: str | None,
 ) -> int:
-    """Score OUTPUTS (files, folders, globs, - for JSONL on stdin) and commit the result to the store.
+    """Score OUTPUTS (files, folders, globs, URLs, - for JSONL on stdin) and commit the result to the store.
 
     The same command again changes nothing; an interrupted one goes on where it stopped.
 
