@@ -68,9 +68,9 @@ def assert_splits_give_the_whole(file: Source) -> int:
         whole = rows_of(readers.read_blocks(file))
     except InputError as error:
         with pytest.raises(InputError, match=re.escape(str(error))):
-            rows_of(readers.read_blocks(splits.measured(file).source))
+            rows_of(readers.read_blocks(splits.split_source(file).source))
         return 1
-    found = splits.measured(file)
+    found = splits.split_source(file)
     parts = [block for part in found.parts for block in readers.read_blocks(found.source, part=part)]
     assert rows_of(parts) == whole
     assert found.has_run == has_run_column(file, readers.read_blocks(file))

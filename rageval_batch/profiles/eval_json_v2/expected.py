@@ -56,7 +56,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         items=_joined(
             [
                 *(_class_items(examples.texts[name], form) for name in CLASSES),
-                *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form) for name in LISTS),
+                *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form=form) for name in LISTS),
             ]
         ),
         evidence=text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
@@ -114,7 +114,7 @@ def _class_items(texts: pa.Array, form: str) -> Items:
     return Items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), rows, rows + np.int32(1))
 
 
-def _list_items(texts: pa.Array, owners: Ints, count: int, form: str) -> Items:
+def _list_items(texts: pa.Array, owners: Ints, count: int, *, form: str) -> Items:
     return filled_items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), owners, count)
 
 
