@@ -147,14 +147,15 @@ def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
     )
 
 
-def failed_expressions(session: Session, profile: str, commit: str) -> int:
-    """How many rows of a commit have a metric of a profile file that could not be computed."""
+def failed_expressions(session: Session, profile: str, commit: str) -> tuple[int, dict[str, Any] | None]:
+    """(how many rows of a commit have a metric of a profile file that could not be computed, the first of them)."""
     found = session.rows(
-        f"select count(*) as n from stored_{profile} where commit = $commit "
-        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number)')",
+        f"select run_id, question_id, fail_detail, count(*) over () as n from stored_{profile} where commit = $commit "
+        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number|beyond )') "
+        "order by run_id, question_id, repeat limit 1",
         {"commit": commit},
     )
-    return int(found[0]["n"])
+    return (int(found[0].pop("n")), found[0]) if found else (0, None)
 
 
 def summaries(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[RunSummary]:

@@ -47,6 +47,7 @@ from rageval_batch.runs.sweep import (
     finished_commit,
     nothing_usable,
     publish_once,
+    unused,
 )
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ class _Sweep:
                 rejected_rows=sum(part.rejected for part in parts),
             ),
             inputs=counts,
-            findings=findings_of(seen, self.job.profile, runs),
+            findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")

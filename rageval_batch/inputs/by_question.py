@@ -183,9 +183,17 @@ def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_
 class LoadedQuestions:
     """The questions of a job with their contexts, and the contexts of single runs."""
 
-    def __init__(self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion) -> None:
+    def __init__(
+        self,
+        eval_set: EvalSet,
+        run_contexts: eval_sets.RunContexts | None,
+        declared: ByQuestion,
+        *,
+        unknown: eval_sets.UnknownContexts | None = None,
+    ) -> None:
         self.eval_set = eval_set
         self._run_contexts = run_contexts
+        self._unknown = unknown or eval_sets.UnknownContexts()
         self._declared = declared
         self._ids = pa.array(eval_set.ids, LARGE_STRING)
 
@@ -200,7 +208,9 @@ class LoadedQuestions:
     def without_questions(self) -> LoadedQuestions:
         """The same with the ids of the questions alone."""
         ids = self.eval_set.ids
-        return LoadedQuestions(EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared)
+        return LoadedQuestions(
+            EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared, unknown=self._unknown
+        )
 
     def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
         """InputError where so many usable rows of these runs make too many score rows: one a run and question."""
@@ -209,6 +219,11 @@ class LoadedQuestions:
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
         return batch if self._run_contexts is None else self._run_contexts.joined_to(batch, self._ids)
+
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """Contexts that belong to no question, or to none of these runs, in sentences."""
+        of_runs = self._run_contexts.of_other_runs(runs) if self._run_contexts is not None else []
+        return [*self._unknown.said(), *of_runs]
 
     def copy_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with the ids of its questions."""
@@ -243,10 +258,10 @@ class ByQuestionInputs:
     def load(self, questions: list[Source], contexts: list[Source], params: Params, *, folder: Path) -> LoadedQuestions:
         """The questions, checked, with their contexts; contexts of single runs lie in the folder."""
         eval_set = eval_sets.eval_set_of(checked_questions(questions, self.profile))
-        run_contexts = None
-        if contexts:
-            eval_set, run_contexts = eval_sets.with_contexts(eval_set, contexts, folder)
-        return LoadedQuestions(eval_set, run_contexts, self.declared)
+        if not contexts:
+            return LoadedQuestions(eval_set, None, self.declared)
+        eval_set, run_contexts, unknown = eval_sets.with_contexts(eval_set, contexts, folder)
+        return LoadedQuestions(eval_set, run_contexts, self.declared, unknown=unknown)
 
     def row_reader(self, ids: Sequence[str]) -> QuestionRows:
         """How blocks become batches of answers."""

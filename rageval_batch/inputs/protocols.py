@@ -105,6 +105,9 @@ class LoadedInputs(Protocol):
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in which every row has the contexts that were given for it."""
 
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """What was given and belongs to nothing that is scored, `runs` being all that are, in sentences."""
+
     def copy_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as a store keeps it."""
 

@@ -135,6 +135,10 @@ class LoadedList:
         """What reads the rows of a part of the outputs."""
         return OwnRows(self._declared.keys)
 
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """Nothing: a list that no answer has is reconciled with the answers."""
+        return []
+
     def without_questions(self) -> LoadedList:
         """The same without the texts."""
         return LoadedList(self._declared, self._expected_rows, {})

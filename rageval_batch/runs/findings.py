@@ -58,9 +58,11 @@ def observed(scores: Sequence[Path], profile: Profile, *, database: Database) ->
         return Observed(uncomputed, _common_failures(connection, reader))
 
 
-def findings_of(seen: Observed, profile: Profile, runs: Mapping[str, RunCounts]) -> Findings:
-    """What to say of the runs of a commit."""
-    said: list[str] = []
+def findings_of(
+    seen: Observed, profile: Profile, runs: Mapping[str, RunCounts], *, unused: Sequence[str] = ()
+) -> Findings:
+    """What to say of the runs of a commit; `unused`: sentences about what was given and belongs to none of them."""
+    said = list(unused)
     of_run: dict[str, list[str]] = {}
     for sentence, by_run in (*_uncomputed(seen, profile), *_failures(seen)):
         said.append(sentence)
@@ -96,7 +98,8 @@ def _counts(connection: duckdb.DuckDBPyConnection, reader: str, count: str) -> d
 def _common_failures(
     connection: duckdb.DuckDBPyConnection, reader: str
 ) -> tuple[tuple[str, str, int, int, str | None], ...]:
-    """Of every run most of whose answers fail for one reason: that, and the least of their details."""
+    """Of every run most of whose answers fail for one reason: that, and the least of their details, as an example
+    where they have several."""
     names = [row[0] for row in connection.execute(f"describe from {reader}").fetchall()]
     detail = "fail_detail" if "fail_detail" in names else "null"
     query = f"""
@@ -106,7 +109,8 @@ def _common_failures(
         )
         select run_id, fail_reason, n, rows::bigint, detail from (
             select run_id, fail_reason, count(*) as n, sum(count(*)) over (partition by run_id) as rows,
-                   min(detail) as detail
+                   case when count(distinct coalesce(detail, '')) > 1 then 'for example ' else '' end || min(detail)
+                       as detail
             from answers group by run_id, fail_reason
         ) where fail_reason is not null and n > {MOST} * rows order by run_id"""
     return tuple(connection.execute(query).fetchall())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
@@ -100,6 +100,11 @@ def nothing_usable(job: Job, rejected: int, first: dict[str, Any] | None) -> Inp
         return InputError(f"{names}: no rows. Nothing was scored.")
     where = f"{first['file']}, line {first['line']}: {first['reason']}, {first['detail']}"
     return InputError(f"None of the {rejected} rows of {names} can be used ({where}). Nothing was scored.")
+
+
+def unused(job: Job, inputs: LoadedInputs, runs: Collection[str]) -> list[str]:
+    """Contexts and metadata that belong to nothing that was scored, in sentences; none where only some runs were."""
+    return [] if job.runs is not None else [*inputs.unused(runs), *job.metadata.unused(runs)]
 
 
 def publish_once(store: Store, ready: Path, manifest: dict[str, Any]) -> tuple[Commit, bool]:
@@ -249,7 +254,7 @@ class _Sweep:
                 rejected_rows=self.rejected,
             ),
             inputs=self.ingest.counts,
-            findings=findings_of(seen, self.job.profile, runs),
+            findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
         commit_files.write_tallies(self._rows("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
