@@ -14,6 +14,9 @@ from rageval_batch.columnar.kernels.json import EMPTY, OK
 from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
 
 NOT_JSON, BLANK = -1, -2  # kinds of texts that hold no JSON value
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "temp_directory": ""
+}  # a block needs no place to spill to
 _NOT_FINITE = "NaN|Infinity"
 _STRING_OR_NOT_FINITE = re.compile(rf'"(?:[^"\\]|\\.)*"|-?(?:{_NOT_FINITE})')
 
@@ -24,7 +27,7 @@ def json_of(column: pa.Array) -> pa.Array:
 
     if column.offset:  # DuckDB refuses a struct that begins in the middle of its buffers
         column = column.take(pa.array(np.arange(len(column))))
-    with duckdb.connect() as connection:
+    with duckdb.connect(config=_SETTINGS) as connection:
         connection.register("nested", pa.table({"value": column}))
         found = connection.sql("select case when value is not null then to_json(value)::varchar end from nested")
         text = found.to_arrow_table().column(0).combine_chunks().cast(LARGE_STRING)
