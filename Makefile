@@ -2,46 +2,68 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := $(VENV)/.tools
+KERNELS := $(VENV)/.kernels
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
-KERNELS := $(VENV)/.kernels
 SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 
-.PHONY: demo test test-matrix soak soak-kernels bench docs screenshots notebooks fmt clean
+# Two things at a time: kernels are compiled while packages are installed, and types are checked beside the tests.
+MAKEFLAGS += --jobs=2
+
+# Bytecode is kept, whatever the environment says: every command that a test starts would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test style types tests test-matrix soak soak-kernels bench docs screenshots notebooks fmt clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-# What the demo needs: no tools of development, and the kernels compiled by the installation.
-$(INSTALLED): pyproject.toml $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+# No bytecode of what nobody imports; and the package is built with the tools of this environment, not with others of
+# its own, and without its kernels: the makefile compiles those.
+INSTALL := HATCH_BUILD_NO_HOOKS=true $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
+$(TOOLS): pyproject.toml hatch_build.py | $(BIN)/python
+	$(BIN)/python hatch_build.py requirements >$(VENV)/build-requirements.txt
+	$(INSTALL) --requirement $(VENV)/build-requirements.txt
+	touch $(TOOLS)
+
+$(KERNELS): $(TOOLS) $(SOURCES)
+	$(BIN)/python hatch_build.py
+	touch $(KERNELS)
+
+# What the demo needs: no tools of development.
+$(INSTALLED): pyproject.toml $(TOOLS)
+	$(INSTALL) --no-build-isolation --editable .
 	touch $(INSTALLED)
 
-$(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $(READY)
+$(READY): pyproject.toml $(TOOLS)
+	$(INSTALL) --no-build-isolation --editable '.[dev]'
+	touch $(INSTALLED) $(READY)
 
-# The installation has compiled the kernels; here those that were changed since are compiled again.
-$(KERNELS): $(READY) $(SOURCES)
-	$(BIN)/python hatch_build.py
-	touch $(KERNELS) $(INSTALLED)
-
-demo: $(INSTALLED)
+demo: $(INSTALLED) $(KERNELS)
 	$(BIN)/rageval demo
 
-# mypy runs beside pytest: it keeps one core busy, and pytest starts and ends on one.
-test: $(KERNELS)
+test: style types tests
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto; tests=$$?; wait $$types && exit $$tests
+
+types: $(READY)
+	$(BIN)/mypy
+
+# Each worker takes a row of files, so that their fixtures are made once, and who is done takes from the others.
+tests: $(READY) $(KERNELS)
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Each Python of this machine with the lowest and the newest versions of the dependencies.
 test-matrix: $(READY)
 	$(BIN)/python tests/matrix.py
 
 # The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
-soak: $(KERNELS) soak-kernels
+soak: $(READY) $(KERNELS) soak-kernels
 	$(BIN)/python -m pytest -n auto --hypothesis-profile soak
 
 # The tests of the kernels and of all that scores, with bounds checks in every access, then with the address sanitizer
@@ -50,7 +72,7 @@ soak: $(KERNELS) soak-kernels
 SOAKED := tests/columnar tests/profiles tests/inputs
 VARIANT = RAGEVAL_KERNELS=$(1) PYTHONPATH=build/$(1):tests $(BIN)/pytest -p support.kernel_variant -n auto
 
-soak-kernels: $(KERNELS)
+soak-kernels: $(READY) $(KERNELS)
 	$(BIN)/python hatch_build.py checked
 	$(call VARIANT,checked) $(SOAKED)
 	$(BIN)/python hatch_build.py sanitized
@@ -58,20 +80,20 @@ soak-kernels: $(KERNELS)
 	ARROW_DEFAULT_MEMORY_POOL=system $(call VARIANT,sanitized) $(SOAKED)
 
 # The pages of profiles, commands and views, written from the code (a test holds them to it), and the site of all pages.
-docs: $(KERNELS)
+docs: $(READY) $(KERNELS)
 	$(BIN)/python docs/write_pages.py
 	$(BIN)/zensical build --strict
 
 # The pictures of the README, as the tests of report and viewer see them.
-screenshots: $(KERNELS)
+screenshots: $(READY) $(KERNELS)
 	mkdir -p docs/images
 	$(BIN)/python -m pytest -m browser -k 'opens_offline or walk' --screenshots docs/images tests/report tests/view
 
 # The notebooks again, with their outputs.
-notebooks: $(KERNELS)
+notebooks: $(READY) $(KERNELS)
 	$(BIN)/python notebooks/execute.py
 
-bench: $(KERNELS)
+bench: $(READY) $(KERNELS)
 	$(BIN)/rageval bench --rows 500000
 
 fmt: $(READY)

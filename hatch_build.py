@@ -5,6 +5,9 @@
 - No contraction of `a * b + c` into one rounding: scores are the same bits on every processor.
 - Where the machine has no C compiler, the package `ziglang` is one.
 
+`python hatch_build.py requirements` says what compiling needs, for an environment where it is done without a build of
+the package.
+
 `python hatch_build.py checked` and `… sanitized` make a copy of the package in `build/`, with bounds checks in every
 access or with the address sanitizer; `make soak` runs the tests of the kernels with both.
 """
@@ -49,6 +52,19 @@ def has_compiler() -> bool:
     """Whether the C compiler that Python names, or the one of the environment, is on this machine."""
     command = os.environ.get("CC") or sysconfig.get_config_var("CC") or ""
     return os.name == "nt" or bool(command and shutil.which(shlex.split(command)[0]))
+
+
+def compiler_requirements() -> list[str]:
+    """A compiler where the machine has none."""
+    return [] if has_compiler() else ["ziglang>=0.13"]
+
+
+def requirements() -> list[str]:
+    """What the build needs: what pyproject.toml says, and a compiler where there is none."""
+    import tomllib
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return [*declared["build-system"]["requires"], *compiler_requirements()]
 
 
 def use_ziglang() -> None:
@@ -126,7 +142,7 @@ class KernelBuild(BuildHookInterface):  # type: ignore[misc]
 
     def dependencies(self) -> list[str]:
         """What the build needs beyond pyproject's list: a compiler where there is none."""
-        return [] if has_compiler() else ["ziglang>=0.13"]
+        return compiler_requirements()
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile before the files of the wheel are collected."""
@@ -143,7 +159,9 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case []:
             compile_kernels()
+        case ["requirements"]:
+            print(*requirements(), sep="\n")
         case [variant] if variant in VARIANTS[1:]:
             compile_variant(variant)
         case _:
-            sys.exit(f"Usage: python hatch_build.py [{CHECKED}|{SANITIZED}]")
+            sys.exit(f"Usage: python hatch_build.py [requirements|{CHECKED}|{SANITIZED}]")

@@ -61,7 +61,8 @@ def keep_screenshot(request: pytest.FixtureRequest) -> Callable[["Page", str], N
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked `soak` run only under the Hypothesis profile of that name."""
+    """Tests marked `soak` run only under the Hypothesis profile of that name; the longest tests begin first."""
+    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("wheel", "xdist_group"))))
     if config.getoption("hypothesis_profile") == "soak":
         return
     long = [item for item in items if item.get_closest_marker("soak")]

@@ -83,6 +83,10 @@ FIRST_ROWS: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {
         ("run_id", "usd_a_point"),
         [("candidate", round(1.2 / BOTH["candidate"], 4)), ("baseline", round(8 / BOTH["baseline"], 4))],
     ),
+    "What do the dearest wrong answers say, and about what?": (
+        ("run_id", "topic", "output", "cost_usd", "score"),
+        [("baseline", "access", "no", 1.6, 0.3)] * 2 + [("baseline", "refunds", "no", 1.2, 0.3)],
+    ),
     "Which questions are hardest?": (("question_id", "mean", "question"), [("q3", 0.15, "What is 3?")]),
     "Which questions are answered differently each time?": (
         ("run_id", "question_id", "lowest", "highest", "repeats"), [("baseline", "q2", 0.3, 1.0, 2)]

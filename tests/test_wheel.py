@@ -97,6 +97,15 @@ def test_the_wheel_runs_the_demo_and_the_benchmark(wheel: Path, tmp_path: Path) 
 
     found = Path(run("python", "-c", "import rageval_batch; print(rageval_batch.__file__)").strip())
     assert found.is_relative_to(home)
-    assert "adapter-good" in run("rageval", "demo")
+    check_demo(run("rageval", "demo", "--keep", str(tmp_path / "demo")), tmp_path / "demo" / "report.html")
     measured = json.loads(run("rageval", "bench", "--rows", "100", "--format", "json"))
     assert measured["profiles"][0]["times_the_oracle"] is not None
+
+
+def check_demo(said: str, report: Path) -> None:
+    """The first thing a newcomer runs: on two screens what it did, what to look at, and a report that is there."""
+    assert "adapter-good" in said
+    assert len(said.splitlines()) <= 2 * 24
+    assert str(report) in said
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "rageval view" in said

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.runs.store import Commit
-from rageval_batch.runs.summary import SummarizedMetric, SummaryPlan
+from rageval_batch.runs.summary_plan import SummarizedMetric, SummaryPlan
 from rageval_batch.sql_text import PACKED_COMMIT, quoted
 
 METRIC_COLUMNS = (

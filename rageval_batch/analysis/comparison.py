@@ -125,8 +125,20 @@ class Comparison:
             "movers": [vars(mover) for mover in self.movers],
             "base_repeats": self.base_repeats or None,
             "candidate_repeats": self.cand_repeats or None,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self._cut_lists()],
         }
+
+    def _cut_lists(self) -> list[str]:
+        """Of each list of units that was cut, how many more there are."""
+        counts = {
+            "improved": self.improvements, "regressed": self.regressions,
+            "only_base": self.only_base_count, "only_cand": self.only_cand_count,
+        }  # fmt: skip
+        return [
+            f"{name} lists the first {len(listed):,} of {counts[name]:,}; {counts[name] - len(listed):,} are left out."
+            for name, listed in self.listed.items()
+            if len(listed) < counts[name]
+        ]
 
 
 def compare(
@@ -148,6 +160,7 @@ def compare(
             "names": [side.name for side in (base, *compared.candidates)],
             "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
         },
+        metrics=(compared.metric,),
     )
     totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"stat": compared.run_stat})}
     for candidate in compared.candidates:
@@ -174,7 +187,6 @@ def compare(
     ]
     corrected = statistics.holm([result.p_value for result in found])
     found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
-    found = [_with_cut_lists(result) for result in found]
     if len(found) <= MOST_DETAILED:
         return [_with_details(session, result, answers) for result in found]
     note = f"Answers and repeats are looked up for at most {MOST_DETAILED} candidates: compare fewer to see them."
@@ -304,22 +316,6 @@ def _comparison(
         cand_repeats={},
         notes=tuple(notes),
     )
-
-
-def _with_cut_lists(result: Comparison) -> Comparison:
-    """The same comparison; a list of units that was cut is said in its notes, with how many more there are."""
-    counts = {
-        "improved": result.improvements,
-        "regressed": result.regressions,
-        "only_base": result.only_base_count,
-        "only_cand": result.only_cand_count,
-    }
-    cut = [
-        f"{name} lists the first {len(listed):,} of {counts[name]:,}; {counts[name] - len(listed):,} are left out."
-        for name, listed in result.listed.items()
-        if len(listed) < counts[name]
-    ]
-    return replace(result, notes=(*result.notes, *cut)) if cut else result
 
 
 # --- what is worth its time for few candidates -------------------------------------------------------------------

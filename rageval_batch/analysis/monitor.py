@@ -211,6 +211,7 @@ def _samples(session: Session, watched: _Watched) -> Mapping[tuple[str, str], Sa
         group by run_id, eval_set
         """,
         {"profile": watched.profile, "metric": watched.metric, "weighted": watched.weighted},
+        metrics=(watched.metric,),
     ).combine_chunks()
     keys = zip(table["run_id"].to_pylist(), table["eval_set"].to_pylist(), strict=True)
     lists = zip(table["values"], table["weights"], strict=True)

@@ -32,7 +32,8 @@ def single_query(text: str) -> str:
     if not _only_reads(statements[0], query):
         kind = statements[0].type.name.lower()
         raise InputError(
-            f"rageval sql only reads, and a statement of the kind {kind} does more. -o FILE writes a result."
+            f"Queries only read, and a statement of the kind {kind} does more. "
+            "Results are written by rageval sql -o FILE, or downloaded from rageval view."
         )
     return query
 

@@ -128,10 +128,13 @@ class Session:
         except duckdb.Error as error:
             raise _refused(error) from error
 
-    def table(self, query: str, parameters: Any = None) -> pa.Table:
-        """The result of a query of our own as an Arrow table: an error of it is ours, not the user's."""
+    def table(self, query: str, parameters: Any = None, *, metrics: Iterable[str] | None = None) -> pa.Table:
+        """The result of a query of our own as an Arrow table: an error of it is ours, not the user's.
+
+        `metrics`: those that the query reads, where it is known: it is planned faster.
+        """
         with self._reading():
-            self._views.define(query)
+            self._views.define(query, metrics)
             return self._connection.sql(query, params=parameters).to_arrow_table()
 
     def interrupt(self) -> None:
@@ -244,10 +247,15 @@ class Session:
         gates = [gate for row in self._catalog for gate in row.gates]
         return {(gate.profile, gate.gate, gate.level): place for place, gate in enumerate(gates)}
 
-    def keep_table(self, name: str, query: str, parameters: Any = None) -> None:
-        """Keep the result of a query of our own as a table of this session, in place of an earlier one."""
+    def keep_table(
+        self, name: str, query: str, parameters: Any = None, *, metrics: Iterable[str] | None = None
+    ) -> None:
+        """Keep the result of a query of our own as a table of this session, in place of an earlier one.
+
+        `metrics`: those that the query reads, where it is known.
+        """
         with self._reading():
-            self._views.define(query)
+            self._views.define(query, metrics)
             self._connection.execute(f"create or replace temp table {name} as {query}", parameters)
         self._kept.add(name)
 
@@ -285,7 +293,7 @@ class Session:
             metric = replace(metric, numerator=value, denominator=f"(case when {value} is not null then 1 end)")
         self._views.insert("metric_catalog", metric_table([metric]))
         if stored:
-            self._views.add_metric_branch(metric_sql(profile, metric, f"stored_{profile.profile}"))
+            self._views.add_metric_branch(column, metric_sql(profile, metric, f"stored_{profile.profile}"))
         return metric
 
     def add_run(self, run_id: str, eval_set: str, profile: ProfileRow, *, metric: MetricRow, rows: pa.Table) -> None:
@@ -338,7 +346,7 @@ def _refused(error: Exception) -> InputError:
             "Ask for less at a time, or free space where the store is."
         )
     closed = "disabled by configuration" in str(error)
-    hint = "\nName a file to read with --file NAME=PATH, or give --allow-files." if closed else ""
+    hint = "\nFor files beside the store: rageval sql --file NAME=PATH, or --allow-files." if closed else ""
     return InputError(f"SQL: {str(error).strip()}{hint}")
 
 

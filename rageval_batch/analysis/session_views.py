@@ -4,7 +4,7 @@ all of them takes long."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -52,6 +52,12 @@ _INPUT_TABLES = {"stored_questions": QUESTIONS, "stored_answers": ANSWERS}
 _ABOUT_QUESTIONS = frozenset(("questions", "run_groups_by", "stored_questions"))
 _ABOUT_ANSWERS = frozenset(("answers", "stored_answers"))
 
+# Of all metrics these views read the score alone. A query over nothing else is planned many times faster when
+# `metric_rows` has no other metrics.
+_METRIC_ROWS = "metric_rows"
+_OF_SCORES = frozenset(("question_difficulty", "ranked", "regressions", "repeat_scores", "run_groups_by"))
+_SCORE = frozenset(("score",))
+
 _PINNED = pa.schema([(name, LARGE_STRING) for name in ("run_id", "stored_id", "commit")])
 _FILE_ROWS = pa.schema(
     [
@@ -72,6 +78,16 @@ def _uses(statement: str) -> frozenset[str]:
     """What a view or macro may build on: the tables that it reads and the functions that it calls."""
     lines = [line for line in statement.splitlines() if not line.startswith("--")]
     return frozenset(table or function for table, function in _USE.findall("\n".join(lines)))
+
+
+@lru_cache(maxsize=256)
+def _reads_all_metrics(name: str) -> bool:
+    """Whether a view or macro reads `metric_rows`, itself or by what it builds on, and not only the scores in it."""
+    if name == _METRIC_ROWS:
+        return True
+    if name in _OF_SCORES or name not in sql_names():
+        return False
+    return any(_reads_all_metrics(used) for used in _uses(sql_definition(name)) if used != name)
 
 
 class SessionViews:
@@ -103,13 +119,15 @@ class SessionViews:
         self._create_base_tables(pinned)
         self._stored = StoredTables(connection, store, commits, catalog=catalog)
         self._metric_branches = [
-            metric_sql(row, metric, f"stored_{row.profile}")
+            (metric.metric, metric_sql(row, metric, f"stored_{row.profile}"))
             for row in catalog if self._stored.commits_of(row.profile)
             for metric in row.metrics
         ]  # fmt: skip
+        self._every_metric = frozenset(metric for metric, _ in self._metric_branches)
+        self._metrics_seen: frozenset[str] = frozenset()  # those that `metric_rows` has
         self._wide = {row.profile: row for row in catalog}
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
-        self._waiting |= {*self._wide, *self._stored.names, "metric_rows", *_INPUT_TABLES}
+        self._waiting |= {*self._wide, *self._stored.names, _METRIC_ROWS, *_INPUT_TABLES}
         self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
         self._commented = self._questions_read = self._answers_read = False
 
@@ -122,10 +140,11 @@ class SessionViews:
         for name in self._registered:
             self._connection.remove_function(name)
 
-    def define(self, query: str) -> None:
+    def define(self, query: str, metrics: Iterable[str] | None = None) -> None:
         """Create the views, macros and functions that a query names and what they build on.
 
-        For a query that lists tables, views or functions, such as `show tables`, all of them are created.
+        For a query that lists tables, views or functions, such as `show tables`, all of them are created. `metrics`:
+        those that the query reads, where that is known and its views do not say it.
         """
         words = set(WORD.findall(query.lower()))
         listing = not words.isdisjoint(_LISTING)
@@ -143,6 +162,9 @@ class SessionViews:
                 self.create(name)
             self._comment()
             self._commented = True
+        if _METRIC_ROWS not in self._waiting:
+            all_of_them = any(map(_reads_all_metrics, words))
+            self._show_metrics(_SCORE if not all_of_them else self._every_metric if metrics is None else metrics)
         if not self._questions_read and not words.isdisjoint(_ABOUT_QUESTIONS):
             self._read_questions()
         if not self._answers_read and not words.isdisjoint(_ABOUT_ANSWERS):
@@ -176,11 +198,11 @@ class SessionViews:
         self._connection.execute(f"insert into {table} by name select * from new_rows except select * from {table}")
         self._connection.unregister("new_rows")
 
-    def add_metric_branch(self, query: str) -> None:
-        """Let `metric_rows` have the rows of one more query."""
-        self._metric_branches.append(query)
-        self._waiting.add("metric_rows")
-        self.define("metric_rows")
+    def add_metric_branch(self, metric: str, query: str) -> None:
+        """Let `metric_rows` have the rows of one more metric."""
+        self._metric_branches.append((metric, query))
+        self._every_metric |= {metric}
+        self._metrics_seen -= {metric}  # of another profile
 
     def keep_intervals(self) -> None:
         """Keep the intervals of the table `ranking` in the store, so that they are not resampled again."""
@@ -191,10 +213,24 @@ class SessionViews:
         """What creates a view or macro: a file of sql/, or what follows from the catalog."""
         if name in self._wide:
             return wide_sql(self._wide[name])
-        if name == "metric_rows":  # all metrics as rows of one view: those of the store and of files
-            branches = [*self._metric_branches, f"select {METRIC_COLUMNS} from file_rows"]
-            return "create or replace view metric_rows as " + " union all ".join(branches)
-        return sql_definition(name)
+        return self._metric_rows(self._metrics_seen) if name == _METRIC_ROWS else sql_definition(name)
+
+    def _metric_rows(self, metrics: frozenset[str]) -> str:
+        """What creates the view of metrics as rows: these metrics of the store, and what was read from files."""
+        branches = [query for metric, query in self._metric_branches if metric in metrics]
+        branches.append(f"select {METRIC_COLUMNS} from file_rows")
+        return f"create or replace view {_METRIC_ROWS} as {' union all '.join(branches)}"
+
+    def _show_metrics(self, metrics: Iterable[str]) -> None:
+        """Let `metric_rows` have these metrics of the store, beside those that it has.
+
+        At first it has none: DuckDB plans a view anew for each view that is created over it.
+        """
+        if missing := frozenset(metrics) - self._metrics_seen:
+            for used in self._stored.needs("stored_scores"):
+                self.create(used)
+            self._metrics_seen |= missing
+            self._connection.execute(self._metric_rows(self._metrics_seen))
 
     def _create_base_tables(self, pinned: list[dict[str, str]]) -> None:
         """The small tables that views read: commits, catalogs, and runs that are compared from files."""

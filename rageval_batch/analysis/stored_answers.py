@@ -11,6 +11,7 @@ import pyarrow as pa
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError
 from rageval_batch.runs import stored_inputs
+from rageval_batch.runs.database import connected
 from rageval_batch.runs.store import Commit
 
 ANSWERS = pa.schema(
@@ -18,26 +19,47 @@ ANSWERS = pa.schema(
         *((name, LARGE_STRING) for name in ("commit", "profile", "run_id", "question_id")),
         ("repeat", pa.int32()),
         ("output", LARGE_STRING),
+        ("input", pa.int32()),
+        ("line", pa.int64()),
     ]
 )
+_KEYS = ("run_id", "question_id", "repeat", "input", "line")
 
 
 def read_answers(
     commits: Iterable[Commit], runs: Mapping[str, frozenset[str]], notes: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The answers of these runs of each commit, block by block; why some cannot be had is added to the notes."""
+    """The answers of these runs of each commit, block by block.
+
+    Of a commit whose inputs cannot be read, the answers are null, and why is added to the notes.
+    """
     from rageval_batch.profiles.registry import get_profile
 
     for commit in commits:
         if commit.id not in runs:
             continue
+        read = 0
         try:
             profile = get_profile(commit.manifest["profile"])
             with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
                 for batch in stored_inputs.answers(commit, profile, runs[commit.id], folder=Path(folder)):
                     yield _with_commit(batch, commit)
+                    read += batch.num_rows
         except InputError as error:
             notes.append(f"Answers of {commit.id} are not shown: {error}")
+            if not read:
+                yield from _without_text(commit, runs[commit.id])
+
+
+def _without_text(commit: Commit, runs: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    """The keys of the answers of these runs by their score rows."""
+    names = ", ".join(f"s.{name}" for name in _KEYS)
+    query = f"select {names}, null::varchar as output from ({commit.rows('scores')}) s where input is not null"
+    with connected() as connection:
+        for batch in connection.sql(
+            f"{query} and run_id in (select unnest($1))", params=[sorted(runs)]
+        ).to_arrow_reader():
+            yield _with_commit(batch, commit)
 
 
 def _with_commit(batch: pa.RecordBatch, commit: Commit) -> pa.RecordBatch:

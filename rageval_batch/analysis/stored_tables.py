@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.analysis.catalog_rows import ProfileRow, common_sql
@@ -22,14 +23,16 @@ from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
 from rageval_batch.runs.database import create_table, database
+from rageval_batch.runs.run_statistics import statistics_of_runs
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
-from rageval_batch.runs.summary import SUMMARY, ScoreRows, SummaryPlan, write_summary
+from rageval_batch.runs.summary import ScoreRows, write_summary
+from rageval_batch.runs.summary_plan import SUMMARY, SummaryPlan
 from rageval_batch.sql_text import COMMIT_OF_FILE, PACKED_COMMIT, identifier, parquet_reader, quoted
 
 _MOST_UNINDEXED = 64  # commits; with more, an index is worth its writing
 _MANY_ROWS = 50_000  # score rows that a summary was computed of: it is kept in the index
-_OURS = frozenset(("commit", "profile", "eval_set"))  # names that the view of other columns has itself
+_OURS = frozenset(("commit", "profile", "eval_set", "output"))  # names that the views of answers have themselves
 _DROPPED = pa.schema([("commit", LARGE_STRING), ("run_id", LARGE_STRING)])
 _SUMMARIZED = pa.schema([*((name, LARGE_STRING) for name in ("commit", "definition")), *SUMMARY])
 
@@ -102,13 +105,11 @@ class StoredTables:
     # --- readers ----------------------------------------------------------------------------------------------------
 
     def _extras_readers(self) -> list[str]:
-        """Other columns of answers, a reader a file: each commit has its own; one of a name of ours gets a low line."""
+        """Other columns of answers, a reader a file: each commit has its own."""
         readers = []
         for path, commits in _by_file("extras", self._commits).items():
             names = [name for name in pq.read_schema(path).names if name != PACKED_COMMIT]
-            columns = ", ".join(
-                f"{identifier(n)} as {identifier(n + '_')}" if n.lower() in _OURS else identifier(n) for n in names
-            )
+            columns = ", ".join(f"{identifier(n)} as {identifier(_unlike_ours(n, names))}" for n in names)
             commit = PACKED_COMMIT if commits[0].packed else quoted(commits[0].id)
             where = _without_others("extras", path, commits)
             readers.append(f"select {columns}, {commit} as commit from {parquet_reader([path])}{where}")
@@ -238,13 +239,18 @@ class StoredTables:
             keep_intervals(self._store.path, added.drop_columns("n"))
 
     def _computed(self, plan: SummaryPlan, group: Sequence[Commit], rows: ScoreRows, *, target: Path) -> str:
-        """The reader of the summary of score rows that have none."""
+        """The reader of the summary of score rows that have none: made by compiled loops where they can, else by
+        DuckDB."""
         commits = sorted(commit.id for commit in group)
         runs = self._connection.sql(
             "select commit, run_id, repeats from stored_runs where commit in (select unnest($1))", params=[commits]
         ).to_arrow_table()
-        with database(self._store.staging_folder) as own:
-            write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
+        made = _summary_by_loops(plan, group, runs)
+        if made is not None:
+            pq.write_table(made, target)
+        else:
+            with database(self._store.staging_folder) as own:
+                write_summary(plan, rows, runs, target=target, database=own, with_commit=True)
         return f"select *, {quoted(plan.definition)} as definition from {parquet_reader([target])}"
 
     def _write_index(self) -> None:
@@ -263,6 +269,16 @@ class StoredTables:
             summaries=frozenset(pairs),
             write_tables=write_tables,
         )
+
+
+def _unlike_ours(name: str, others: Iterable[str]) -> str:
+    """The name, with low lines behind it if the views of answers have it themselves."""
+    if name.lower() not in _OURS:
+        return name
+    taken = {other.lower() for other in others}
+    while name.lower() in taken:
+        name += "_"
+    return name
 
 
 def _readers(role: str, commits: Iterable[Commit]) -> list[str]:
@@ -310,6 +326,25 @@ def _score_rows(commits: Sequence[Commit]) -> ScoreRows:
     columns = pa.schema([column for column in schema if column.name != PACKED_COMMIT])
     count = sum(pq.read_metadata(path).num_rows for path in files)
     return ScoreRows(query=" union all by name ".join(_readers("scores", commits)), schema=columns, count=count)
+
+
+def _summary_by_loops(plan: SummaryPlan, commits: Sequence[Commit], runs: pa.Table) -> pa.Table | None:
+    """The summary of these runs of commits, with the commit of each; None where the loops do not take one of them."""
+    if (
+        not plan.by_question
+        or any(commit.packed for commit in commits)
+        or pc.any(pc.greater(runs["repeats"], 1)).as_py()
+    ):
+        return None
+    parts = []
+    for commit in commits:
+        made = statistics_of_runs(plan, commit.files("scores"))
+        if made is None:
+            return None
+        names = runs.filter(pc.equal(runs["commit"], commit.id))["run_id"].cast(LARGE_STRING)
+        made = made.filter(pc.is_in(made["run_id"], names))
+        parts.append(made.append_column("commit", pa.repeat(pa.scalar(commit.id, LARGE_STRING), made.num_rows)))
+    return pa.concat_tables(parts)
 
 
 _NO_SCORES = (

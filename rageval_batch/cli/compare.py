@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from rageval_batch.cli import completion
-from rageval_batch.cli.options import emit, emit_rows, output_options, picking_options, say, store_option
-from rageval_batch.errors import EXIT_FAILED, EXIT_OK, IncompatibleRuns, InputError, StoreError
+from rageval_batch.cli.options import emit, emit_rows, no_runs, output_options, picking_options, say, store_option
+from rageval_batch.errors import EXIT_FAILED, EXIT_OK, IncompatibleRuns, InputError
 
 _SHOWN = 5
 
@@ -120,5 +120,5 @@ def leaderboard(
     with open_store(store, functions=False) as session:
         rows = ranked_runs(session, profile_name, eval_set, limit=limit)
     if not rows:
-        raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
-    emit_rows(rows, list(rows[0]), format, target=target, optional=("eval_set", "stat", "low", "high"))
+        raise no_runs(store, profile_name, eval_set)
+    emit_rows(rows, list(rows[0]), format, target=target, optional=("eval_set", "stat", ("low", "high")))

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 
 from rageval_batch.cli import completion
-from rageval_batch.errors import DamagedCommit, InputError
+from rageval_batch.errors import DamagedCommit, InputError, StoreError
 from rageval_batch.report.safe_text import message_text, terminal_lines, valid_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rageval_batch.report.layout import Tones
+    from rageval_batch.report.layout import OptionalColumns, Tones
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -154,13 +154,19 @@ def emit(text: str, target: str | None, format: str = "table") -> None:
         raise InputError(f"Cannot write {target}: {error.strerror}.") from error
 
 
+def no_runs(store: str, profile: str | None, eval_set: str | None) -> StoreError:
+    """What there is to say where a store has no runs, or none of that profile and eval set."""
+    such = "such " if profile or eval_set else ""
+    return StoreError(f"The store {store} has no {such}runs. Score some first: rageval score --store {store} …")
+
+
 def emit_rows(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str],
     format: str,
     *,
     target: str | None,
-    optional: Sequence[str] = (),
+    optional: OptionalColumns = (),
     tones: Tones | None = None,
 ) -> None:
     """Write rows in a format; on a screen without room the `optional` columns are left out."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from rageval_batch.cli import completion
-from rageval_batch.cli.options import emit, emit_rows, output_options, picking_options, store_option
-from rageval_batch.errors import StoreError
+from rageval_batch.cli.options import emit, emit_rows, no_runs, output_options, picking_options, store_option
 
 _COLUMNS = ("run_id", "profile", "eval_set", "score", "stat", "n", "commit")
 _OPTIONAL = ("commit", "eval_set", "stat")  # where the screen has no room
@@ -29,7 +28,7 @@ def runs(*, store: str, profile_name: str | None, eval_set: str | None, format: 
     with open_store(store, functions=False) as session:
         rows = scored_runs(session, profile_name, eval_set)
     if not rows:
-        raise StoreError(f"The store {store} has no such runs. Score some first with rageval score.")
+        raise no_runs(store, profile_name, eval_set)
     columns = list(_COLUMNS) if format in ("table", "md", "html") else list(rows[0])
     emit_rows(rows, columns, format, target=target, optional=_OPTIONAL)
 

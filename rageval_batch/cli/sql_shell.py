@@ -20,7 +20,7 @@ from prompt_toolkit.output import Output
 from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli.options import say, say_error
-from rageval_batch.errors import RagevalError
+from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.interrupts import left_to_command
 from rageval_batch.sql_text import identifier
 
@@ -69,7 +69,10 @@ def _answer(session: Session, text: str, execute: Callable[[str], None]) -> None
     if word == ".tables":
         execute("show tables")
     elif word == ".schema" and name.strip():
-        execute(columns_query(name.strip()))
+        view = name.strip().lower()
+        if view not in session.sql("show tables").column("name").to_pylist():
+            raise InputError(f"There is no view {name.strip()}; .tables lists them.")
+        execute(columns_query(view))
     elif word.startswith("."):
         click.echo(HELP)
     else:

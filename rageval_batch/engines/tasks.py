@@ -37,7 +37,8 @@ from rageval_batch.runs.file_system import sync
 from rageval_batch.runs.findings import Observed, observed
 from rageval_batch.runs.manifest import file_checksum
 from rageval_batch.runs.store import store_error
-from rageval_batch.runs.summary import summary_plan, write_commit_summary
+from rageval_batch.runs.summary import write_commit_summary
+from rageval_batch.runs.summary_plan import summary_plan
 from rageval_batch.runs.sweep import ScoreFile, scored_tables
 
 SCORES, TALLIES, EXTRAS, ANSWERS, REJECTED = "scores", "tallies", "extras", "answers", "rejects"

@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from rageval_batch.report.safe_text import json_text, terminal_text
+from rageval_batch.report.safe_text import json_text, terminal_text, visible_name
 
 _WIDE = frozenset("WF")
 _INVISIBLE = frozenset(("Mn", "Me", "Cf"))
@@ -56,7 +56,7 @@ def format_value(value: Any, exact: bool = False) -> str:
         return value.isoformat(" ") if exact else value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, dict | list | tuple):
         return terminal_text(json.dumps(to_jsonable(value), ensure_ascii=False))
-    return terminal_text(str(value))
+    return terminal_text(visible_name(str(value)))
 
 
 def _number(value: float) -> str:

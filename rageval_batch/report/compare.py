@@ -205,7 +205,7 @@ def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
         [
             *_head(title, verdict, not failed, format=format, screen=screen),
             _plain(rule_text(results[0].rules), format),
-            render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", _LOW, _HIGH), tones=tones),
+            render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", (_LOW, _HIGH)), tones=tones),
             *(_plain(note, format) for note in notes),
         ]
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from rageval_batch.errors import InputError
 from rageval_batch.report.cells import format_value, json_line
-from rageval_batch.report.layout import Tones, table
+from rageval_batch.report.layout import OptionalColumns, Tones, table
 from rageval_batch.report.safe_text import html_text, markdown_text
 from rageval_batch.report.screen import PLAIN, Screen
 from rageval_batch.report.writers import csv_text
@@ -43,7 +43,7 @@ def render(
     format: str,
     *,
     screen: Screen = PLAIN,
-    optional: Sequence[str] = (),
+    optional: OptionalColumns = (),
     tones: Tones | None = None,
 ) -> str:
     """Rows in one of the text formats; of `optional` columns and `tones` see `layout.table`."""

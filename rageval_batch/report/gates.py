@@ -142,7 +142,8 @@ def _overview(results: Sequence[GatedRun], screen: Screen) -> str:
         for result in ordered
     ]
     more = len(results) - len(ordered)
-    lines = [table(rows, ("run_id", "result", "failed", "skipped"), screen, optional=("skipped",), tones=_TONES)]
+    columns = [name for name in rows[0] if name != "skipped" or any(row["skipped"] for row in rows)]
+    lines = [table(rows, columns, screen, optional=("skipped",), tones=_TONES)]
     return "\n".join([*lines, *([f"… and {more:,} more runs. --format csv or -o FILE has all."] if more else [])])
 
 

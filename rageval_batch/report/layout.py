@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 from rageval_batch.report.cells import format_value, padded, truncate, width
 from rageval_batch.report.safe_text import terminal_text
 from rageval_batch.report.screen import PLAIN, Screen
 
+OptionalColumns = Sequence[str | tuple[str, ...]]  # columns that may go, the first of them first; some only together
 Tones = Mapping[str, Callable[[object], str | None]]  # by column: the tone of a value
 
 # A name that is cut names nothing: these columns are shown whole.
@@ -18,10 +19,12 @@ NAMES = frozenset(
     ("run_id", "question_id", "run", "question", "base_run", "candidate_run", "candidate", "task_id", "claim_id",
      "commit", "unit", "path", "profile", "metric", "gate", "dataset", "column", "param")
 )  # fmt: skip
+# In a table these go on in the next line of their column: lists of gates, and what a view or column is.
+_FLOWING = {"failed": ", ", "comment": " "}
 # Half a hash or half an option is of no use either: in pairs, these go on in the next line.
 _WRAPPED = frozenset(
     ("signature", "params_sha256", "questions_sha256", "contexts_sha256", "source_sha256", "prompt_sha256",
-     "prompt_version", "index_version", "model_id", "adapter_id")
+     "prompt_version", "index_version", "model_id", "adapter_id", *_FLOWING)
 )  # fmt: skip
 _LEAST_TEXT = 24  # columns that a text keeps before the table is turned
 _WIDEST_PADDED = 200  # in a pipe, longer texts stand out of their column in place of padding all others
@@ -45,7 +48,7 @@ def table(
     columns: Sequence[str],
     screen: Screen = PLAIN,
     *,
-    optional: Sequence[str] = (),
+    optional: OptionalColumns = (),
     tones: Tones | None = None,
 ) -> str:
     """Aligned columns. On a screen that is too narrow long texts are cut first; then columns that are `optional` go,
@@ -58,7 +61,7 @@ def table_lines(
     columns: Sequence[str],
     screen: Screen = PLAIN,
     *,
-    optional: Sequence[str] = (),
+    optional: OptionalColumns = (),
     tones: Tones | None = None,
 ) -> Iterator[str]:
     """The lines of a table; the first rows decide the widths, so that no long result is held whole."""
@@ -73,11 +76,38 @@ def table_lines(
     yield _line([terminal_text(name) for name in layout.names], layout, [None] * len(layout.names), screen=screen)
     for row in chain(sample, left):
         cells = [format_value(row.get(name), screen.exact) for name in layout.names]
+        below: list[list[str]] = []
         if not screen.exact:
-            cells = [truncate(cell, room) for cell, room in zip(cells, layout.widths, strict=True)]
-        yield _line(cells, layout, [_tone(tones, name, row) for name in layout.names], screen=screen)
+            cells, below = _cut_cells(cells, layout)
+        tone = [_tone(tones, name, row) for name in layout.names]
+        yield _line(cells, layout, tone, screen=screen)
+        for more in below:
+            yield _line(more, layout, tone, screen=screen)
     if layout.dropped:
         yield f"Not shown for want of room: {', '.join(layout.dropped)}. A wider screen or -o FILE shows all."
+
+
+def _cut_cells(cells: Sequence[str], layout: _Columns) -> tuple[list[str], list[list[str]]]:
+    """(the cells of a row, each with no more than its column has room for; the lines in which some of them go on)"""
+    lines = [
+        _flowing(cell, room, _FLOWING[name]) if name in _FLOWING else [truncate(cell, room)]
+        for name, cell, room in zip(layout.names, cells, layout.widths, strict=True)
+    ]
+    first, *rest = zip_longest(*lines, fillvalue="")
+    return list(first), [list(line) for line in rest]
+
+
+def _flowing(text: str, room: int, between: str) -> list[str]:
+    """The items of a text in lines of at most that width; an item that is longer is cut."""
+    lines: list[str] = []
+    mark = between.rstrip()
+    for item in text.split(between):
+        if lines and width(f"{lines[-1]}{between}{item}{mark}") <= room:
+            lines[-1] += f"{between}{item}"
+        else:
+            lines[-1:] = [f"{line}{mark}" for line in lines[-1:]]
+            lines.append(truncate(item, room))
+    return lines
 
 
 def _tone(tones: Tones | None, name: str, row: Mapping[str, Any]) -> str | None:
@@ -94,7 +124,7 @@ def _line(cells: Sequence[str], layout: _Columns, tones: Sequence[str | None], *
 
 
 def _laid_out(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], screen: Screen, *, optional: Sequence[str]
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], screen: Screen, *, optional: OptionalColumns
 ) -> _Columns | None:
     """Names, widths and kinds of the columns that fit; null where a row does not fit on a line."""
     natural = {
@@ -110,12 +140,13 @@ def _laid_out(
         for name, room in natural.items()
     }
     shown, dropped = list(columns), []
-    going = [name for name in optional if name in shown]
+    going = [(one,) if isinstance(one, str) else one for one in optional]
     while _whole_width([least[name] for name in shown]) > screen.columns:
         if not going:
             return None
-        dropped.append(going.pop(0))
-        shown.remove(dropped[-1])
+        gone = [name for name in going.pop(0) if name in shown]
+        dropped += gone
+        shown = [name for name in shown if name not in gone]
     widths = [natural[name] for name in shown]
     while _whole_width(widths) > screen.columns:
         widest = max((k for k, name in enumerate(shown) if widths[k] > least[name]), key=lambda k: widths[k])

@@ -41,6 +41,11 @@ def terminal_text(text: str) -> str:
     return "".join(c if is_safe(c) else _escape(c) for c in text)
 
 
+def visible_name(text: str) -> str:
+    """The text; one of nothing but spaces in quotation marks, because nobody sees it otherwise."""
+    return f'"{text}"' if text.isspace() else text
+
+
 def terminal_lines(text: str) -> str:
     """The same for a text of several lines, which stay lines."""
     return "\n".join(map(terminal_text, text.split("\n")))

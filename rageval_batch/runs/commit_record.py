@@ -19,7 +19,7 @@ from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS,
 from rageval_batch.profiles.registry import profile_reference
 from rageval_batch.runs.findings import Findings
 from rageval_batch.runs.job import Identity, Job
-from rageval_batch.runs.summary import summary_plan
+from rageval_batch.runs.summary_plan import summary_plan
 from rageval_batch.version import __version__
 
 PROFILE_FILE = "profile.toml"

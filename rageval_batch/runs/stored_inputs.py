@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.errors import InputError
@@ -137,7 +138,22 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], *, runs: fr
         metadata=RunMetadata(run_meta=_run_metadata(commit)),
         keep_inputs=bool(commit.files("kept_outputs")),
         runs=runs,
-        stored_extras=commit.rows("extras") if commit.files("extras") and commit.files("kept_outputs") else None,
+        stored_extras=_kept_extras(commit, profile),
+    )
+
+
+def _kept_extras(commit: Commit, profile: Profile) -> str | None:
+    """The query of other columns of kept answers, with the places that the answers have when they are read again."""
+    kept = commit.files("kept_outputs")
+    if not kept or not commit.files("extras"):
+        return None
+    rows, format = commit.rows("extras"), input_kind(profile).kept
+    if not format.places:
+        return rows
+    places = f"select *, row_number() over () as again from ({_kept_places_query(kept, format)})"
+    return (
+        f"select x.* replace (0::integer as input, p.again as line) from ({rows}) x "
+        f"join ({places}) p on p.input = x.input and p.line = x.line"
     )
 
 
@@ -198,11 +214,37 @@ def failing_claims(
 
 
 def answers(commit: Commit, profile: Profile, runs: frozenset[str], *, folder: Path) -> Iterator[pa.RecordBatch]:
-    """The answers of runs of a commit with their keys, block by block; InputError if an input cannot be had."""
+    """The answers of runs of a commit with their keys and places, block by block; InputError if an input cannot be had.
+
+    `input` and `line` are null where a kept copy does not have them: there the keys are unique.
+    """
     params = profile.read_params(commit.manifest["params"])
-    inputs = input_kind(profile).load(question_files(commit), context_files(commit), params, folder=folder)
+    kind = input_kind(profile)
+    inputs = kind.load(question_files(commit), context_files(commit), params, folder=folder)
+    kept = commit.files("kept_outputs")
+    places = _kept_places(kept, kind.kept) if kept else None
     for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
-        yield inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
+        batch = inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
+        for name in ("input", "line"):
+            place = block.batch.column(name)
+            if places is not None:  # the copy was written out again in the order of the places
+                rows = pc.subtract(block.batch.column("line"), 1)
+                place = places.column(name).combine_chunks().take(rows) if name in places.column_names else None
+            batch = batch.append_column(name, pa.nulls(len(batch), pa.int64()) if place is None else place)
+        yield batch
+
+
+def _kept_places(kept: list[Path], format: KeptFormat) -> pa.Table:
+    """Where the rows of a kept copy stood, in the order in which they are written out; no columns if nobody knows."""
+    if not format.places:
+        return pa.table({})
+    with connected(memory=MEMORY) as connection:
+        return connection.sql(_kept_places_query(kept, format)).to_arrow_table()
+
+
+def _kept_places_query(kept: list[Path], format: KeptFormat) -> str:
+    names = ", ".join(f"g.{identifier(name)}" for name in format.places)
+    return f"select {names} from (select unnest(given_by) as g from {parquet_reader(kept)}) order by {names}"
 
 
 # --- single answers -------------------------------------------------------------------------------------------------

@@ -6,11 +6,8 @@ the metrics of a profile are put into them.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -18,87 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.model import Profile
 from rageval_batch.resources import sql_definition
 from rageval_batch.runs.database import Database
+from rageval_batch.runs.run_statistics import statistics_of_runs
+from rageval_batch.runs.summary_plan import FAIL_REASON, MACROS, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
 
-OF_RUN = ""  # the metric of what is said of a run itself: the share of its answers that can be used
-FAIL_REASON = "fail_reason"  # the grouping of OF_RUN that counts answers by their reason
-_MACROS = (
-    "exact_sum", "exact_mean", "exact_weighted_mean", "metric_totals", "metric_parts", "spread_scale", "metric_spread",
-    "summary_row",
-)  # fmt: skip
+_ROW_GROUP = 32_768
 _MOST_VALUES = 16_000_000  # values that the percentiles of one statement hold at a time
 # So few values stand in rows, one metric below the other. A statement with the metrics side by side is faster with many
 # rows, but to plan one of 16 metrics takes 0.15 s, five times as long as all work on a thousand answers.
 _MOST_STACKED = 100_000
-
-SUMMARY = pa.schema(
-    [
-        *((name, LARGE_STRING) for name in ("run_id", "metric", "grouping", "group_value")),
-        *((name, pa.int64()) for name in ("n_total", "n_scored", "n_counted", "n_parts")),
-        *(
-            (name, pa.float64())
-            for name in (
-                "mean", "weighted_mean", "numerator", "denominator", "micro", "rate", "std", "min", "p50", "p90", "p95",
-                "max", "sum", "value",
-            )
-        ),
-        ("n_units", pa.int64()),
-    ]
-)  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class SummarizedMetric:
-    """A metric by the columns that it is made of; see model.Metric."""
-
-    name: str
-    column: str
-    null_counts_as: float | None
-    numerator: str | None
-    denominator: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SummaryPlan:
-    """What the summary of a profile's score rows is made of."""
-
-    run_stat: str
-    unit_key: tuple[str, ...]
-    metrics: tuple[SummarizedMetric, ...]
-    groups: tuple[str, ...]
-
-    @cached_property
-    def definition(self) -> str:
-        """The hash of all that a summary depends on beside the rows: one of another definition is not read."""
-        parts = [json.dumps(asdict(self)), *(sql_definition(name) for name in _MACROS)]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-    @property
-    def by_question(self) -> bool:
-        """Whether a run's value is made of its questions, not of other units."""
-        return self.unit_key == ("question_id",)
-
-
-def summary_plan(profile: Profile) -> SummaryPlan:
-    """The plan that a profile declares."""
-    return SummaryPlan(
-        run_stat=profile.summary.run_stat,
-        unit_key=profile.summary.unit.key,
-        metrics=tuple(
-            SummarizedMetric(
-                name=metric.name,
-                column=metric.column or metric.name,
-                null_counts_as=metric.null_counts_as,
-                numerator=metric.numerator,
-                denominator=metric.denominator,
-            )
-            for metric in profile.metrics
-        ),
-        groups=profile.summary.groups,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +52,7 @@ def write_summary(
     `runs` are the records of their runs: commit, run_id, repeats.
     """
     with database.connected() as connection:
-        for name in _MACROS:
+        for name in MACROS:
             connection.execute(sql_definition(name))
         connection.execute(f"create view score_rows as {rows.query}")
         connection.register("run_records", runs)
@@ -134,7 +61,7 @@ def write_summary(
         order = "commit, run_id, metric, grouping, group_value"
         connection.execute(
             f"copy (select {columns} from summary order by {order}) to {quoted(target)} "
-            "(format parquet, compression zstd, row_group_size 32768)"
+            f"(format parquet, compression zstd, row_group_size {_ROW_GROUP})"
         )
 
 
@@ -143,8 +70,14 @@ def write_commit_summary(
 ) -> bool:
     """Write the summary of the score files of one folder; False, and no file, where it cannot be made.
 
-    It can be made of the rows at any time. `runs` are the records of all their runs: run_id, repeats.
+    It can be made of the rows at any time. `runs` are the records of all their runs: run_id, repeats. Compiled loops
+    make it where they can, else DuckDB: the same bits.
     """
+    if plan.by_question and not any(repeats > 1 for repeats in runs.column("repeats").to_pylist()):
+        made = statistics_of_runs(plan, scores)
+        if made is not None:
+            pq.write_table(made, target, compression="zstd", store_schema=False, row_group_size=_ROW_GROUP)
+            return True
     folder = pa.repeat(pa.scalar(scores[0].parent.name, LARGE_STRING), runs.num_rows)
     try:
         named = runs.append_column("commit", folder)

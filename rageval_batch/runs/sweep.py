@@ -30,7 +30,8 @@ from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.reused_scores import ReusedScores
 from rageval_batch.runs.store import Commit, Staging, Store
-from rageval_batch.runs.summary import summary_plan, write_commit_summary
+from rageval_batch.runs.summary import write_commit_summary
+from rageval_batch.runs.summary_plan import summary_plan
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 

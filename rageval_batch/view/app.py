@@ -30,7 +30,12 @@ from rageval_batch.view.queries import EXAMPLES, Views, described_views, result_
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LIMITS = Limits(cell=600)
-_STATIC = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_STATIC = {
+    "style.css": "text/css",
+    "early.js": "text/javascript",
+    "script.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 _FILE_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 _FILE_NAMES = {"csv": "CSV", "parquet": "Parquet"}
 

@@ -15,6 +15,7 @@ from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import StoreError
 from rageval_batch.report.html import figures, sections
+from rageval_batch.report.html.asked import question_join, question_texts
 from rageval_batch.report.html.blocks import Block, Figure, Section, Table, Words
 from rageval_batch.report.html.comparisons import (
     compared_runs,
@@ -24,7 +25,7 @@ from rageval_batch.report.html.comparisons import (
     movers_section,
 )
 from rageval_batch.report.html.distributions import distributions_section
-from rageval_batch.report.html.groups import MOST_QUESTIONS, groups_section
+from rageval_batch.report.html.groups import groups_section
 from rageval_batch.report.html.scope import Scope, scopes
 from rageval_batch.sql_text import identifier, quoted
 from rageval_batch.view.addresses import Links, address
@@ -78,7 +79,7 @@ def runs_content(session: Session, text: str | None, profile: str | None, *, vie
             "run_list",
             """
             select
-                r.run_id, v.value as score, v.n, r.answered_count as answered, r.question_count as questions,
+                r.run_id, v.value as score, v.n, r.answered_count as answered,
                 r.profile, r.eval_set, r.model_id, r.adapter_id, r.created_at, r.commit
             from runs r
             left join run_values v
@@ -98,7 +99,7 @@ def runs_content(session: Session, text: str | None, profile: str | None, *, vie
     query += f"\nwhere {' and '.join(where)}" if where else ""
     table = paged(
         session, "runs-table", "Runs", query=query, view=view, order="created_at desc, profile, run_id",
-        numbers=("score", "n", "answered", "questions", "created_at"),
+        numbers=("score", "n", "answered", "created_at"),
         note="n: what the score is over; every question counts, answered or not.",
     )  # fmt: skip
     public = (
@@ -107,7 +108,7 @@ def runs_content(session: Session, text: str | None, profile: str | None, *, vie
     )
     picks = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
     plot = [_score_bar(row["score"], _best(session, row["profile"])) for row in table.rows]
-    table = replace(table, sql=public, picks=picks, plots={"0 to the best possible": plot})
+    table = replace(table, sql=public, picks=picks, plots={"0 to the best": plot})
     profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
     return Content(title=f"{table.total:,} runs", sections=(Section("runs", "Runs", (table,)),)), profiles
 
@@ -210,20 +211,22 @@ def run_content(
     if text:
         where += f" and contains(lower(question_id), {quoted(text.lower())})"
     names = ("question_id", *_repeat_column(session, scope.profile, where), *keys, "score", "fail_reason")
-    columns = ", ".join(map(identifier, names))
+    asked, join = question_join(session, scope, "a")
+    columns = ", ".join(f"a.{identifier(name)}" for name in names).replace(", ", f", {asked}", 1)
+    rows = f"(\n    from {scope.profile}\n    where {where}\n) a{join}" if join else f"{scope.profile} a\nwhere {where}"
     answers = paged(
         session,
         "answers-table",
         "Every answer",
-        query=f"select {columns}\nfrom {scope.profile}\nwhere {where}",
+        query=f"select {columns}\nfrom {rows}",
         view=view,
-        order="score nulls first, question_id, repeat",
+        order="a.score nulls first, a.question_id, a.repeat",
         numbers=("score",),
     )
     best = _best(session, scope.profile)
     plot = [_score_bar(row["score"], best) for row in answers.rows]
     parts = [
-        Section("answers", "Answers", (replace(answers, plots={"0 to the best possible": plot}),)),
+        Section("answers", "Answers", (replace(answers, plots={"0 to the best": plot}),)),
         distributions_section(session, scope, "run"),
         sections.fail_reasons_section(session, scope, "run"),
         groups_section(session, scope, "run"),
@@ -264,6 +267,7 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
         view=view,
         order="score nulls last, run_id, repeat",
         numbers=("score",),
+        labels={"question_id": "answer"},
     )
     if not table.rows:
         raise StoreError(f"No run of {profile} has a question '{question}' in {eval_set}.")
@@ -275,7 +279,7 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
         best = max(found["high"], _best(session, profile))
         blocks.append(_score_histogram(session, query, min(0.0, found["low"]), high=best))
         plot = [_score_bar(row["score"], best) for row in table.rows]
-        table = replace(table, plots={"0 to the best possible": plot})
+        table = replace(table, plots={"0 to the best": plot})
     blocks.append(table)
     facts = {"mean score": found["mean"], "n answers": found["n"], "lowest": found["low"], "highest": found["high"]}
     return Content(
@@ -290,12 +294,7 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
 
 def _question_text(session: Session, profile: str, eval_set: str, *, question: str) -> str | None:
     """What was asked; null where that cannot be read any more, or where too much would have to be read for it."""
-    of_set = f"profile = {quoted(profile)} and eval_set = {quoted(eval_set)}"
-    count = session.rows(f"select max(question_count) as n from runs where {of_set}")[0]["n"]
-    if not count or count > MOST_QUESTIONS:
-        return None
-    rows = session.rows(f"select question from questions where {of_set} and question_id = {quoted(question)}")
-    return rows[0]["question"] if rows else None
+    return question_texts(session, Scope(profile, eval_set, (), every=False), (question,)).get(question)
 
 
 def _score_bar(score: float | None, best: float) -> Markup:
@@ -356,11 +355,13 @@ def compare_content(
     compared = find_compared_runs(session, base, [candidate], profile=about["profile"], eval_set=about["eval_set"])
     result = compare(session, compared, Rules(), answers=False)[0]
     *drawn, _ = drawn_comparison(session, result, "compare")
-    kept = f"from compared\nwhere run_id = {quoted(candidate)}"
+    kept = f"from compared\n    where run_id = {quoted(candidate)}"
+    asked, join = question_join(session, Scope(compared.profile, compared.base.eval_set, (), every=False), "c")
     questions = paged(
         session, "questions-table", "Every question, most moved first",
-        query=f"select question_id, base_score, cand_score, delta, status\n{kept}", view=view,
-        order="abs(delta) desc nulls last, question_id", numbers=("base_score", "cand_score", "delta"),
+        query=f"select c.question_id, {asked}c.base_score, c.cand_score, c.delta, c.status\n"
+        f"from (\n    {kept}\n) c{join}",
+        view=view, order="abs(c.delta) desc nulls last, c.question_id", numbers=("base_score", "cand_score", "delta"),
     )  # fmt: skip
     public = questions.sql.replace(kept, f"from regressions({quoted(base)}, {quoted(candidate)})")
     there = address("/compare", base=base, cand=candidate, **about, answers=1)

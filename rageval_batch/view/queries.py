@@ -56,8 +56,9 @@ class Result:
 
     table: Table
     chart: Markup | None
-    previous: str | None
     _: KW_ONLY
+    drawn: str | None  # how much of the result the chart has
+    previous: str | None
     next: str | None
 
 
@@ -68,14 +69,16 @@ def result_page(session: Session, query: str, view: View, *, x: str | None, y: s
     reader = session.reader(query)
     names = reader.schema.names
     drawn = x in names and y in names and x != y and number == 1
-    whole = _slice(reader, first, MOST_POINTS if drawn else ROWS + 1)
+    whole = _slice(reader, first, MOST_POINTS + 1 if drawn else ROWS + 1)
     shown = min(whole.num_rows, ROWS)
     more = whole.num_rows > ROWS
+    chart, told = _chart(whole.select([x, y]), str(x), str(y)) if drawn else (None, None)
     note = f"Rows {first + 1:,} to {first + shown:,}{', and there are more' if more else ''}." if shown else None
     return Result(
         Table("result", "Result", tuple(names), rows=whole.slice(0, ROWS).to_pylist(), sql=query, note=note),
-        _chart(whole.select([x, y]), str(x), str(y)) if drawn else None,
-        view.at(page=number - 1) if number > 1 else None,
+        chart,
+        drawn=told,
+        previous=view.at(page=number - 1) if number > 1 else None,
         next=view.at(page=number + 1) if more else None,
     )
 
@@ -93,15 +96,19 @@ def _slice(reader: pa.RecordBatchReader, first: int, count: int) -> pa.Table:
     return pa.Table.from_batches(kept, reader.schema)
 
 
-def _chart(rows: pa.Table, x: str, y: str) -> Markup | None:
-    """Bars over names, a line over numbers; nothing where y has no numbers."""
+def _chart(rows: pa.Table, x: str, y: str) -> tuple[Markup | None, str | None]:
+    """(bars over names, or a line over numbers; what of the first rows it shows), nulls where y has no numbers."""
     pairs = [(a, float(b)) for a, b in zip(*(rows.column(k).to_pylist() for k in (0, 1)), strict=True) if _finite(b)]
     told = f"{plain_text(y)} by {plain_text(x)}"
     if not pairs:
-        return None
-    if all(_finite(a) for a, _ in pairs):
-        return figures.line([(float(a), b) for a, b in pairs], plain_text(x, 40), plain_text(y, 40), told=told)
-    return figures.bars([(plain_text(str(a), 60), b) for a, b in pairs[:MOST_BARS]], told)
+        return None, None
+    line = all(_finite(a) for a, _ in pairs)
+    most = MOST_POINTS if line else MOST_BARS
+    cut = f"The first {most:,} rows; there are more." if rows.num_rows > most else f"n = {len(pairs):,} rows."
+    if line:
+        points = [(float(a), b) for a, b in pairs[:most]]
+        return figures.line(points, plain_text(x, 40), plain_text(y, 40), told=told), cut
+    return figures.bars([(plain_text(str(a), 60), b) for a, b in pairs[:most]], told), cut
 
 
 def _finite(value: Any) -> bool:

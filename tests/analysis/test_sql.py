@@ -19,6 +19,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.api import score
 from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.errors import InputError
+from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
 
 SAMPLES = samples_folder() / "eval_json_v2"
@@ -66,6 +67,26 @@ def question_means(rows: list[dict[str, Any]], metric: str) -> list[float]:
     for row in rows:
         repeats[row["question_id"]].append(float(row[metric] or 0.0))
     return [math.fsum(values) / len(values) for values in repeats.values()]
+
+
+def test_a_query_of_scores_alone_gives_the_same_rows(session: Session) -> None:
+    """A session plans the metrics that a query reads: the order of queries changes no row, and a later one has all."""
+    queries = [
+        "select * from leaderboard order by all",
+        "select * from question_difficulty order by all",
+        "select * from regressions('adapter-good', 'adapter-weak') order by all",
+        "select * from repeat_scores order by all",
+        "select * from run_groups_by('$.id') order by all",
+    ]
+    every = "select run_id, metric, count(*) as n from metric_values group by all order by all"
+    with open_store(session.store.path) as scores_first, open_store(session.store.path) as every_metric_first:
+        wanted = every_metric_first.sql(every)
+        assert len(set(wanted["metric"].to_pylist())) == len(PROFILES["eval_json_v2"].metrics)
+        for query in queries:
+            found = scores_first.sql(query)
+            assert found.num_rows > 0, query
+            assert found.equals(every_metric_first.sql(query)), query
+        assert scores_first.sql(every).equals(wanted)
 
 
 @pytest.mark.parametrize("metric", ["score", "schema_ok", "grounding", "detailed_description_f1", "main_topic"])

@@ -211,14 +211,16 @@ def runs(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
 @settings(max_examples=examples(30), deadline=None)
 @given(st.lists(runs(), min_size=1, max_size=2))
 def test_summaries_of_any_rows_are_the_same_bits(commits: list[dict[str, list[dict[str, Any]]]]) -> None:
-    """With metrics as rows, as few answers have them, and side by side."""
+    """By compiled loops where they can, with metrics as rows, as few answers have them, and side by side."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for rows in commits:
             add_commit(Path(folder), rows)
         with open_store(folder, functions=False) as session:
             expected, reasons = bits(session, FROM_ROWS), bits(session, REASONS_FROM_ROWS)
-        for most_stacked in (summary._MOST_STACKED, 0):
+        for loops, most_stacked in ((True, summary._MOST_STACKED), (False, summary._MOST_STACKED), (False, 0)):
             patch.setattr(summary, "_MOST_STACKED", most_stacked)
+            if not loops:
+                patch.setattr(stored_tables, "statistics_of_runs", lambda plan, paths: None)
             with open_store(folder, functions=False) as session:
                 assert bits(session, "from run_summary") == expected
                 assert bits(session, "from fail_reasons") == reasons
@@ -234,6 +236,7 @@ def test_metrics_side_by_side_are_the_same_bits(
         rewritten(commit, summary="of another kind")
     monkeypatch.setattr(summary, "_MOST_STACKED", 0)
     monkeypatch.setattr(summary, "_MOST_VALUES", most_values)
+    monkeypatch.setattr(stored_tables, "statistics_of_runs", lambda plan, paths: None)
     with open_store(samples) as one, open_store(tmp_path / "runs") as other:
         assert bits(one, "from run_summary") == bits(other, "from run_summary")
         assert bits(one, "from gate_results") == bits(other, "from gate_results")
@@ -275,6 +278,7 @@ def test_a_commit_is_made_without_a_summary_that_fails(
     folder = samples_folder() / "include_rate"
     words = ["score", "-p", "include_rate", *(word.format(folder) for word in SAMPLES["include_rate"])]
     with monkeypatch.context() as patch:
+        patch.setattr(summary, "statistics_of_runs", lambda plan, paths: None)
         patch.setattr(summary, "write_summary", _refuse)
         with pytest.raises(SystemExit) as stop:
             main([*words, "--store", str(tmp_path)])

@@ -401,17 +401,6 @@ def test_profiles(rageval: Call) -> None:
     assert all(width(line) <= 80 for line in rageval("profiles", "eval_json_v2").out.splitlines())
 
 
-def test_demo(rageval: Call, tmp_path: Path) -> None:
-    """The first thing a newcomer runs: on two screens what it did, what to look at, and a report that is there."""
-    said = rageval("demo", "--keep", tmp_path / "demo")
-    assert said.code == 0
-    assert "adapter-good" in said.out
-    assert len(said.out.splitlines()) <= 2 * 24
-    assert str(tmp_path / "demo" / "report.html") in said.out
-    assert (tmp_path / "demo" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "rageval view" in said.out
-
-
 def test_bench(rageval: Call, tmp_path: Path) -> None:
     """The measurements and their ratios, not their size; beside those of an earlier file."""
     before = tmp_path / "before.json"

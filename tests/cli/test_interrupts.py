@@ -28,6 +28,7 @@ LONG_QUERY = "select count(*) from range(1000000) a, range(1000000) b where (a.r
 LONG_SORT = "select md5(range::varchar) as m from range(200000000) order by m"
 FUNCTION = "select max(bigram_jaccard(md5(range::varchar), md5((range + 1)::varchar))) from range(100000000)"
 LEAST, MOST = 0.0, 2.5  # seconds after the start; a command that needs longer for its work meets all of them
+AT_WORK = 1.2  # seconds after which a query runs, unless the machine is busy: then the command still starts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals as POSIX has them")
 
@@ -80,7 +81,12 @@ def check(words: list[str], after: float) -> bool:
 
 @pytest.mark.parametrize(
     ("name", "after"),
-    [("leaderboard", 0.0), ("one long query", MOST), ("a sort that spills", MOST), ("a function of ours", MOST)],
+    [
+        ("leaderboard", 0.0),
+        ("one long query", AT_WORK),
+        ("a sort that spills", AT_WORK),
+        ("a function of ours", AT_WORK),
+    ],
 )
 def test_interrupt(name: str, after: float, folder: Path) -> None:
     assert check(commands(folder)[name], after)

@@ -188,13 +188,24 @@ def test_the_shell_reads_queries_of_several_lines_and_goes_on_after_a_mistake(
         if "wrong" in query:
             raise InputError("SQL: wrong\x1b[31m")
 
-    typed = ["from runs", "limit 1;", ".tables", "", ".schema runs", "wrong;", ".what", "select 1;", ".quit"]
+    typed = [
+        "from runs",
+        "limit 1;",
+        ".tables",
+        "",
+        ".schema runs",
+        ".schema no",
+        "wrong;",
+        ".what",
+        "select 1;",
+        ".quit",
+    ]
     with open_store(store) as session, create_pipe_input() as keys:
         keys.send_text("".join(f"{line}\r" for line in typed))
         run_shell(session, execute, keys, screen=DummyOutput())
     assert asked == ["from runs\nlimit 1;", "show tables", columns_query("runs"), "wrong;", "select 1;"]
     out, err = capsys.readouterr()
-    assert ".schema NAME" in out and "wrong\\x1b[31m" in err
+    assert ".schema NAME" in out and "wrong\\x1b[31m" in err and "There is no view no; .tables lists them." in err
     history = (tmp_path / "rageval" / "sql_history").read_text(encoding="utf-8")
     assert "+limit 1;" in history
 

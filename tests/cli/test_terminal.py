@@ -216,6 +216,9 @@ def test_several_candidates_lose_nothing_in_silence(tmp_path: Path, capsys: pyte
     assert "regressed lists the first 50 of 60; 10 are left out." in found[0]["notes"]
     many = compared(*(f"c{k:02}" for k in range(11)))
     assert all(any("at most 10 candidates" in note for note in result["notes"]) for result in many)
+    with pytest.raises(SystemExit):
+        main(["compare", "base", "c00", "c01", "--store", str(folder)])
+    assert "lists the first" not in capsys.readouterr().out  # the lists are not shown there
 
 
 def test_gate_all_skips_a_profile_without_gates(call: Call) -> None:

@@ -91,3 +91,23 @@ def test_pairs(screen: Screen) -> None:
     lines = list(pair_lines({"run_id": "r" * 90, "text": "t" * 90, "n": 1}, screen))
     assert lines[0].endswith("r" * 90)
     assert ("…" in lines[1]) == (screen is not PLAIN)
+
+
+def test_columns_that_say_nothing_alone_go_together() -> None:
+    rows = [{"run_id": "r" * 30, "low": 0.25, "high": 0.75, "n": 3}]
+    lines = table(rows, list(rows[0]), Screen(44), optional=(("low", "high"),)).splitlines()
+    assert lines[0].split() == ["run_id", "n"]
+    assert lines[-1].startswith("Not shown for want of room: low, high.")
+
+
+def test_names_of_gates_and_comments_go_on_below() -> None:
+    gates = ", ".join(f"gate_{k} 0.{k}000" for k in range(6))
+    rows = [{"run_id": "a", "failed": gates, "n": 1}, {"run_id": "b", "failed": "", "n": 2}]
+    lines = list(table_lines(rows, list(rows[0]), Screen(40)))
+    assert max(map(width, lines)) <= 40 and "…" not in "".join(lines)
+    assert ", ".join(line[8:36].strip().rstrip(",") for line in lines[1:-1]) == gates
+    assert lines[1].endswith(" 1") and lines[-1].endswith(" 2") and lines[2].startswith(" " * 8)
+
+
+def test_a_name_of_spaces_can_be_seen() -> None:
+    assert table([{"run_id": " "}], ["run_id"]).splitlines()[1] == '" "'

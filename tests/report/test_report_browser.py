@@ -116,7 +116,7 @@ def test_hostile_answers_run_nothing(browser: Browser, hostile: str) -> None:
             place.dispatch_event("mouseover")
         assert page.evaluate("window.attacked") is None
         assert (heard.messages, heard.requests) == ([], [hostile])
-        assert page.locator("script").count() == 1 and page.locator("main img, main style").count() == 0
+        assert page.locator("script").count() == 2 and page.locator("main img, main style").count() == 0
         expect(page.locator("#include_rate-movers").get_by_text("<script>window.attacked = 1").first).to_be_visible()
         expect(page.locator("#include_rate-movers").get_by_text("中文答案").first).to_be_visible()
         arabic = page.locator(".answer", has_text="الإجابة").evaluate_all(

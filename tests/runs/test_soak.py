@@ -86,7 +86,7 @@ def _tables(commit: Commit) -> list[object]:
 # --- writers and readers --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("each", "seconds"), [(2, 3), pytest.param(4, 600, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("each", "seconds"), [(2, 1.5), pytest.param(4, 600, marks=pytest.mark.soak)])
 def test_writers_and_readers_at_once(each: int, seconds: float, tmp_path: Path) -> None:
     write_and_read(tmp_path, each, seconds)
 

@@ -65,6 +65,7 @@ def test_hostile_answers_run_nothing(browser: Browser, client: Client) -> None:
         page.set_default_timeout(60_000)
         page.goto(f"{home}?token={client.token}")
         page.get_by_role("link", name="drop table runs").click()
+        page.wait_for_selector("a[href^='/answer']")
         links = page.locator("a[href^='/answer']").evaluate_all("all => all.map(a => a.href)")
         assert len(links) >= 10
         for link in (

@@ -91,3 +91,44 @@ cdef inline void sort_words(uint64_t[::1] words, int64_t first, int64_t last) no
             return
         depth -= 1
         first, last, left = firsts[depth], lasts[depth], rounds[depth]
+
+
+cdef inline uint64_t select_word(uint64_t[::1] words, int64_t first, int64_t last, int64_t place) noexcept nogil:
+    """What stands at `place` when words[first:last] are sorted. Then no word before it is larger, none behind smaller.
+
+    Quickselect by the median of three, and a heap where the parts do not shrink.
+    """
+    cdef int64_t i, j
+    cdef int left = 2
+    cdef uint64_t pivot, value
+    while (<int64_t>1 << (left // 2)) < last - first:
+        left += 2
+    while last - first > 1:
+        if left == 0:
+            heap_sort(words, first, last)
+            break
+        left -= 1
+        pivot = words[first + (last - first) // 2]  # the median of three
+        if (words[first] < pivot) != (words[first] < words[last - 1]):
+            pivot = words[first]
+        elif (words[last - 1] < pivot) != (words[last - 1] < words[first]):
+            pivot = words[last - 1]
+        i, j = first, last - 1
+        while i <= j:
+            while words[i] < pivot:
+                i += 1
+            while words[j] > pivot:
+                j -= 1
+            if i <= j:
+                value = words[i]
+                words[i] = words[j]
+                words[j] = value
+                i += 1
+                j -= 1
+        if place <= j:
+            last = j + 1
+        elif place >= i:
+            first = i
+        else:
+            break
+    return words[place]

@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from rageval_batch.report.html.differences import Piece
 
+_LONG_NAME = 20
+
 
 @dataclass(frozen=True)
 class Table:
@@ -107,6 +109,11 @@ class Cards:
     title: str
     cards: tuple[Card, ...]
 
+    @property
+    def has_long_names(self) -> bool:
+        """Whether names of runs need more room than a narrow card has."""
+        return any(len(strip.run) > _LONG_NAME for card in self.cards[:1] for strip in card.strips)
+
 
 @dataclass(frozen=True)
 class Words:
@@ -129,6 +136,8 @@ class Moved:
     before: tuple[Piece, ...] | None  # null: there is no answer, or it cannot be read any more
     after: tuple[Piece, ...] | None
     left_out: int = 0  # characters of both answers that are not here
+    asked: str | None = None  # the text of the question
+    absent: str  # what stands in place of an answer that is null
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.errors import RagevalError
 from rageval_batch.report.html import figures
+from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
 from rageval_batch.report.html.differences import Piece, marked_differences
 from rageval_batch.report.html.scope import Scope
@@ -206,13 +207,16 @@ def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block
         if not whole.movers:
             blocks.append(Words(f"No question of {name} moved."))
             continue
-        blocks += [Words(note) for note in whole.notes if note not in result.notes]
+        notes = [note for note in whole.notes if note not in result.notes]  # why answers could not be read
+        blocks += map(Words, notes)
         title = f"{plain_text(result.compared.base.name)} → {name}"
-        blocks.append(Answers(title, tuple(_moved(whole, mover) for mover in whole.movers)))
+        scope = Scope(result.compared.profile, result.candidate.eval_set, (result.candidate.name,), every=False)
+        asked = question_texts(session, scope, (mover.question_id for mover in whole.movers))
+        blocks.append(Answers(title, tuple(_moved(whole, mover, asked, complete=not notes) for mover in whole.movers)))
     return blocks
 
 
-def _moved(result: Comparison, mover: Mover) -> Moved:
+def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, complete: bool) -> Moved:
     before, after = (None if text is None else readable(text) for text in (mover.base_answer, mover.cand_answer))
     shown = [(text or "")[:MOST_ANSWER] for text in (before, after)]
     if before is None or after is None:  # nothing to compare with
@@ -229,4 +233,6 @@ def _moved(result: Comparison, mover: Mover) -> Moved:
         before=left if before is not None else None,
         after=right if after is not None else None,
         left_out=sum(max(0, len(text or "") - MOST_ANSWER) for text in (before, after)),
+        asked=asked.get(mover.question_id),
+        absent="The run has no answer to this question." if complete else "No answer to show.",
     )

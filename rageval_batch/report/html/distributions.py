@@ -43,7 +43,9 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
         return Section(f"{id}-distributions", "Distributions", (Words("There are no values."),))
     left = len(scope.runs) - len(drawn)
     said = f"The best {_BEST} and the worst {_WORST} of n = {len(scope.runs):,} runs. " if left else ""
-    words = Words(f"{said}Each strip is a histogram of a run's answers; the line is the mean, n counts questions.")
+    words = Words(
+        f"{said}Each strip is a histogram of a run's answers; the line is the plain mean, n counts questions."
+    )
     cards = _cards(session, scope.some(drawn), by_metric)
     return Section(f"{id}-distributions", "Distributions", (words, Cards("Metrics", cards), table))
 

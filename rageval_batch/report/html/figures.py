@@ -29,7 +29,7 @@ def _small(kind: str, told: str, body: str) -> Markup:
     """A drawing that fills its cell, whatever its width."""
     return Markup(
         f'<svg class="small {kind}" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(told)}" data-t="{escape(told)}">{body}</svg>'
+        f'aria-label="{escape(told)}">{body}</svg>'
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rageval_batch.analysis.session import Session
+from rageval_batch.report.html.asked import can_read
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
 from rageval_batch.report.html.sections import queried
@@ -13,7 +14,6 @@ from rageval_batch.sql_text import identifier, quoted
 _HEAT_RUNS = 12
 _MOST_VALUES = 60  # of a grouping
 _MOST_FIELDS = 4  # of questions that runs are grouped by
-MOST_QUESTIONS = 50_000  # that are read again for their fields
 
 
 def groups_section(session: Session, scope: Scope, id: str) -> Section:
@@ -70,8 +70,7 @@ def _path(name: str) -> str:
 
 def _grouping_fields(session: Session, scope: Scope) -> list[str]:
     """Fields of the questions that have texts or yes and no, a few of them, each shared by questions."""
-    count = session.rows(f"select max(question_count) as n from runs where {scope.of_set}")[0]["n"]
-    if not count or count > MOST_QUESTIONS:
+    if not can_read(session, scope):
         return []
     rows = session.rows(
         "select f.key as name, count(distinct f.value) as n\n"

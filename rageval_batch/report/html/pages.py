@@ -19,6 +19,10 @@ from rageval_batch.report.html.texts import cut, number_text, plain_text, shown_
 _TEMPLATES = Path(__file__).parent / "templates"
 _HASH = 12  # characters of a hash that are shown
 _HEAT_STEPS = 9
+_COUNTS = frozenset(
+    ("n", "n answers", "answered", "question_count", "answered_count", "runs", "failures", "rows", "improvements",
+     "regressions", "ties")
+)  # fmt: skip
 STATUSES = frozenset(("passed", "failed", "skipped", "improvement", "regression", "tie"))
 
 
@@ -35,6 +39,7 @@ def environment(*folders: Path) -> jinja2.Environment:
     env.filters["text"] = shown_text
     env.filters["plain"] = plain_text
     env.filters["value"] = number_text
+    env.filters["cut"] = cut
     env.globals.update(
         kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
         exact=exact, heat=heat_step, shown=shown, grouped=grouped,
@@ -85,7 +90,7 @@ def shown(column: str, value: Any, most: int) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+        return f"{value:,}" if _is_grouped(column, value) else str(value)
     if isinstance(value, float):
         return number_text(value)
     if isinstance(value, datetime):
@@ -96,6 +101,11 @@ def shown(column: str, value: Any, most: int) -> str:
     return text[:_HASH] + "…" if column.endswith("_sha256") and len(text) > _HASH else cut(text, most)
 
 
+def _is_grouped(column: str, value: int) -> bool:
+    """Whether thousands are set apart: of counts always, of other numbers, which may be years, where they are large."""
+    return abs(value) >= 10_000 or (abs(value) >= 1_000 and column in _COUNTS)
+
+
 def exact(column: str, value: Any, most: int) -> str | None:
     """What a cell stands for where that is more than it shows: whole numbers, hashes and times for CSV and sorting."""
     if isinstance(value, bool) or value is None:
@@ -103,7 +113,7 @@ def exact(column: str, value: Any, most: int) -> str | None:
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, int):
-        return str(value) if abs(value) >= 10_000 else None
+        return str(value) if _is_grouped(column, value) else None
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if column.endswith("_sha256") and len(str(value)) <= most else None

@@ -144,7 +144,7 @@ def report_html(report: Report) -> str:
 
 
 def _laid_out(report: Report, limits: Limits) -> str:
-    style, script = asset("style.css"), asset("script.js")
+    style, early, script = (asset(name) for name in ("style.css", "early.js", "script.js"))
     whole = page(
         "report.html",
         report=report,
@@ -153,8 +153,10 @@ def _laid_out(report: Report, limits: Limits) -> str:
         link=no_link,
         version=__version__,
         style=Markup(style),
+        early=Markup(early),
         script=Markup(script),
         style_hash=_hash(style),
+        early_hash=_hash(early),
         script_hash=_hash(script),
     )
     return str(whole).encode("utf-8", "replace").decode()

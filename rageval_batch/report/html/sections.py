@@ -13,6 +13,7 @@ from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.cells import format_value
 from rageval_batch.report.html import figures
+from rageval_batch.report.html.asked import question_join
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
 from rageval_batch.sql_text import quoted
@@ -84,7 +85,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
         "    count(*) as n, count(*) filter (status = 'failed') as failed,\n"
         "    count(*) filter (status = 'skipped') as skipped,\n"
         "    string_agg(gate, ', ' order by gate) filter (status = 'failed') as failed_gates,\n"
-        "    profile, eval_set\n"
+        f"    profile{_eval_set_column(scopes)}\n"
         f"from gate_results\nwhere {where}\ngroup by run_id, profile, eval_set\n"
         "order by failed desc, profile, run_id",
         note="n: gates of the run.",
@@ -113,6 +114,11 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
     if without := [scope.profile for scope in scopes if scope.profile not in names]:
         blocks.append(Words(f"No gates of their own: {', '.join(dict.fromkeys(without))}."))
     return _section("", "gates", "Gates", *blocks, verdicts, every)
+
+
+def _eval_set_column(scopes: Sequence[Scope]) -> str:
+    """The eval set as a column more, where the profile does not tell runs apart."""
+    return ", eval_set" if len({scope.profile for scope in scopes}) < len(scopes) else ""
 
 
 def level_condition(session: Session, runs: Sequence[Run]) -> str:
@@ -211,10 +217,13 @@ def confusions_section(session: Session, scope: Scope, id: str) -> Section:
 def hardest_section(session: Session, scope: Scope, id: str) -> Section:
     """The questions with the lowest means over all runs of the eval set."""
     keep_summaries(session, ("question_difficulty",))
+    asked, join = question_join(session, scope, "d")
     table = queried(
         session, f"{id}-hardest-table", "Questions by mean score, hardest first",
-        sql="select question_id, runs as n, mean, min, max, failures, usual_failure\n"
-        f"from question_difficulty\nwhere {scope.of_set}\norder by mean, question_id",
+        sql=f"select d.question_id, {asked}d.runs as n, d.mean, d.min, d.max, d.failures, d.usual_failure\n"
+        f"from question_difficulty d{join}\n"
+        f"where d.profile = {quoted(scope.profile)} and d.eval_set = {quoted(scope.eval_set)}\n"
+        "order by d.mean, d.question_id",
         most=50,
         labels={"n": "n runs"},
         note="Over all runs of the eval set in the store.",

@@ -7,7 +7,7 @@ import json
 from markupsafe import Markup, escape
 
 from rageval_batch.report.cells import format_value
-from rageval_batch.report.safe_text import is_safe
+from rageval_batch.report.safe_text import is_safe, visible_name
 
 _KEPT = frozenset("\n\t")
 
@@ -18,7 +18,8 @@ def number_text(value: float | None) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The text, or its beginning and an ellipsis."""
+    """The text, or its beginning and an ellipsis; a name of nothing but spaces in quotation marks, to be seen."""
+    text = visible_name(text)
     return text if len(text) <= most else text[: max(1, most - 1)] + "…"
 
 

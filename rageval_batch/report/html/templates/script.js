@@ -1,35 +1,26 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  root.classList.add("scripted");
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
   // Light or dark: what the system says, until the button says otherwise.
-  const remembered = (value) => {
+  const remember = (theme) => {
     try {
-      if (value === undefined) return localStorage.getItem("rageval-theme");
-      localStorage.setItem("rageval-theme", value);
+      localStorage.setItem("rageval-theme", theme);
     } catch { /* a browser may forbid files to remember anything */ }
-    return null;
   };
-  const themed = remembered();
-  if (themed === "light" || themed === "dark") root.dataset.theme = themed;
   for (const button of all("[data-theme-button]")) {
     button.addEventListener("click", () => {
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
       root.dataset.theme = dark ? "light" : "dark";
-      remembered(root.dataset.theme);
+      remember(root.dataset.theme);
     });
   }
 
-  // On a narrow screen the contents start folded.
-  const contents = document.querySelector("nav details.contents");
-  if (contents && matchMedia("(max-width: 60rem)").matches) contents.open = false;
-
   // The contents show where the reader is: that section is marked, and of many chapters only its own is open.
+  const contents = document.querySelector("nav details.contents");
   const chapters = contents ? all("details.chapter", contents) : [];
   const many = chapters.length > 2;
-  if (many) for (const chapter of chapters) chapter.open = false;
   const marked = new Map(contents ? all("a", contents).map((link) => [link.hash.slice(1), link]) : []);
   const seen = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
@@ -131,9 +122,9 @@
   tip.setAttribute("role", "status");
   document.body.append(tip);
   document.addEventListener("pointerover", (event) => {
-    const about = event.target.closest?.("[data-t]");
+    const about = event.target.closest?.("[data-t], svg.small");
     tip.hidden = !about;
-    if (about) tip.textContent = about.dataset.t;
+    if (about) tip.textContent = about.dataset.t ?? about.getAttribute("aria-label");
   });
   document.addEventListener("pointermove", (event) => {
     if (tip.hidden) return;

@@ -1,0 +1,29 @@
+from typing import NamedTuple
+
+from rageval_batch.columnar.strings import Flags, Floats, Offsets
+
+class GroupStatistics(NamedTuple):
+    n_scored: Offsets
+    n_counted: Offsets
+    mean: Floats
+    weighted_mean: Floats
+    rate: Floats
+    std: Floats
+    min: Floats
+    p50: Floats
+    p90: Floats
+    p95: Floats
+    max: Floats
+    sum: Floats
+
+def group_statistics(
+    values: Floats,
+    present: Flags,
+    worth: float,
+    weights: Floats,
+    bounds: Offsets,
+    most: float,
+    large: float,
+    cuts: tuple[float, float, float],
+) -> GroupStatistics: ...
+def exact_sums(values: Floats, present: Flags, bounds: Offsets) -> tuple[Floats, Offsets]: ...
