@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval_batch.analysis.repeats import repeat_summary
+from rageval_batch.analysis.run_lines import stat_name, statistic
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import StoreError, did_you_mean
 
@@ -50,14 +51,6 @@ class RunSummary:
 
 
 _MOST_TALLIES = 20
-_STAT_NAMES = {"weighted_mean": "weighted mean", "micro": "micro average"}
-
-
-def stat_name(run_stat: str) -> str:
-    """What people call the statistic that makes a run's score of its rows."""
-    return _STAT_NAMES.get(run_stat, run_stat)
-
-
 _OF_RUN = "run_id = $run_id and profile = $profile and eval_set = $eval_set"
 
 
@@ -104,7 +97,7 @@ def summarize(
         "answered_count": run.record["answered_count"],
     }
     for name, (metric, stat) in named.items():
-        summary[name] = _statistic(by_name[metric], stat)
+        summary[name] = statistic(by_name[metric], stat)
     summary |= repeat_summary(session, run.key, run.record["repeats"])
     return RunSummary(
         run=run,
@@ -135,20 +128,6 @@ def _headline(session: Session, run: Run) -> dict[str, float | int | str | None]
     return {name: value for name, value in found.items() if name != "profile"}
 
 
-def headlines(session: Session, commit: str) -> dict[str, dict[str, Any]]:
-    """The same for all runs of a commit, by run."""
-    rows = session.rows(
-        """
-        select r.run_id, r.profile, v.value as score, v.n
-        from runs r
-        join run_values v on v.run_id = r.run_id and v.profile = r.profile and v.eval_set = r.eval_set
-        where r.commit = $commit and v.metric = 'score'
-        """,
-        {"commit": commit},
-    )
-    return {row["run_id"]: _with_stat(session, row) for row in rows}
-
-
 def _with_stat(session: Session, row: dict[str, Any]) -> dict[str, Any]:
     """A row that has a score and n, with the name of the statistic between them."""
     known = session.profile(row["profile"])
@@ -168,47 +147,15 @@ def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
     )
 
 
-def _statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
-    """A statistic of a metric; percent is a hundred times the mean."""
-    if stat == "percent":
-        return None if row["mean"] is None else 100.0 * row["mean"]
-    value: float | int | None = row[stat]
-    return value
-
-
-def failed_expressions(session: Session, profile: str, commit: str) -> int:
-    """How many rows of a commit have a metric of a profile file that could not be computed."""
+def failed_expressions(session: Session, profile: str, commit: str) -> tuple[int, dict[str, Any] | None]:
+    """(how many rows of a commit have a metric of a profile file that could not be computed, the first of them)."""
     found = session.rows(
-        f"select count(*) as n from stored_{profile} where commit = $commit "
-        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number)')",
+        f"select run_id, question_id, fail_detail, count(*) over () as n from stored_{profile} where commit = $commit "
+        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number|beyond )') "
+        "order by run_id, question_id, repeat limit 1",
         {"commit": commit},
     )
-    return int(found[0]["n"])
-
-
-def commit_lines(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """A line for every run of a commit, best first: the named statistics, answers and questions."""
-    wanted = sorted({metric for metric, _ in named.values()} | {"score"})
-    rows = session.rows(
-        """
-        select r.run_id, r.answered_count, r.question_count, s.* exclude (run_id, profile, eval_set)
-        from runs r
-        join run_summary s on s.run_id = r.run_id and s.profile = r.profile and s.eval_set = r.eval_set
-        where r.commit = $commit and s.metric in (select unnest($wanted))
-        """,
-        {"commit": commit, "wanted": wanted},
-    )
-    lines: dict[str, dict[str, Any]] = {}
-    for row in rows:  # in no order: the names stand in theirs from the start
-        counts = {"answered": row["answered_count"], "questions": row["question_count"]}
-        line = lines.setdefault(row["run_id"], {"run_id": row["run_id"], **dict.fromkeys(named), **counts})
-        for name, (metric, stat) in named.items():
-            if metric == row["metric"]:
-                line[name] = _statistic(row, stat)
-    first = next(iter(named))
-    return sorted(
-        lines.values(), key=lambda line: (-(line[first] if line[first] is not None else -1e300), line["run_id"])
-    )
+    return (int(found[0].pop("n")), found[0]) if found else (0, None)
 
 
 def summaries(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[RunSummary]:
@@ -244,11 +191,11 @@ def ranked_runs(
         qualify $limit is null
             or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
     """
-    asked = {"profile": profile, "eval_set": eval_set, "limit": limit}
-    session.keep_table("ranking", query, {**asked, "wanted": []})  # no score rows are read for that
+    filters = {"profile": profile, "eval_set": eval_set, "limit": limit}
+    session.keep_table("ranking", query, {**filters, "wanted": []})  # no score rows are read for that
     lacking = session.rows("select distinct run_id from ranking where low is null order by run_id")
     if lacking:
-        session.keep_table("ranking", query, {**asked, "wanted": [row["run_id"] for row in lacking]})
+        session.keep_table("ranking", query, {**filters, "wanted": [row["run_id"] for row in lacking]})
         session.keep_intervals()
     rows = session.rows("from ranking order by profile, eval_set, rank, run_id")
     return [_with_stat(session, row) for row in rows]
@@ -283,10 +230,10 @@ def score_row(
     if not rows and not keys:
         raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
     if len(rows) != 1:
-        asked = "".join(f", {name} {value}" for name, value in keys.items())
+        selected = "".join(f", {name} {value}" for name, value in keys.items())
         raise StoreError(
             f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
-            f"{asked}. Pick one with --key NAME=VALUE{_choices(rows)}."
+            f"{selected}. Pick one with --key NAME=VALUE{_choices(rows)}."
         )
     place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
     return {name: rows[0][name] for name in known if name in rows[0]}, place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,36 +17,60 @@ from rageval_batch.bench.sweeps import Sweep
 from rageval_batch.errors import EXIT_FAILED, EXIT_OK
 
 SMALL_ROWS = 100
+GROWTH = (1, 10, 100)  # times the sweep
+_RUN = b'"run_id": "'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Command:
     """A command and what it cost."""
 
     words: str
+    rows: int  # of the sweep that it is about
     wall: float
     cpu: float
     _: KW_ONLY
     peak_mib: float | None
 
 
-def measure_commands(profile: str, files: Sweep, folder: Path) -> Iterator[Command]:
+def measure_commands(profile: str, files: Sweep, folder: Path, *, rows: int) -> Iterator[Command]:
     """Start-up, a small and the whole sweep scored, then what is asked of the store of the whole one."""
     folder.mkdir()
     small, store = folder / "small.jsonl", str(folder / "runs")
     with files.outputs.open(encoding="utf-8") as lines, small.open("w", encoding="utf-8") as out:
         out.writelines(islice(lines, SMALL_ROWS))
-    inputs = ["-p", profile, "-q", str(files.questions), *(["-c", str(files.contexts)] if files.contexts else [])]
-    yield _measure("--version")
-    yield _measure("--help")
-    yield _measure(f"score of {SMALL_ROWS} rows", "score", str(small), *inputs, "--store", str(folder / "few"))
-    yield _measure("score", "score", str(files.outputs), *inputs, "--store", store)
-    yield _measure("runs", "runs", "--store", store)
-    yield _measure("leaderboard", "leaderboard", "--store", store)
-    yield _measure("gate --all", "gate", "--all", "--allow-missing-provenance", "--store", store)
+    inputs = _inputs(profile, files)
+    few = min(rows, SMALL_ROWS)
+    yield _measure("--version", rows=rows)
+    yield _measure("--help", rows=rows)
+    yield _measure(f"score of {few} rows", "score", str(small), *inputs, "--store", str(folder / "few"), rows=few)
+    yield _measure("score", "score", str(files.outputs), *inputs, "--store", store, rows=rows)
+    yield _measure("runs", "runs", "--store", store, rows=rows)
+    yield _measure("leaderboard", "leaderboard", "--store", store, rows=rows)
+    yield _measure("gate --all", "gate", "--all", "--allow-missing-provenance", "--store", store, rows=rows)
     first, last = _first_and_last_run(store)
     if first != last:
-        yield _measure("compare", "compare", first, last, "--store", store)
+        yield _measure("compare", "compare", first, last, "--store", store, rows=rows)
+
+
+def measure_growth(profile: str, files: Sweep, folder: Path, *, rows: int) -> Iterator[Command]:
+    """`score` of the same answers by ever more runs: memory should stay as it is, time should grow as rows do."""
+    folder.mkdir()
+    for times in GROWTH:
+        grown = folder / "outputs.jsonl"
+        with grown.open("wb") as out:
+            for copy in range(times):
+                with files.outputs.open("rb") as lines:
+                    out.writelines(line.replace(_RUN, b"%bcopy-%03d-" % (_RUN, copy), 1) for line in lines)
+        store = folder / "runs"
+        words = ("score", str(grown), *_inputs(profile, files), "--store", str(store), "--max-rows", str(10**12))
+        yield _measure(f"score of {times * rows:,} rows", *words, rows=times * rows)
+        grown.unlink()
+        shutil.rmtree(store)
+
+
+def _inputs(profile: str, files: Sweep) -> list[str]:
+    return ["-p", profile, "-q", str(files.questions), *(["-c", str(files.contexts)] if files.contexts else [])]
 
 
 def _first_and_last_run(store: str) -> tuple[str, str]:
@@ -55,7 +80,7 @@ def _first_and_last_run(store: str) -> tuple[str, str]:
     return names[0], names[-1]
 
 
-def _measure(name: str, *words: str) -> Command:
+def _measure(name: str, *words: str, rows: int) -> Command:
     """Run a command in a process of its own; a failed gate or comparison is a result too."""
     command = [sys.executable, "-m", "rageval_batch", *(words or (name,))]
     start, before = time.perf_counter(), os.times()
@@ -73,4 +98,4 @@ def _measure(name: str, *words: str) -> Command:
     wall = time.perf_counter() - start
     if code not in (EXIT_OK, EXIT_FAILED):
         raise RuntimeError(f"{' '.join(command)} ended with {code}: {said}")
-    return Command(name, wall, cpu, peak_mib=peak)
+    return Command(words=name, rows=rows, wall=wall, cpu=cpu, peak_mib=peak)

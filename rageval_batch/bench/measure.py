@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rageval_batch.bench.commands import Command, measure_commands
+from rageval_batch.bench.commands import Command, measure_commands, measure_growth
 from rageval_batch.bench.memory import peak_mib
 from rageval_batch.bench.sweeps import SWEEPS, Sweep, repeat_answers
 
@@ -53,15 +53,19 @@ class Bench:
         return [
             *(_line(name, seconds, None, rows=self.rows) for name, seconds in self.stages.items()),
             *(_line(name, one.cpu, one.wall, rows=one.rows, peak=one.peak_mib) for name, one in wholes.items() if one),
-            *(_line(f"$ {one.words}", one.cpu, one.wall, rows=self.rows, peak=one.peak_mib) for one in self.commands),
+            *(_line(f"$ {one.words}", one.cpu, one.wall, rows=one.rows, peak=one.peak_mib) for one in self.commands),
         ]
 
     def ratios(self) -> dict[str, float | None]:
         """Wall time against the oracle, CPU time against the floor, memory."""
-        rate = self.sweep.rows / self.sweep.wall
         score = next((one for one in self.commands if one.words == "score"), None)
+
+        def times_the_oracle(one: Measured | Command | None) -> float | None:
+            return one.rows / one.wall / (self.oracle.rows / self.oracle.wall) if one and self.oracle else None
+
         return {
-            "times_the_oracle": rate / (self.oracle.rows / self.oracle.wall) if self.oracle else None,
+            "times_the_oracle": times_the_oracle(self.sweep),
+            "command_times_the_oracle": times_the_oracle(score),
             "cpu_over_floor": self.sweep.cpu / self.floor.cpu,
             "wall_over_floor": self.sweep.wall / self.floor.wall,
             "command_over_floor": score.cpu / self.floor.cpu if score else None,
@@ -94,12 +98,13 @@ def run(
     folder: Path,
     note: Callable[[str], None],
     commands: bool = False,
+    growth: bool = False,
     repeated: float = 0.0,
 ) -> Bench:
-    """Make a sweep of a profile and measure it; `commands`: whole commands too; `repeated`: share of answers that were
-    given before."""
+    """Make a sweep of a profile and measure it; `commands`: whole commands too; `growth`: the same sweep larger too;
+    `repeated`: share of answers that were given before."""
     note(f"{profile}: writing a sweep of {rows:,} answers …")
-    files, distinct = _apart(_write, profile, folder, rows, seed, repeated)
+    files, distinct = _apart(_write, profile, folder, rows, seed=seed, repeated=repeated)
     note(f"{profile}: scoring it …")
     sweep = _apart(_sweep, profile, files, folder / "runs")
     note(f"{profile}: stage by stage …")
@@ -114,7 +119,10 @@ def run(
     measured: tuple[Command, ...] = ()
     if commands:
         note(f"{profile}: whole commands …")
-        measured = tuple(measure_commands(profile, files, folder / "commands"))
+        measured += tuple(measure_commands(profile, files, folder / "commands", rows=rows))
+    if growth:
+        note(f"{profile}: the command on more and more answers …")
+        measured += tuple(measure_growth(profile, files, folder / "growth", rows=rows))
     return Bench(
         profile=profile,
         rows=rows,
@@ -138,10 +146,10 @@ def _write(profile: str, folder: Path, rows: int, *, seed: int, repeated: float)
         return files, len({hash(json.dumps(json.loads(line)[kind.answer])) for line in lines})
 
 
-def _apart(work: Callable[..., Any], *arguments: Any) -> Any:
+def _apart(work: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """The result of a function in a fresh process, so that memory and caches of one stage do not colour another."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(work, arguments)
+        return pool.apply(work, arguments, named)
 
 
 class _Clock:

@@ -33,6 +33,9 @@ _FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s")
     help="Share of the answers that are the first one to their question again.",
 )  # fmt: skip
 @click.option("--commands", is_flag=True, help="Whole commands too: start-up, score, runs, leaderboard, gate, compare.")
+@click.option(
+    "--growth", is_flag=True, help="Score the same sweep 10 and 100 times as large too: time and peak memory."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--against", metavar="FILE", help="Beside an earlier measurement, a file of --format json.")
 @output_options("table", "json", "md", "jsonl", "csv", "tsv", "html", "parquet", "xlsx")
@@ -43,6 +46,7 @@ def bench(
     profile: str,
     repeated: float,
     commands: bool,
+    growth: bool,
     as_json: bool,
     against: str | None,
     format: str,
@@ -69,7 +73,14 @@ def bench(
     for name in _PROFILES if profile == _ALL else (profile,):
         with tempfile.TemporaryDirectory(prefix="rageval-bench-") as folder:
             measured = run(
-                name, rows, seed, folder=Path(folder), note=say, commands=commands, repeated=repeated
+                name,
+                rows,
+                seed,
+                folder=Path(folder),
+                note=say,
+                commands=commands,
+                growth=growth,
+                repeated=repeated,
             ).as_dict()
         profiles.append({**measured, **(_functions(rows, seed) if name == _FUNCTIONS_OF else {})})
     result: dict[str, Any] = {"machine": _machine(), "profiles": profiles}

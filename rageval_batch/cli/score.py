@@ -24,6 +24,8 @@ from rageval_batch.cli.progress import Progress
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 if TYPE_CHECKING:
+    from rageval_batch.analysis.session import Session
+    from rageval_batch.model import Profile
     from rageval_batch.runs.job import Job
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import Outcome
@@ -151,7 +153,7 @@ def score(
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
     given = run_metadata.RunMetadata(
-        pairs(meta, "--meta"),
+        pairs(meta, "--meta", once=True),
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
@@ -266,12 +268,12 @@ def rescore(
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
         profile = profile_to_rescore(commit)
-        kept = {
+        stored_params = {
             name: value
             for name, value in commit.manifest["params"].items()
             if not profile.digest or profile.has_param(name)
         }
-        params = profile.read_params({**kept, **changed})
+        params = profile.read_params({**stored_params, **changed})
         same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
@@ -352,29 +354,64 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
 
 def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
     """All that is known of every run of the commits, or the line that a profile shows of one."""
-    from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.analysis.runs import commit_lines, failed_expressions, headlines, summaries
     from rageval_batch.profiles.registry import get_profile
 
     found: list[dict[str, Any]] = []
-    with open_store(store.path, functions=False) as session:
-        for outcome in outcomes:
-            profile = get_profile(outcome.commit.manifest["profile"])
-            if profile.digest and (failed := failed_expressions(session, profile.name, outcome.commit.id)):
-                query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
-                say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
-            if format in ("json", "jsonl"):
-                found += [result.as_dict() for result in summaries(session, outcome.commit.id, profile.summary.stats)]
-                continue
-            named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-            scores = headlines(session, outcome.commit.id)
-            same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
-            own = [name for name, stat in named.items() if stat != same]  # people need no number twice
-            lost = outcome.lost_rows  # marked by a column that is not there otherwise
-            for line in commit_lines(session, outcome.commit.id, named):
-                marked = {"rejected": lost.get(line["run_id"])} if lost else {}
-                found.append({**scores[line["run_id"]], **{name: line[name] for name in (*own, *_COUNTS)}, **marked})
+    for outcome in outcomes:
+        profile = get_profile(outcome.commit.manifest["profile"])
+        if profile.digest:
+            _say_failed_expressions(store, outcome, profile)
+        if format in ("json", "jsonl"):
+            found += _whole_summaries(store, outcome, profile)
+            continue
+        named = {name: profile.summary.stats[name] for name in profile.summary.headline}
+        same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
+        twice = [name for name, stat in named.items() if stat == same]  # people need no number twice
+        lost = outcome.lost_rows  # marked by a column that is not there otherwise
+        for line in _run_lines(store, outcome, profile, named=named):
+            shown = {name: value for name, value in line.items() if name not in twice}
+            found.append({**shown, **({"rejected": lost.get(line["run_id"])} if lost else {})})
     return found
+
+
+def _run_lines(
+    store: Store, outcome: Outcome, profile: Profile, *, named: dict[str, tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """A line for every run of a commit: from its own summary, else from a session."""
+    from rageval_batch.analysis.run_lines import run_lines, summary_from_session, summary_of_commit
+    from rageval_batch.runs.summary_plan import summary_plan
+
+    summary = summary_of_commit(outcome.commit, summary_plan(profile).definition)
+    if summary is None:
+        with _session(store) as session:
+            summary = summary_from_session(session, outcome.commit.id)
+    return run_lines(summary, named, profile.summary.run_stat)
+
+
+def _whole_summaries(store: Store, outcome: Outcome, profile: Profile) -> list[dict[str, Any]]:
+    from rageval_batch.analysis.runs import summaries
+
+    with _session(store) as session:
+        return [one.as_dict() for one in summaries(session, outcome.commit.id, profile.summary.stats)]
+
+
+def _say_failed_expressions(store: Store, outcome: Outcome, profile: Profile) -> None:
+    """How many rows have an expression of a profile file without a value, and the first of them."""
+    from rageval_batch.analysis.runs import failed_expressions
+
+    with _session(store) as session:
+        failed, first = failed_expressions(session, profile.name, outcome.commit.id)
+    if first is not None:
+        rows = f"{failed:,} {'row has' if failed == 1 else 'rows have'} an expression without a value"
+        where = f"run '{first['run_id']}', question '{first['question_id']}': {first['fail_detail']}"
+        query = f"select run_id, question_id, fail_detail from {profile.name} where fail_detail is not null"
+        say(f'{rows}, the first {where}. All: rageval sql "{query}".')
+
+
+def _session(store: Store) -> Session:
+    from rageval_batch.analysis.catalog import open_store
+
+    return open_store(store.path, functions=False)
 
 
 def _say_committed(store: Store, outcomes: list[Outcome]) -> None:

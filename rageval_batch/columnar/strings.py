@@ -53,6 +53,14 @@ class Strings:
         return self.data[self.offsets[index] : self.offsets[index + 1]].tobytes().decode("utf-8")
 
 
+def pooled_bytes(size: int) -> Bytes:
+    """Room for bytes, whose content is not set, from Arrow's memory pool.
+
+    It keeps what was given back for the next block, where NumPy would have the system clear every page again.
+    """
+    return np.frombuffer(pa.allocate_buffer(size), np.uint8)
+
+
 def _bitmap(valid: Flags) -> pa.Buffer:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 

@@ -55,6 +55,14 @@ def test_short_texts_of_json_characters(texts: list[str]) -> None:
     check(texts)
 
 
+@pytest.mark.parametrize("special", ['\\"', "\\\\", "\\u6587", "\\n", '"', "\\", "\x1f", "\x00", "\x7f", "文"])
+def test_long_strings_with_something_special_at_every_place(special: str) -> None:
+    """Strings are passed over sixteen and eight bytes at a time."""
+    check(
+        [f'"{"a" * before}{special}{"b" * behind}"' for before in range(36) for behind in (0, 1, 7, 8, 15, 16, 17, 33)]
+    )
+
+
 @given(st.lists(st.text(st.sampled_from("-+.0123456789eE"), min_size=1, max_size=8), max_size=10))
 def test_numbers(texts: list[str]) -> None:
     check(texts)
@@ -193,12 +201,9 @@ def test_deep_nesting(head: str, core: str, tail: str) -> None:
     text = head * times + core + tail * times
     tape = parsed([text, text[:-1], text + tail[-1], text.replace(core, "", 1), "7"])
     assert (tape.status == OK).tolist() == [True, False, False, head == "[", True]
-    depth, node = 0, int(tape.root[0])
-    parents = tape.parent.tolist()
-    last = int(np.flatnonzero(tape.row == 0)[-1])
-    while last != node:
-        last, depth = parents[last], depth + 1
-    assert depth == DEEP
+    nodes = np.flatnonzero(tape.row == 0)
+    assert len(nodes) == DEEP + 1
+    assert (tape.behind[nodes] == nodes[-1] + 1).all()  # each holds all that follow
     assert json_text(tapes.values(tape)[0]) == json_text(decode(text))
 
 

@@ -24,12 +24,46 @@ cdef extern from *:
     #else
     #define rageval_lowest_bit(word) __builtin_ctzll(word)
     #endif
+    #if defined(__SSE2__) || defined(_M_X64)
+    #include <emmintrin.h>
+    #define RAGEVAL_MARKS(bytes) (unsigned)_mm_movemask_epi8(bytes)
+    /* Sixteen bytes at once, as every x86-64 has them; what is left, less than sixteen, is for the caller. */
+    static inline int64_t rageval_plain_width(const uint8_t *text, int64_t width) {
+        const __m128i quote = _mm_set1_epi8(34), slash = _mm_set1_epi8(92), control = _mm_set1_epi8(31);
+        int64_t at = 0;
+        for (; at + 16 <= width; at += 16) {
+            const __m128i some = _mm_loadu_si128((const __m128i *)(text + at));
+            const __m128i found = _mm_or_si128(
+                _mm_or_si128(_mm_cmpeq_epi8(some, quote), _mm_cmpeq_epi8(some, slash)),
+                _mm_cmpeq_epi8(_mm_min_epu8(some, control), some));
+            const unsigned marks = RAGEVAL_MARKS(found);
+            if (marks) return at + rageval_lowest_bit(marks);
+        }
+        return at;
+    }
+    static inline int64_t rageval_copy_plain(const uint8_t *text, int64_t width, uint8_t *out) {
+        const __m128i slash = _mm_set1_epi8(92);
+        int64_t at = 0;
+        for (; at + 16 <= width; at += 16) {
+            const __m128i some = _mm_loadu_si128((const __m128i *)(text + at));
+            const unsigned marks = RAGEVAL_MARKS(_mm_cmpeq_epi8(some, slash));
+            _mm_storeu_si128((__m128i *)(out + at), some);
+            if (marks) return at + rageval_lowest_bit(marks);
+        }
+        return at;
+    }
+    #else
+    #define rageval_plain_width(text, width) 0
+    #define rageval_copy_plain(text, width, out) 0
+    #endif
     """
     const int VARIANT_NUMBER "RAGEVAL_VARIANT"
     const bint CHECKED "RAGEVAL_CHECKED"
     const uint64_t LOW_BITS "RAGEVAL_LOW_BITS"
     const uint64_t HIGH_BITS "RAGEVAL_HIGH_BITS"
     int lowest_bit "rageval_lowest_bit"(uint64_t word) noexcept nogil
+    int64_t sse_plain_width "rageval_plain_width"(const uint8_t *text, int64_t width) noexcept nogil
+    int64_t sse_copy_plain "rageval_copy_plain"(const uint8_t *text, int64_t width, uint8_t *out) noexcept nogil
 
 
 cdef inline uint64_t load64(const uint8_t[::1] data, int64_t at) noexcept nogil:
@@ -47,6 +81,27 @@ cdef inline void store64(uint8_t[::1] out, int64_t at, uint64_t word) noexcept n
     if CHECKED:
         out[at + 7] = 0
     memcpy(&out[at], &word, 8)
+
+
+cdef inline int64_t plain_width(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """How many bytes from `at` on are seen at once to be neither quote, backslash nor control character; maybe more are."""
+    cdef uint8_t last
+    if end - at < 16:
+        return 0
+    if CHECKED:
+        last = data[end - 1]
+    return sse_plain_width(&data[at], end - at)
+
+
+cdef inline int64_t copy_plain(const uint8_t[::1] data, int64_t at, int64_t end, uint8_t[::1] out, int64_t to) noexcept nogil:
+    """Copy bytes before a backslash, as far as that is seen at once; how many. `out` must have room for all to `end`."""
+    cdef uint8_t last
+    if end - at < 16:
+        return 0
+    if CHECKED:
+        last = data[end - 1]
+        out[to + (end - at) - 1] = 0
+    return sse_copy_plain(&data[at], end - at, &out[to])
 
 
 cdef inline void copy_bytes(const uint8_t[::1] data, int64_t at, int64_t width, uint8_t[::1] out, int64_t to) noexcept nogil:

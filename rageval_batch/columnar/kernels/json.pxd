@@ -5,9 +5,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from rageval_batch.columnar.kernels.buffers cimport (
     HIGH_BITS,
     LOW_BITS,
+    copy_plain,
     equal_bytes,
     first_byte,
     load64,
+    plain_width,
     store64,
     zero_bytes,
 )
@@ -83,6 +85,11 @@ cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, u
     cdef int64_t width, unit
     cdef uint8_t kind
     while at < end:
+        width = copy_plain(data, at, end, out, to)
+        at += width
+        to += width
+        if at == end:
+            break
         if at + 8 <= end:  # eight bytes at once; of those, what stands before a backslash
             word = load64(data, at)
             store64(out, to, word)
@@ -129,6 +136,9 @@ cdef inline (int64_t, int, int) string_end(const uint8_t[::1] data, int64_t at, 
     cdef int escaped = 0
     cdef uint8_t byte, kind
     while at < end:
+        at += plain_width(data, at, end)
+        if at == end:
+            break
         if at + 8 <= end:  # pass eight bytes at once while none is a quote, a backslash or a control character
             word = load64(data, at)
             marks = (word - LOW_BITS * 32) & ~word & HIGH_BITS

@@ -18,7 +18,7 @@ from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJE
 from rageval_batch.columnar.kernels.lines import split_lines, valid_utf8
 from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
-from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings, pooled_bytes
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
@@ -327,7 +327,7 @@ def _whole_lines(stream: BinaryIO, source: Source) -> Iterator[_Lines]:
         rest = np.frombuffer(head, np.uint8)
     while True:
         # A line that is longer than the buffer doubles it.
-        buffer = np.empty(len(rest) + max(room, len(rest)), np.uint8)
+        buffer = pooled_bytes(len(rest) + max(room, len(rest)))
         buffer[: len(rest)] = rest
         filled = len(rest) + read_into(stream, buffer[len(rest) :])
         at_end = filled < len(buffer)
@@ -371,7 +371,7 @@ def read_into(stream: BinaryIO, buffer: Bytes) -> int:
 
 def read_more(stream: BinaryIO, rest: Bytes) -> tuple[Bytes, bool]:
     """(the rest of the last bytes and more of the stream, whether that is all); a long row doubles the buffer."""
-    buffer = np.empty(len(rest) + max(blocks.BLOCK_BYTES, len(rest)), np.uint8)
+    buffer = pooled_bytes(len(rest) + max(blocks.BLOCK_BYTES, len(rest)))
     buffer[: len(rest)] = rest
     filled = len(rest) + read_into(stream, buffer[len(rest) :])
     return buffer[:filled], filled < len(buffer)
