@@ -214,7 +214,13 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(mapped)
         else:
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
-        yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
+        yield from column_blocks(map(_validated, batches), texts=_fields(source), longest=source.reading.max_row_bytes)
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch whose offsets lie in its buffers: Arrow maps a file as it is, and would read beyond a damaged one."""
+    batch.validate(full=True)
+    return batch
 
 
 def read_frame(source: Source) -> Iterator[ColumnBlock]:
