@@ -36,7 +36,6 @@ _USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table th
 _LISTING = frozenset(
     (
         "show",
-        "describe",
         "pragma",
         "information_schema",
         "sqlite_master",
@@ -46,6 +45,7 @@ _LISTING = frozenset(
         "duckdb_columns",
     )
 )
+_DESCRIBES_ALL = frozenset(("describe", "desc", "tables"))  # and no view, which is then the only one that is needed
 
 # Tables of what stored inputs hold: filled when a query first names one of the words below.
 _INPUT_TABLES = {"stored_questions": QUESTIONS, "stored_answers": ANSWERS}
@@ -147,7 +147,7 @@ class SessionViews:
         those that the query reads, where that is known and its views do not say it.
         """
         words = set(WORD.findall(query.lower()))
-        listing = not words.isdisjoint(_LISTING)
+        listing = not words.isdisjoint(_LISTING) or words <= _DESCRIBES_ALL
         named = self._functions if listing else self._functions & words
         if named:
             from rageval_batch.columnar.functions import register_functions

@@ -25,7 +25,7 @@ _SHOWN = 5
 @click.option("--fail-on", type=click.Choice(["rules", "significant"]), default="rules", show_default=True,
               help="significant: fail only on a drop that the interval shows.")  # fmt: skip
 @click.option("--strict-hashes/--no-strict-hashes", "strict", default=True, show_default=True,
-              help="Refuse runs of other questions, sources or parameters.")  # fmt: skip
+              help="Refuse runs of other questions, sources, parameters or profile versions.")  # fmt: skip
 @click.option("--seed", type=int, default=None, help="Seed of the resamples.")
 @store_option
 @picking_options
@@ -80,7 +80,10 @@ def compare(
         results = compare_runs(session, compared, rules, seed=statistics.SEED if seed is None else seed)
     if compared.left_out:
         names = and_more(compared.left_out, len(compared.left_out), _SHOWN)
-        say(f"{len(compared.left_out)} runs were left out, scored with another source or other parameters: {names}")
+        say(
+            f"{len(compared.left_out)} runs were left out, scored with another source, other parameters or another "
+            f"version of the profile: {names}"
+        )
     if format in FILE_FORMATS:
         emit_rows(compare_rows(results), COLUMNS, format, target=target)
     else:

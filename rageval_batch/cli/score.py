@@ -153,7 +153,7 @@ def score(
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
     given = run_metadata.RunMetadata(
-        pairs(meta, "--meta"),
+        pairs(meta, "--meta", once=True),
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
@@ -268,12 +268,12 @@ def rescore(
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
         profile = profile_to_rescore(commit)
-        kept = {
+        stored_params = {
             name: value
             for name, value in commit.manifest["params"].items()
             if not profile.digest or profile.has_param(name)
         }
-        params = profile.read_params({**kept, **changed})
+        params = profile.read_params({**stored_params, **changed})
         same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
@@ -406,13 +406,16 @@ def _whole_summaries(store: Store, outcome: Outcome, profile: Profile) -> list[d
 
 
 def _say_failed_expressions(store: Store, outcome: Outcome, profile: Profile) -> None:
+    """How many rows have an expression of a profile file without a value, and the first of them."""
     from rageval_batch.analysis.runs import failed_expressions
 
     with _session(store) as session:
-        failed = failed_expressions(session, profile.name, outcome.commit.id)
-    if failed:
-        query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
-        say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
+        failed, first = failed_expressions(session, profile.name, outcome.commit.id)
+    if first is not None:
+        rows = f"{failed:,} {'row has' if failed == 1 else 'rows have'} an expression without a value"
+        where = f"run '{first['run_id']}', question '{first['question_id']}': {first['fail_detail']}"
+        query = f"select run_id, question_id, fail_detail from {profile.name} where fail_detail is not null"
+        say(f'{rows}, the first {where}. All: rageval sql "{query}".')
 
 
 def _session(store: Store) -> Session:

@@ -49,7 +49,7 @@ class Tape:
 
     data: Bytes
     row: Ints
-    parent: Ints
+    behind: Ints  # the node behind all that a node holds: its next sibling, if it has one
     position: Ints
     kind: Bytes
     flags: Bytes
@@ -67,36 +67,33 @@ class Tape:
             return np.full((len(owners), len(names)), -1, np.int32)
         encoded = [name.encode() for name in names]
         bounds = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        slot = self._slots(owners, OBJECT)
         return kernel.members(
             self.data,
-            self.parent,
+            self.behind,
+            self.kind,
             self.flags,
             self.key_start,
             self.key_stop,
-            slot,
-            len(owners),
+            owners,
             np.frombuffer(b"".join(encoded), np.uint8),
             bounds,
         )
 
     def elements(self, owners: Ints, limit: int | None = None) -> tuple[Ints, Ints]:
         """(nodes, index of the owner) of the first `limit` elements of each array node, in order."""
-        if not (owners >= 0).any():
-            return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        most = len(self.parent) if limit is None else limit
-        return kernel.elements(self.parent, self.position, self._slots(owners, ARRAY), most)
+        most = len(self.kind) if limit is None else limit
+        return kernel.children(self.behind, self.kind, owners, ARRAY, most)
 
     def names(self, owners: Ints) -> tuple[Ints, Ints, Strings]:
         """(nodes, index of the owner, key) of every member of each object node, in order, duplicates included."""
-        slot = self._slots(owners, OBJECT)
-        if not len(slot):
-            return np.zeros(0, np.int32), np.zeros(0, np.int32), Strings(np.zeros(0, np.uint8), np.zeros(1, np.int64))
-        owner = np.where(self.parent >= 0, slot[self.parent], -1)
-        nodes = np.flatnonzero(owner >= 0).astype(np.int32)
+        nodes, owner = kernel.children(self.behind, self.kind, owners, OBJECT, len(self.kind))
         escaped = ((self.flags >> 1) & 1).astype(np.uint8)
-        keys = Strings(*kernel.texts(self.data, self.key_start, self.key_stop, escaped, nodes))
-        return nodes, owner[nodes].astype(np.int32), keys
+        return nodes, owner, Strings(*kernel.texts(self.data, self.key_start, self.key_stop, escaped, nodes))
+
+    def member_counts(self, owners: Ints) -> npt.NDArray[np.int64]:
+        """How many members each object node has, duplicates included; 0 for any other."""
+        _, owner = kernel.children(self.behind, self.kind, owners, OBJECT, len(self.kind))
+        return np.bincount(owner, minlength=len(owners))
 
     def texts(self, nodes: Ints) -> Strings:
         """The text of each node: a string without quotes and escapes, anything else as it stands; -1 is empty."""
@@ -118,14 +115,6 @@ class Tape:
         out[there] = self.kind[nodes[there]]
         return out
 
-    def _slots(self, owners: Ints, kind: int) -> Ints:
-        """For every node its index among the owners of that kind, else -1."""
-        slot = np.full(len(self.parent), -1, np.int32)
-        there = owners >= 0
-        there[there] = self.kind[owners[there]] == kind
-        slot[owners[there]] = np.flatnonzero(there).astype(np.int32)
-        return slot
-
     def problem(self, row: int) -> str:
         """What is wrong with a row, for people."""
         return problem(int(self.status[row]), int(self.error_at[row]))
@@ -137,9 +126,9 @@ def parse(data: Bytes, starts: Offsets, ends: Offsets) -> Tape:
     while True:
         columns, overflow = kernel.parse(data, starts, ends, size)
         if not overflow:
-            row, parent, position, kind, flags, start, stop, key_start, key_stop, root, status, error_at = columns
+            row, behind, position, kind, flags, start, stop, key_start, key_stop, root, status, error_at = columns
             return Tape(
-                data=data, row=row, parent=parent, position=position, kind=kind, flags=flags, start=start, stop=stop,
+                data=data, row=row, behind=behind, position=position, kind=kind, flags=flags, start=start, stop=stop,
                 key_start=key_start, key_stop=key_stop, root=root, status=status, error_at=error_at,
             )  # fmt: skip
         size *= 8
@@ -161,7 +150,7 @@ def merge(base: Tape, patch: Tape, rows: Ints) -> Tape:
     return Tape(
         data=base.data,
         row=np.concatenate([base.row, rows[patch.row].astype(np.int32)]),
-        parent=np.concatenate([base.parent, np.where(patch.parent >= 0, patch.parent + shift, -1).astype(np.int32)]),
+        behind=np.concatenate([base.behind, patch.behind + np.int32(shift)]),
         position=np.concatenate([base.position, patch.position]),
         kind=np.concatenate([base.kind, patch.kind]),
         flags=np.concatenate([base.flags, patch.flags]),

@@ -28,7 +28,7 @@ from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
 from rageval_batch.inputs.protocols import MAX_ROWS, RunCounts
 from rageval_batch.inputs.sources import Source
-from rageval_batch.inputs.splits import Measured, Split
+from rageval_batch.inputs.splits import Split, SplitSource
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import commit_files, commit_record
@@ -47,6 +47,7 @@ from rageval_batch.runs.sweep import (
     finished_commit,
     nothing_usable,
     publish_once,
+    unused,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def run(
     stages = Stages(spark)
     store = Store(store.path.resolve())
     with stages.settings():
-        files = stages.measure([_shared(file) for file in job.outputs])
+        files = stages.split_sources([_shared(file) for file in job.outputs])
         named = [replace(file.source, path=given.path) for file, given in zip(files, job.outputs, strict=True)]
         job = replace(job, outputs=named).with_hash()
         identity = identify(job)
@@ -141,7 +142,7 @@ class _Sweep:
     """The work of one job, as the driver sees it."""
 
     def __init__(
-        self, job: Job, identity: Identity, staging: Staging, *, stages: Any, files: Sequence[Measured]
+        self, job: Job, identity: Identity, staging: Staging, *, stages: Any, files: Sequence[SplitSource]
     ) -> None:
         self.job = job
         self.identity = identity
@@ -231,7 +232,7 @@ class _Sweep:
                 rejected_rows=sum(part.rejected for part in parts),
             ),
             inputs=counts,
-            findings=findings_of(seen, self.job.profile, runs),
+            findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
@@ -248,10 +249,10 @@ class _Sweep:
             if names := placed.take(role, written, role):
                 files[role] = names
         if self.job.stored_extras:
-            runs_kept = sorted(self.job.runs or ())
+            run_ids = sorted(self.job.runs or ())
             with database(self.staging.path) as opened:
                 commit_files.copy_runs(
-                    self.job.stored_extras, runs_kept, target=ready / "extras.parquet", database=opened
+                    self.job.stored_extras, run_ids, target=ready / "extras.parquet", database=opened
                 )
             files["extras"] = ["extras.parquet"]
         return finished, {**files, **commit_record.input_copies(self.job, ready)}, placed.checksums
@@ -275,7 +276,7 @@ class _Sweep:
         return Routes(
             ranges=ranges,
             extras=schema if schema is not None and len(schema) > len(extras.KEYS) else None,
-            kept=(min(ranges.count, len(ids)) or 1) if self.job.keep_inputs else 0,
+            copy_partitions=(min(ranges.count, len(ids)) or 1) if self.job.keep_inputs else 0,
             reject_group=group,
             reject_groups=int(group[-1]) + 1 if any(part.rejected for part in parts) else 0,
         )

@@ -27,7 +27,7 @@ from rageval_batch.engines.session import quiet_pandas
 from rageval_batch.engines.tasks import Routes, Work, Written
 from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.inputs.sources import Source
-from rageval_batch.inputs.splits import Measured, Split, measured
+from rageval_batch.inputs.splits import Split, SplitSource, split_source
 from rageval_batch.runs.findings import Observed
 
 MOST_TASKS = 20_000  # of a stage; more splits share tasks
@@ -76,13 +76,13 @@ class Stages:
                 else:
                     self._spark.conf.set(name, earlier)
 
-    def measure(self, files: Sequence[Source]) -> list[Measured]:
+    def split_sources(self, files: Sequence[Source]) -> list[SplitSource]:
         """Every file read once; the first error of a file is raised."""
-        found: list[Measured | RagevalError] = self._mapped(_measure, files)
+        found: list[SplitSource | RagevalError] = self._mapped(_split_source, files)
         for one in found:
             if isinstance(one, RagevalError):
                 raise one
-        return [one for one in found if isinstance(one, Measured)]
+        return [one for one in found if isinstance(one, SplitSource)]
 
     def send(self, value: Work | Routes) -> Sent:
         """Something for all tasks, sent to every executor once."""
@@ -213,9 +213,9 @@ def _each(work: Callable[[Any], Any], batches: Batches) -> Iterator[pa.RecordBat
         yield _item(number, work(pickle.loads(content)))
 
 
-def _measure(file: Source) -> Measured | RagevalError:
+def _split_source(file: Source) -> SplitSource | RagevalError:
     try:
-        return measured(file)
+        return split_source(file)
     except RagevalError as error:
         return error
 

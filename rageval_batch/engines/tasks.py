@@ -1,4 +1,4 @@
-"""What runs on the executors of a cluster: files measured, splits scored, rows sent to their range, files written.
+"""What runs on the executors of a cluster: files divided, splits scored, rows sent to their range, files written.
 
 Nothing here knows Spark. A task is given small rows and returns small rows; whatever is large lies in files.
 """
@@ -67,14 +67,14 @@ class Routes:
 
     ranges: Ranges
     extras: pa.Schema | None  # common to all parts; None: there are none
-    kept: int  # partitions of kept answers
+    copy_partitions: int  # of the copy of the answers
     reject_group: Ints  # of each split: which file of rejects it goes to
     reject_groups: int
 
     @property
     def count(self) -> int:
         """Of all partitions."""
-        return self.ranges.count + self.kept + self.reject_groups
+        return self.ranges.count + self.copy_partitions + self.reject_groups
 
 
 # --- splits ---------------------------------------------------------------------------------------------------------
@@ -168,13 +168,13 @@ def routed(work: Work, routes: Routes, number: int, *, name: str) -> Iterator[tu
         if kind == TALLIES:
             partition = ranges.of_runs(table.column("run_id"))
         elif kind == ANSWERS:
-            partition = ranges.count + _kept_partition(table, routes)
+            partition = ranges.count + _copy_partition(table, routes)
         else:
             partition = ranges.of_rows(table.column("run_id"), table.column("question_id"))
         for target, rows in _divided(table, partition):
             yield target, kind, ipc_bytes(rows)
     if (rejected := part.table(REJECTED)) is not None:
-        target = ranges.count + routes.kept + int(routes.reject_group[number])
+        target = ranges.count + routes.copy_partitions + int(routes.reject_group[number])
         yield target, REJECTED, ipc_bytes(rejected.sort_by("line").combine_chunks())
 
 
@@ -187,13 +187,13 @@ def _typed_extras(part: Part, schema: pa.Schema | None) -> pa.Table | None:
     return pa.Table.from_batches(batches, schema)
 
 
-def _kept_partition(table: pa.Table, routes: Routes) -> Ints:
+def _copy_partition(table: pa.Table, routes: Routes) -> Ints:
     """Equal answers go to the same partition: answers to one question."""
-    if routes.kept == 1:
+    if routes.copy_partitions == 1:
         return np.zeros(table.num_rows, np.int32)
     questions = routes.ranges.questions
     rank = pc.index_in(table.column("question_id"), questions).to_numpy().astype(np.int64)
-    partition: Ints = (rank * routes.kept // len(questions)).astype(np.int32)
+    partition: Ints = (rank * routes.copy_partitions // len(questions)).astype(np.int32)
     return partition
 
 
@@ -253,7 +253,7 @@ def write_partition(
             yield _delivered(work, "extras", partition, path=target)
         if ANSWERS in files:
             target = ready / "kept_outputs.parquet"
-            commit_files.write_kept(files[ANSWERS], work.kind.kept, target=target, database=opened)
+            commit_files.write_input_copy(files[ANSWERS], work.kind.copy_format, target=target, database=opened)
             yield _delivered(work, "kept_outputs", partition, path=target)
         if REJECTED in files:
             target = ready / "rejects.parquet"

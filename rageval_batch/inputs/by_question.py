@@ -10,15 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.lines import mark_first
+from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
-from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.protocols import MAX_ROWS, InputCopyFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
 from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
@@ -120,7 +120,7 @@ class QuestionRows:
         self.output_names = (*OUTPUT, *fields)
         self.known = frozenset((*RUN_ID, *REPEAT, *fields))
         self.read: tuple[Names, ...] = (QUESTION_ID, OUTPUT, CHUNKS)
-        self._ids = pa.array(ids, LARGE_STRING)
+        self._places = TextPlaces(pa.array(ids, LARGE_STRING))
         self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
@@ -140,10 +140,10 @@ class QuestionRows:
         run_id, bad_run = read_run_ids(block, source, has_run)
         question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
-        question = pc.index_in(question_id, self._ids)
+        question = self._places.of(question_id)
         batch = pa.RecordBatch.from_arrays(
             [
-                run_id, question.fill_null(0).cast(pa.int32()), pa.array(repeat),
+                run_id, pa.array(np.maximum(question, 0)), pa.array(repeat),
                 pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
                 output.text, readers.read_own_chunks(block),
             ],
@@ -151,7 +151,7 @@ class QuestionRows:
         )  # fmt: skip
         unusable = (
             ("null_run_id", bad_run), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
-            ("unknown_question", question.is_null().to_numpy(zero_copy_only=False)),
+            ("unknown_question", question < 0),
             ("wrong_shape", (output.kind >= LIST) & self._texts_only),
         )  # fmt: skip
         return Rows(batch, question_id, unusable)
@@ -183,9 +183,17 @@ def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_
 class LoadedQuestions:
     """The questions of a job with their contexts, and the contexts of single runs."""
 
-    def __init__(self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion) -> None:
+    def __init__(
+        self,
+        eval_set: EvalSet,
+        run_contexts: eval_sets.RunContexts | None,
+        declared: ByQuestion,
+        *,
+        unknown: eval_sets.UnknownContexts | None = None,
+    ) -> None:
         self.eval_set = eval_set
         self._run_contexts = run_contexts
+        self._unknown = unknown or eval_sets.UnknownContexts()
         self._declared = declared
         self._ids = pa.array(eval_set.ids, LARGE_STRING)
 
@@ -200,7 +208,9 @@ class LoadedQuestions:
     def without_questions(self) -> LoadedQuestions:
         """The same with the ids of the questions alone."""
         ids = self.eval_set.ids
-        return LoadedQuestions(EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared)
+        return LoadedQuestions(
+            EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared, unknown=self._unknown
+        )
 
     def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
         """InputError where so many usable rows of these runs make too many score rows: one a run and question."""
@@ -210,7 +220,12 @@ class LoadedQuestions:
         """Rows without chunks of their own get those given for their run and question."""
         return batch if self._run_contexts is None else self._run_contexts.joined_to(batch, self._ids)
 
-    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """Contexts that belong to no question, or to none of these runs, in sentences."""
+        of_runs = self._run_contexts.of_other_runs(runs) if self._run_contexts is not None else []
+        return [*self._unknown.said(), *of_runs]
+
+    def copy_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with the ids of its questions."""
         ids = self._ids.take(batch.column("question"))
         columns = (ids if name == "question_id" else batch.column(name) for name in KEPT.names)
@@ -233,7 +248,7 @@ class ByQuestionInputs:
     profile: Profile
     declared: ByQuestion
 
-    kept: ClassVar[KeptFormat] = KeptFormat(
+    copy_format: ClassVar[InputCopyFormat] = InputCopyFormat(
         schema=KEPT,
         answer=("question_id", "output", "chunks"),
         order=("run_id", "repeat"),
@@ -243,10 +258,10 @@ class ByQuestionInputs:
     def load(self, questions: list[Source], contexts: list[Source], params: Params, *, folder: Path) -> LoadedQuestions:
         """The questions, checked, with their contexts; contexts of single runs lie in the folder."""
         eval_set = eval_sets.eval_set_of(checked_questions(questions, self.profile))
-        run_contexts = None
-        if contexts:
-            eval_set, run_contexts = eval_sets.with_contexts(eval_set, contexts, folder)
-        return LoadedQuestions(eval_set, run_contexts, self.declared)
+        if not contexts:
+            return LoadedQuestions(eval_set, None, self.declared)
+        eval_set, run_contexts, unknown = eval_sets.with_contexts(eval_set, contexts, folder)
+        return LoadedQuestions(eval_set, run_contexts, self.declared, unknown=unknown)
 
     def row_reader(self, ids: Sequence[str]) -> QuestionRows:
         """How blocks become batches of answers."""

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
@@ -19,6 +19,7 @@ from rageval_batch.model.schemas import QUESTION_ID, value_at
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _LOOKED_AT = 200  # questions that decide what a file is
+_CHECKED_AT_ONCE = 1_024  # questions that are decoded at a time
 _LISTED = 5  # violations that an error has in full
 
 
@@ -184,12 +185,23 @@ def violations(read: QuestionFile, format: QuestionFormat | None) -> tuple[Viola
         Violation(name, bad.line, None, path=bad.path, found=bad.found, allowed=bad.allowed) for bad in read.unreadable
     ]
     if format is not None and (read.questions or not read.unreadable):
-        for rules in (_schema_violations, _rule_violations, _misspelt, _doubles):
-            found += [_violation(read, violation) for violation in rules(read, format)]
+        rules = [_schema_rule(format), _own_rule(format), _spelling_rule(format), _unique_rule(read, format)]
+        for first in range(0, max(len(read.questions), 1), _CHECKED_AT_ONCE):
+            part = Part(read.header, read.questions[first : first + _CHECKED_AT_ONCE], first)
+            found += [_violation(read, violation) for rule in rules for violation in rule(part)]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
 
 
+class Part(NamedTuple):
+    """Some questions of a file: what stands around them, they themselves, the index of the first."""
+
+    header: dict[str, Any]
+    questions: Sequence[dict[str, Any]]
+    first: int
+
+
 Found = tuple[list[str | int], str, str]  # steps from the whole file, what was found, what is allowed
+Rule = Callable[[Part], Iterator[Found]]  # indexes of questions are those of the whole file
 
 
 def _violation(read: QuestionFile, violation: Found) -> Violation:
@@ -213,21 +225,34 @@ def path_of(steps: Iterable[str | int]) -> str:
     return "".join(map(one, steps))
 
 
-def _schema_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
-    return schema_violations(_schema(format), {**read.header, "questions": read.questions})
+def _schema_rule(format: QuestionFormat) -> Rule:
+    violations_of = schema_rule(_schema(format))
+
+    def rule(part: Part) -> Iterator[Found]:
+        for steps, found, allowed in violations_of({**part.header, "questions": part.questions}):
+            if len(steps) > 1 and isinstance(steps[1], int):
+                steps[1] += part.first
+            yield steps, found, allowed
+
+    return rule
 
 
-def schema_violations(schema: dict[str, Any], value: Any) -> Iterator[Found]:
-    """What breaks a JSON Schema, in words."""
+def schema_rule(schema: dict[str, Any]) -> Callable[[Any], Iterator[Found]]:
+    """What breaks a JSON Schema, in words, as a function of the value."""
     from jsonschema_rs import Draft202012Validator, ValidationErrorKind
 
-    for error in Draft202012Validator(schema, validate_formats=True).iter_errors(value):
-        steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
-        if isinstance(error.kind, ValidationErrorKind.Required):
-            missing = error.kind.property
-            yield [*steps, missing], "nothing", _wanted(rules, missing)
-        else:
-            yield list(steps), _found(keyword, _at(value, steps)), _allowed(keyword, rules[keyword], rules)
+    validator = Draft202012Validator(schema, validate_formats=True)
+
+    def violations_of(value: Any) -> Iterator[Found]:
+        for error in validator.iter_errors(value):
+            steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
+            if isinstance(error.kind, ValidationErrorKind.Required):
+                missing = error.kind.property
+                yield [*steps, missing], "nothing", _wanted(rules, missing)
+            else:
+                yield list(steps), _found(keyword, _at(value, steps)), _allowed(keyword, rules[keyword], rules)
+
+    return violations_of
 
 
 def _at(value: Any, steps: Iterable[str | int]) -> Any:
@@ -253,37 +278,47 @@ def _wanted(schema: Mapping[str, Any], name: str) -> str:
     return _allowed(keyword, rules[keyword], rules)
 
 
-def _rule_violations(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
+def _own_rule(format: QuestionFormat) -> Rule:
     """What breaks the rules of the profile that no schema can say."""
-    if format.problems is None:
-        return
-    for index, question in enumerate(read.questions):
-        for steps, allowed in format.problems(question):
-            yield ["questions", index, *steps], shown_json(_at(question, steps)), allowed
+
+    def rule(part: Part) -> Iterator[Found]:
+        for index, question in enumerate(part.questions if format.problems else (), part.first):
+            for steps, allowed in format.problems(question) if format.problems else ():
+                yield ["questions", index, *steps], shown_json(_at(question, steps)), allowed
+
+    return rule
 
 
-def _misspelt(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
+def _spelling_rule(format: QuestionFormat) -> Rule:
     """Names that nobody reads, one slip away from a name that is read and not there."""
     names = FieldNames.of_schema(_schema(format)["properties"]["questions"]["items"])
-    for index, question in enumerate(read.questions):
-        for steps, meant in misspelt_fields(names, question):
-            yield ["questions", index, *steps], f"the field {steps[-1]}", f"did you mean {meant}?"
     header = FieldNames.of_schema(format.header)
-    for steps, meant in misspelt_fields(header, {**read.header, "questions": []}):
-        yield list(steps), f"the field {steps[-1]}", f"did you mean {meant}?"
+
+    def rule(part: Part) -> Iterator[Found]:
+        for index, question in enumerate(part.questions, part.first):
+            for steps, meant in misspelt_fields(names, question):
+                yield ["questions", index, *steps], f"the field {steps[-1]}", f"did you mean {meant}?"
+        for steps, meant in misspelt_fields(header, {**part.header, "questions": []}):
+            yield list(steps), f"the field {steps[-1]}", f"did you mean {meant}?"
+
+    return rule
 
 
-def _doubles(read: QuestionFile, format: QuestionFormat) -> Iterator[Found]:
+def _unique_rule(read: QuestionFile, format: QuestionFormat) -> Rule:
     """Ids, or keys of several fields, that are there twice."""
     seen: dict[Any, int] = {}
-    for index, question in enumerate(read.questions):
-        steps, key = _key(question, format.key)
-        if key is None:
-            continue
-        if key in seen:
-            first = read.path(read.places[seen[key]])
-            yield ["questions", index, *steps], f"{shown_json(key)}, as in {first}", "an id of its own"
-        seen.setdefault(key, index)
+
+    def rule(part: Part) -> Iterator[Found]:
+        for index, question in enumerate(part.questions, part.first):
+            steps, key = _key(question, format.key)
+            if key is None:
+                continue
+            if key in seen:
+                first = read.path(read.places[seen[key]])
+                yield ["questions", index, *steps], f"{shown_json(key)}, as in {first}", "an id of its own"
+            seen.setdefault(key, index)
+
+    return rule
 
 
 def _key(question: dict[str, Any], fields: tuple[str, ...]) -> tuple[list[str], Any]:

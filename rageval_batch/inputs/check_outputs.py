@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rageval_batch.inputs.check import Checked, Found, Violation, path_of, schema_violations
+from rageval_batch.inputs.check import Checked, Found, Violation, path_of, schema_rule
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
 from rageval_batch.inputs.run_metadata import read_bytes
 from rageval_batch.inputs.sources import Source
@@ -91,7 +91,7 @@ def _parsed(text: str) -> Any:
 
 def _object_violations(answer: dict[str, Any], profile: Profile, steps: list[str | int]) -> Iterator[Found]:
     schema = dict(profile.inputs.outputs.schema or {})
-    for inner, *said in schema_violations(schema, answer):
+    for inner, *said in schema_rule(schema)(answer):
         yield [*steps, *inner], said[0], said[1]
     for inner, meant in misspelt_fields(FieldNames.of_schema(schema), answer):
         yield [*steps, *inner], f"the field {inner[-1]}", f"did you mean {meant}?"

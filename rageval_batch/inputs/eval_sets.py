@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from array import array
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
 from rageval_batch.inputs.readers import NUMERIC, TEXT, Block
 from rageval_batch.inputs.sources import Source, content_hash
-from rageval_batch.model.schemas import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, first_of
+from rageval_batch.model.schemas import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, TextsByKey, first_of
 
 
 @dataclass(frozen=True)
@@ -51,45 +54,72 @@ def read_questions(files: list[Source]) -> EvalSet:
 
 def eval_set_of(files: list[QuestionFile]) -> EvalSet:
     """The questions of files that were read; InputError naming the first that is bad or doubled."""
-    seen: dict[str, str] = {}
-    objects: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
     headers: list[dict[str, Any]] = []
-    weights: list[float] = []
+    weights, datasets = array("d"), list[str | None]()
     for file in files:
         for bad in file.unreadable:
             line = "" if bad.line is None else f", line {bad.line}"
             raise InputError(f"{file.source.name}{line}: not a question: {bad.found}. Allowed is {bad.allowed}.")
         for index, question in enumerate(file.questions):
-            where = file.where(index)
             name = question_id(question)
             if name is None:
                 known = ", ".join(QUESTION_ID)
-                raise InputError(f"{where}: this question has no id. Every question needs {known}, a text or number.")
+                raise InputError(
+                    f"{file.where(index)}: this question has no id. Every question needs {known}, a text or number."
+                )
             if name in seen:
                 raise InputError(
-                    f"{where}: question '{name}' is there twice, first at {seen[name]}. Ids must be unique."
+                    f"{file.where(index)}: question '{name}' is there twice, first at {_where(files, seen[name])}. "
+                    "Ids must be unique."
                 )
-            weights.append(_weight(where, question))
-            seen[name] = where
-            objects.append(question)
+            weights.append(_weight(file, index, question))
+            datasets.append(_text_or_none(question.get("dataset")))
+            seen[name] = len(seen)
             headers.append(file.header)
-    if not objects:
+    if not seen:
         raise InputError(f"{', '.join(file.source.name for file in files)}: no question in it.")
     return EvalSet(
         tuple(seen),
-        tuple(objects),
-        tuple(_text_or_none(question.get("dataset")) for question in objects),
-        weights=tuple(weights),
+        files[0].questions if len(files) == 1 else _Chained([file.questions for file in files]),
+        tuple(datasets),
+        weights=weights,
         headers=tuple(headers) if any(headers) else (),
     )
 
 
-def _weight(where: str, question: dict[str, Any]) -> float:
+class _Chained(Sequence[Any]):
+    """Several sequences, one behind the other."""
+
+    def __init__(self, parts: Sequence[Sequence[Any]]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self._parts)
+
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index] if isinstance(index, slice) else next(islice(self, index % len(self), None))
+
+
+def _where(files: list[QuestionFile], index: int) -> str:
+    """The file and line of a question by its index among those of all files."""
+    for file in files:
+        if index < len(file.questions):
+            return file.where(index)
+        index -= len(file.questions)
+    raise IndexError(index)
+
+
+def _weight(file: QuestionFile, index: int, question: dict[str, Any]) -> float:
     weight = question.get("weight")
     if weight is None:
         return 1.0
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
         name = first_of(question, QUESTION_ID)
+        where = file.where(index)
         raise InputError(f"{where}: question '{name}' has weight {weight!r}. A weight is a finite number from 0.")
     return float(weight)
 
@@ -144,23 +174,61 @@ def read_texts(files: list[Source], names: tuple[str, str]) -> dict[str, str]:
 # --- contexts -------------------------------------------------------------------------------------------------------
 
 
-def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
-    """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
+@dataclass
+class UnknownContexts:
+    """Rows of contexts whose question is none of the eval set, and the first of them with its place."""
+
+    rows: int = 0
+    of: int = 0
+    first: str = ""
+
+    def add(self, file: Source, block: Block, known: pa.ChunkedArray) -> None:
+        """Count a block's rows; `known`: whose question is one of the eval set."""
+        unknown = np.flatnonzero(~known.to_numpy())
+        self.of += len(block)
+        if len(unknown) and not self.rows:
+            row = int(unknown[0])
+            self.first = f"'{block.field(QUESTION_ID).text[row].as_py()}', {file.name}, line {block.lines[row]}"
+        self.rows += len(unknown)
+
+    def said(self) -> list[str]:
+        """A sentence where there are any."""
+        if not self.rows:
+            return []
+        return [
+            f"WARNING: {self.rows:,} of {self.of:,} contexts are of no question of the eval set (first {self.first})."
+        ]
+
+
+def with_contexts(
+    eval_set: EvalSet, files: list[Source], folder: Path
+) -> tuple[EvalSet, RunContexts | None, UnknownContexts]:
+    """The eval set with the chunks of its questions; those of single runs, which lie in a file of the folder; and what
+    belongs to no question."""
     question_ids = pa.array(eval_set.ids, LARGE_STRING)
     general = [_FRAGMENTS.empty_table()]
     spilled = _Spill(folder / "contexts.parquet")
+    unknown = UnknownContexts()
     for file in files:
         for block in readers.read_blocks(file):
             rows = _fragments(file, block)
-            rows = rows.filter(pc.is_in(rows.column("question_id"), question_ids))
+            known = pc.is_in(rows.column("question_id"), question_ids)
+            unknown.add(file, block, known)
+            rows = rows.filter(known)
             of_all = rows.column("run_id").is_null()
             general.append(rows.filter(of_all))
             spilled.write(rows.filter(pc.invert(of_all)))
-    rows = pa.concat_tables(general).combine_chunks()
+    rows = pa.concat_tables(general)
     coded = rows.column("question_id").combine_chunks().dictionary_encode()
-    arrays = _as_arrays(coded.indices, rows.column("fragment").combine_chunks(), len(coded.dictionary))
-    chunks = dict(zip(coded.dictionary.to_pylist(), arrays.to_pylist(), strict=True))
-    return replace(eval_set, chunks=chunks), spilled.close()
+    fragments = rows.column("fragment").combine_chunks()
+    del rows, general  # contexts may be the largest of all inputs: no copy of them more than is needed
+    return (
+        replace(
+            eval_set, chunks=TextsByKey(coded.dictionary, _as_arrays(coded.indices, fragments, len(coded.dictionary)))
+        ),
+        spilled.close(),
+        unknown,
+    )
 
 
 _JSON_SPACES = " \t\r\n"
@@ -169,13 +237,18 @@ _FRAGMENTS = pa.schema([(name, LARGE_STRING) for name in ("run_id", "question_id
 
 def _as_arrays(key: pa.Array, fragments: pa.Array, keys: int) -> pa.Array:
     """One JSON array for each key from 0 on, of its fragments in their order."""
-    told = pc.not_equal(fragments, "")
-    key, fragments = key.filter(told).to_numpy(), fragments.filter(told)
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
-    ordered = fragments.take(pa.array(np.argsort(key, kind="stable")))
-    lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), ordered)
     comma, before, after, nothing = (pa.scalar(text, LARGE_STRING) for text in (",", "[", "]", ""))
-    return pc.binary_join_element_wise(before, pc.binary_join(lists, comma), after, nothing)
+    told = pc.not_equal(fragments, nothing)
+    if not pc.all(told).as_py():
+        key, fragments = key.filter(told), fragments.filter(told)
+    number = key.to_numpy()
+    counts = np.bincount(number, minlength=keys)
+    if (number[1:] < number[:-1]).any():
+        fragments = fragments.take(pa.array(np.argsort(number, kind="stable")))
+    if (counts != 1).any():
+        offsets = pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int64())
+        fragments = pc.binary_join(pa.LargeListArray.from_arrays(offsets, fragments), comma)
+    return pc.binary_join_element_wise(before, fragments, after, nothing)
 
 
 def _fragments(file: Source, block: Block) -> pa.Table:
@@ -241,6 +314,14 @@ class RunContexts:
     """Chunks of (run, question), looked up a batch at a time."""
 
     path: Path
+
+    def of_other_runs(self, runs: Collection[str]) -> list[str]:
+        """A sentence where there are contexts of runs that have no answers."""
+        of_runs = pq.read_table(self.path, columns=["run_id"], partitioning=None).column("run_id").unique().to_pylist()
+        others = [run for run in of_runs if run not in runs]
+        if not others:
+            return []
+        return [f"WARNING: there are contexts of runs without answers: {len(others):,}, the first '{others[0]}'."]
 
     def joined_to(self, batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
         """The batch in which rows without chunks of their own have those given for their run and question."""

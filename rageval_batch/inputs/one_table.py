@@ -195,23 +195,25 @@ class _Questions:
     def checked(self) -> list[dict[str, Any]]:
         """All questions in the order of their ids; InputError where there is none or one is bad."""
         rows = [] if self._found is None else self._found.to_dicts()
-        asked = [name for name in self._fields if name not in (*QUESTION_ID, *QUESTION, "weight", "dataset")]
-        if not any(row[f"={name}"] is not None for row in rows for name in asked):
-            raise InputError(self._nothing(rows, asked))
-        by_file: dict[int, QuestionFile] = {}
+        scored_fields = [name for name in self._fields if name not in (*QUESTION_ID, *QUESTION, "weight", "dataset")]
+        if not any(row[f"={name}"] is not None for row in rows for name in scored_fields):
+            raise InputError(self._nothing(rows, scored_fields))
+        by_file: dict[int, list[Mapping[str, Any]]] = {}
         for row in sorted(rows, key=lambda row: (row["file"], row["line"])):
-            file = self._files[row["file"]]
-            read = by_file.setdefault(
-                row["file"], QuestionFile(file, {}, [], lines=[], places=[], in_object=False, unreadable=[])
-            )
-            read.questions.append(self._question(file, row))
-            read.lines.append(row["line"])
-            read.places.append(len(read.places))
-        found = [one for read in by_file.values() for one in violations(read, self._profile.inputs.questions)]
+            by_file.setdefault(row["file"], []).append(row)
+        files = [self._question_file(self._files[number], mine) for number, mine in by_file.items()]
+        found = [one for read in files for one in violations(read, self._profile.inputs.questions)]
         self._refuse_misspelt(rows)
         if found:
             raise InputError(refusal(found, None, self._profile) + self._cells_told(found))
-        return sorted((one for read in by_file.values() for one in read.questions), key=lambda one: str(one["id"]))
+        return sorted((one for read in files for one in read.questions), key=lambda one: str(one["id"]))
+
+    def _question_file(self, file: Source, rows: Sequence[Mapping[str, Any]]) -> QuestionFile:
+        """The questions of the rows of a file."""
+        questions, lines = [self._question(file, row) for row in rows], [row["line"] for row in rows]
+        return QuestionFile(
+            file, {}, questions, lines=lines, places=list(range(len(rows))), in_object=False, unreadable=[]
+        )
 
     def _cells_told(self, found: Sequence[Violation]) -> str:
         """How a list is written in a cell, where a cell should have one."""
@@ -231,7 +233,7 @@ class _Questions:
                     f"If so, --map {meant}={written}; else rename it."
                 )
 
-    def _nothing(self, rows: Sequence[Any], asked: list[str]) -> str:
+    def _nothing(self, rows: Sequence[Any], scored_fields: list[str]) -> str:
         name = self._profile.name
         if not rows:
             wanted = [*QUESTION_ID, *QUESTION]
@@ -240,7 +242,7 @@ class _Questions:
             )
         return (
             f"Profile {name} needs the questions of the eval set: add -q FILE, or rows that carry "
-            f"{' or '.join(asked[:8])}.{columns_seen(self._columns, asked)}"
+            f"{' or '.join(scored_fields[:8])}.{columns_seen(self._columns, scored_fields)}"
         )
 
     def _question(self, file: Source, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import math
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, MutableSequence, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, overload
 
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.errors import InputError
@@ -17,6 +18,7 @@ from rageval_batch.inputs.readers import Block, JsonDocument
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import QUESTION, QUESTION_ID, first_of
 
+JSON_FORMATS = ("json", "jsonl")
 SHOWN = 80  # characters of a value that was found
 
 
@@ -31,16 +33,51 @@ class Unreadable:
     allowed: str
 
 
+class Questions(Sequence[dict[str, Any]]):
+    """Questions of a file, kept as their JSON texts and decoded whenever they are asked for: as objects they take
+    several times the memory."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """One more; ValueError where the text is no question."""
+        _question(self._source, text)
+        self._texts.append(text)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        if isinstance(index, slice):
+            return [self._decoded(text) for text in self._texts[index]]
+        return self._decoded(self._texts[index])
+
+    def _decoded(self, text: str) -> dict[str, Any]:
+        """A text that was decoded before, so that what is wrong with some needs no second look."""
+        if self._source.format in JSON_FORMATS and "null" not in text:
+            question: dict[str, Any] = json.loads(text)
+            return question
+        return _question(self._source, text)
+
+
 @dataclass(frozen=True)
 class QuestionFile:
     """A question file: what stands around the questions, the questions that can be read, and where each stands."""
 
     source: Source
     header: dict[str, Any]
-    questions: list[dict[str, Any]]
+    questions: Sequence[dict[str, Any]]
     _: KW_ONLY
-    lines: list[int]
-    places: list[int]  # the index of each question in the file
+    lines: MutableSequence[int]
+    places: MutableSequence[int]  # the index of each question in the file
     in_object: bool  # the questions stand under `questions` of an object
     unreadable: list[Unreadable]
 
@@ -64,7 +101,7 @@ def question_id(question: dict[str, Any]) -> str | None:
 def read_question_file(file: Source) -> QuestionFile:
     """A file as far as it can be read. Members that are null are absent, as columnar files write what a row lacks."""
     if file.format != "json":
-        read = QuestionFile(file, {}, [], lines=[], places=[], in_object=False, unreadable=[])
+        read = QuestionFile(file, {}, (), lines=[], places=[], in_object=False, unreadable=[])
         return _with_questions(read, readers.read_blocks(file))
     document = readers.read_document(file)
     read = _without_questions(file, document)
@@ -73,7 +110,7 @@ def read_question_file(file: Source) -> QuestionFile:
 
 def _with_questions(read: QuestionFile, blocks: Iterator[Block]) -> QuestionFile:
     """The same file with the questions of its rows."""
-    place = 0
+    questions, lines, places, place = Questions(read.source), array("q"), array("q"), 0
     for block in blocks:
         bad = {row_error.row: row_error for row_error in block.row_errors}
         for row, line in enumerate(block.lines.tolist()):
@@ -81,14 +118,14 @@ def _with_questions(read: QuestionFile, blocks: Iterator[Block]) -> QuestionFile
             try:
                 if row in bad:
                     raise ValueError(f"{bad[row].reason}, {bad[row].detail}")
-                read.questions.append(_question(read.source, raw))
-                read.lines.append(line)
-                read.places.append(place)
+                questions.add(raw)
+                lines.append(line)
+                places.append(place)
             except (ValueError, RecursionError) as error:
                 found = f"{error}: {raw[:SHOWN]}"
                 read.unreadable.append(Unreadable(line, read.path(place), found, allowed="a JSON object"))
             place += 1
-    return read
+    return replace(read, questions=questions, lines=lines, places=places)
 
 
 def _without_questions(file: Source, document: JsonDocument) -> QuestionFile:
@@ -148,7 +185,7 @@ def _shallow(content: bytes) -> Any:
 def _question(file: Source, raw: str) -> dict[str, Any]:
     """The question of a row; ValueError where it is none."""
     question: dict[str, Any] = _loads(raw)
-    if file.format in ("json", "jsonl"):
+    if file.format in JSON_FORMATS:
         return question
     return {
         name: cell_value(file, name, value) for name, value in question.items() if value != "" or file.format != "csv"

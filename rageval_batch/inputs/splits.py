@@ -26,7 +26,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SplitSource:
     """A file with its size and hash, its parts in order, and whether its rows name their runs (None: no usable row)."""
 
     source: Source
@@ -34,13 +34,13 @@ class Measured:
     has_run: bool | None
 
 
-def measured(source: Source) -> Measured:
+def split_source(source: Source) -> SplitSource:
     """Read a file once to find all that its splits must know. InputError where it cannot be read."""
     hashed = source.with_hash()
     try:
         parts = tuple(_parts(hashed))
         blocks = (block for part in parts for block in readers.read_blocks(hashed, part=part))
-        return Measured(hashed, parts, has_run_column(hashed, blocks))
+        return SplitSource(hashed, parts, has_run_column(hashed, blocks))
     except (OSError, pa.ArrowException) as error:
         raise unreadable(source.name, error) from error
 

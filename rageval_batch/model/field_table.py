@@ -109,10 +109,10 @@ def _type_name(name: str, rules: Mapping[str, Any]) -> str:
 def _joined(fields: Any) -> Iterator[Field]:
     """Fields with those that are other names of one taken together; below it, only those of the first."""
     fields = list(fields)
-    tops = [field.path for field in fields if "." not in field.path and "[" not in field.path]
+    top_level = [field.path for field in fields if "." not in field.path and "[" not in field.path]
     others: dict[str, str] = {}  # another name -> the first
     for same in SAME_FIELD:
-        there = [name for name in tops if name in same]
+        there = [name for name in top_level if name in same]
         others.update(dict.fromkeys(there[1:], there[0] if there else ""))
     for field in fields:
         top = field.path.partition(".")[0].partition("[")[0]

@@ -5,7 +5,7 @@ Declarations only: `rageval_batch.inputs` has the class that reads each kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -53,7 +53,7 @@ class Example:
     contexts: tuple[Mapping[str, Any], ...] = ()  # rows of the contexts, without the id of the question
 
 
-def stated_weights(eval_set: EvalSet) -> tuple[float, ...]:
+def stated_weights(eval_set: EvalSet) -> Sequence[float]:
     """The weight that each question states; 1 where it states none."""
     return eval_set.weights
 
@@ -67,7 +67,7 @@ class ByQuestion:
     example: Example | None = None  # None: one is made up from the schema
     output_fields: tuple[OutputField, ...] = ()  # of an answer that stands in the row itself
     fields_first: bool = False  # they are the answer where a row has them, whatever its `output` is
-    weights: Callable[[EvalSet], tuple[float, ...]] = stated_weights
+    weights: Callable[[EvalSet], Sequence[float]] = stated_weights
 
     questions_required: ClassVar[bool] = True
     keys: ClassVar[tuple[str, ...]] = ()

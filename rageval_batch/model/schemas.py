@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import LARGE_STRING
 
@@ -124,20 +127,51 @@ class OutputField:
     is_text: bool = False  # else a cell of a columnar file with the text of a JSON list or object is that
 
 
+class TextsByKey(Mapping[str, str]):
+    """Texts that lie in a column and have keys of their own."""
+
+    def __init__(self, keys: pa.Array, texts: pa.Array) -> None:
+        self._keys, self._texts = keys, texts
+
+    def __getitem__(self, key: str) -> str:
+        text: str = self._texts[self._places[key]].as_py()
+        return text
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {key: place for place, key in enumerate(self._keys.to_pylist())}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys.to_pylist())
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def of(self, keys: pa.Array) -> pa.Array:
+        """The text of each of these keys; null where there is none."""
+        return self._texts if keys.equals(self._keys) else self._texts.take(pc.index_in(keys, self._keys))
+
+
 @dataclass(frozen=True)
 class EvalSet:
     """The questions of one eval set: what every run must answer, in the order of the file."""
 
     ids: tuple[str, ...]
-    objects: tuple[dict[str, Any], ...]
-    datasets: tuple[str | None, ...]
+    objects: Sequence[dict[str, Any]]  # may be decoded whenever they are asked for
+    datasets: Sequence[str | None]
     _: KW_ONLY
-    weights: tuple[float, ...]
-    chunks: dict[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
+    weights: Sequence[float]
+    chunks: Mapping[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
     headers: tuple[dict[str, Any], ...] = ()  # what each question's file says beside its questions
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def chunk_column(self) -> pa.Array:
+        """The chunks of every question; null where it has none."""
+        if isinstance(self.chunks, TextsByKey):
+            return self.chunks.of(pa.array(self.ids, LARGE_STRING))
+        return pa.array([self.chunks.get(name) for name in self.ids], LARGE_STRING)
 
     def header(self, index: int) -> dict[str, Any]:
         """What the file of a question says beside its questions."""

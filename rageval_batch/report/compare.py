@@ -125,9 +125,9 @@ def _one(result: Comparison, format: str, screen: Screen) -> str:
     title = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
     parts = [
         *_head(title, _verdict(result), result.passed, format=format, screen=screen),
-        _plain(rule_text(result.rules), format),
+        _safe_text(rule_text(result.rules), format),
         render([line], list(line), format, screen=screen, tones={"delta": delta_tone}),
-        *(_plain(note, format) for note in result.notes),
+        *(_safe_text(note, format) for note in result.notes),
     ]
     for name, count, what in (
         ("only_base", result.only_base_count, "only in the base"),
@@ -135,11 +135,11 @@ def _one(result: Comparison, format: str, screen: Screen) -> str:
     ):
         if count:
             ids = and_more(result.listed[name], count, _SHOWN_IDS)
-            parts.append(_plain(f"{_count(count, compared.unit)} {what}: {ids}", format))
+            parts.append(_safe_text(f"{_count(count, compared.unit)} {what}: {ids}", format))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
             values = ", ".join(f"{name} {format_value(value, screen.exact)}" for name, value in repeats.items())
-            parts.append(_plain(f"{side}: {values}", format))
+            parts.append(_safe_text(f"{side}: {values}", format))
     if result.movers:
         rows = [vars(mover) for mover in result.movers]
         columns = ("question_id", "base_score", "cand_score", "delta")
@@ -169,7 +169,7 @@ def _cut(answer: str | None, whole: bool) -> str | None:
     return answer if answer is None or whole or len(answer) <= _ANSWER else answer[:_ANSWER] + "…"
 
 
-def _plain(text: str, format: str) -> str:
+def _safe_text(text: str, format: str) -> str:
     return markdown_text(text) if format == "md" else terminal_text(text)
 
 
@@ -204,8 +204,8 @@ def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     return "\n\n".join(
         [
             *_head(title, verdict, not failed, format=format, screen=screen),
-            _plain(rule_text(results[0].rules), format),
+            _safe_text(rule_text(results[0].rules), format),
             render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", (_LOW, _HIGH)), tones=tones),
-            *(_plain(note, format) for note in notes),
+            *(_safe_text(note, format) for note in notes),
         ]
     )

@@ -123,7 +123,12 @@ def _tables(results: Sequence[GatedRun], screen: Screen) -> str:
         verdict = screen.paint(_verdict(result), verdict_tone(result.passed))
         parts.append(f"{verdict}  {format_value(result.run.record['run_id'])}" + _level(result, "  level {}"))
         parts.append(table([_line(gate, screen.exact) for gate in result.gates], _COLUMNS, screen, tones=_TONES))
-        notes = [*_details(result), *([result.note] if result.note else []), *_claims(result, screen.exact)]
+        notes = [
+            *_details(result),
+            *result.unanswered,
+            *([result.note] if result.note else []),
+            *_claims(result, screen.exact),
+        ]
         parts.append("\n".join([*map(terminal_text, notes), ""]))
     return "\n".join(parts).rstrip("\n")
 
@@ -192,7 +197,7 @@ def _failed_run(result: GatedRun) -> list[str]:
     lines = [f"**FAIL** {_md_run(result)}", ""]
     rows = [_line(gate) for gate in result.of_status("failed")]
     lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
-    if details := _details(result):
+    if details := [*_details(result), *result.unanswered]:
         lines += ["", *map(markdown_text, details)]
     if skipped := result.of_status("skipped"):
         lines += ["", "Skipped: " + ", ".join(markdown_text(gate.gate) for gate in skipped)]
@@ -210,7 +215,7 @@ def _failed_line(result: GatedRun) -> str:
 def _passed_line(result: GatedRun) -> str:
     parts = list(map(_brief, result.of_status("passed")))
     parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
-    return f"- **PASS** {_md_run(result)}: " + markdown_text(", ".join(parts))
+    return f"- **PASS** {_md_run(result)}: " + markdown_text("; ".join([", ".join(parts), *result.unanswered]))
 
 
 def _md_run(result: GatedRun) -> str:

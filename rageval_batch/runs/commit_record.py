@@ -137,7 +137,7 @@ def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
 
 def _copies(role: str, files: list[Source], ready: Path) -> list[str]:
     """Copy files into a folder; their names there."""
-    names = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
+    names = [f"{role}-{k}-{_copy_name(file)}" for k, file in enumerate(files)]
     for name, file in zip(names, files, strict=True):
         if file.table is None:
             shutil.copyfile(file.path, ready / name)
@@ -146,7 +146,7 @@ def _copies(role: str, files: list[Source], ready: Path) -> list[str]:
     return names
 
 
-def _kept_name(file: Source) -> str:
+def _copy_name(file: Source) -> str:
     return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
 
 

@@ -108,7 +108,7 @@ def _packed_files(commits: Sequence[Commit], ready: Path, database: Database) ->
     for commit in commits:
         for role in commit.manifest["files"]:
             if role not in MERGED:
-                packed[commit.id][role] = [_kept_once(path, ready) for path in commit.files(role)]
+                packed[commit.id][role] = [_copied_once(path, ready) for path in commit.files(role)]
     return packed
 
 
@@ -147,7 +147,7 @@ def _rows(role: str, commits: Iterable[Commit]) -> str:
     return " union all by name ".join(branches)
 
 
-def _kept_once(path: Path, ready: Path) -> str:
+def _copied_once(path: Path, ready: Path) -> str:
     """Copy a file into a folder under a name of its content, once for all commits that have the same; the name."""
     digest = file_checksum(path)["sha256"]
     name = path.name if path.name.startswith(f"{digest[:16]}-") else f"{digest[:16]}-{path.name}"

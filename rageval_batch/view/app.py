@@ -147,6 +147,8 @@ class Viewer:
         about = {"profile": given.get("profile"), "eval_set": given.get("eval_set")}
         name = given.get("run", "")
         with self._store.session(name) as session:
+            if not keys and contents.has_several_rows(session, name, about, question=given.get("question", "")):
+                return RedirectResponse(address("/run", run=name, q=given.get("question"), **about), 303)
             content, found = contents.answer_content(
                 session,
                 name,

@@ -69,6 +69,13 @@ def question_means(rows: list[dict[str, Any]], metric: str) -> list[float]:
     return [math.fsum(values) / len(values) for values in repeats.values()]
 
 
+@pytest.mark.parametrize("query", ["describe", "describe;", "desc", "show tables", "show all tables"])
+def test_lists_of_views_have_all_of_them(session: Session, query: str) -> None:
+    with open_store(session.store.path, functions=False) as fresh:
+        fresh.sql("describe runs")
+        assert {"runs", "leaderboard", "eval_json_v2", "commits"} <= set(fresh.sql(query)["name"].to_pylist())
+
+
 def test_a_query_of_scores_alone_gives_the_same_rows(session: Session) -> None:
     """A session plans the metrics that a query reads: the order of queries changes no row, and a later one has all."""
     queries = [

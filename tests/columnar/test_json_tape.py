@@ -201,12 +201,9 @@ def test_deep_nesting(head: str, core: str, tail: str) -> None:
     text = head * times + core + tail * times
     tape = parsed([text, text[:-1], text + tail[-1], text.replace(core, "", 1), "7"])
     assert (tape.status == OK).tolist() == [True, False, False, head == "[", True]
-    depth, node = 0, int(tape.root[0])
-    parents = tape.parent.tolist()
-    last = int(np.flatnonzero(tape.row == 0)[-1])
-    while last != node:
-        last, depth = parents[last], depth + 1
-    assert depth == DEEP
+    nodes = np.flatnonzero(tape.row == 0)
+    assert len(nodes) == DEEP + 1
+    assert (tape.behind[nodes] == nodes[-1] + 1).all()  # each holds all that follow
     assert json_text(tapes.values(tape)[0]) == json_text(decode(text))
 
 

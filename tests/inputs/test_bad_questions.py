@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from rageval_batch import api
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
-from rageval_batch.inputs.check import _schema_violations, check_file, file_schema
-from rageval_batch.inputs.questions import QuestionFile
+from rageval_batch.inputs.check import Part, _schema_rule, check_file, file_schema
 from rageval_batch.inputs.sources import source
 from rageval_batch.model.field_names import is_slip
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.runs.store import Store
+from support.command import run_command
 from support.effort import examples
 from support.inputs import put
 from support.places import CASES_FOLDER
@@ -185,10 +184,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return int(str(stop.value.code)), out, err
+    return run_command(capsys, *words)
 
 
 def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], profile: str, content: Any, name: str) -> str:
@@ -370,16 +366,7 @@ def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.Da
                     break
                 at = at[key]
         questions.append(question)
-    read = QuestionFile(
-        source(CASES_FOLDER / "include_rate.jsonl"),
-        {},
-        questions,
-        lines=[1, 2],
-        places=[0, 1],
-        in_object=False,
-        unreadable=[],
-    )
-    got = {tuple(steps) for steps, _, _ in _schema_violations(read, profile.inputs.questions)}
+    got = {tuple(steps) for steps, _, _ in _schema_rule(profile.inputs.questions)(Part({}, questions, 0))}
     want: set[tuple[str | int, ...]] = set()
     checker = Draft202012Validator.FORMAT_CHECKER
     for error in Draft202012Validator(file_schema(profile), format_checker=checker).iter_errors(

@@ -612,16 +612,16 @@ ASKED: list[dict[str, Any]] = [
 def test_questions_of_every_format(kind: str, tmp_path: Path) -> None:
     found = eval_sets.read_questions(sources.sources([inputs.write(tmp_path, "questions", kind, ASKED)]))
     assert found.ids == ("q1", "q2")
-    assert found.objects == tuple(ASKED)
+    assert list(found.objects) == ASKED
     assert found.datasets == ("d", "d")
-    assert found.weights == (2.5, 0.0)
+    assert list(found.weights) == [2.5, 0.0]
 
 
 def test_questions_of_frames_and_csv(tmp_path: Path) -> None:
     rows = [{"task_id": k, "expected": "text", "dataset": None} for k in (1, 2)]
     for frame in (pl.DataFrame(rows), pd.DataFrame(rows), pa.Table.from_pylist(rows)):
         found = eval_sets.read_questions([sources.frame_source(frame, "frame")])
-        assert (found.ids, found.datasets, found.weights) == (("1", "2"), (None, None), (1.0, 1.0))
+        assert (found.ids, found.datasets, list(found.weights)) == (("1", "2"), (None, None), [1.0, 1.0])
     flat = [{"id": "q1", "expected": "a,b"}, {"id": "q2", "expected": "c"}]
     table = eval_sets.read_questions(sources.sources([inputs.write(tmp_path, "questions", "csv", flat)]))
     assert table.ids == ("q1", "q2")
@@ -711,7 +711,7 @@ def with_contexts(tmp_path: Path, *paths: Path) -> tuple[dict[str, Any], Callabl
     """(chunks of each question, chunks of a run and question) of context files."""
     folder = tmp_path / "staging"
     folder.mkdir(exist_ok=True)
-    found, of_runs = eval_sets.with_contexts(QUESTIONS, sources.sources(paths), folder)
+    found, of_runs, _ = eval_sets.with_contexts(QUESTIONS, sources.sources(paths), folder)
 
     def own(run: str, question: str) -> Any:
         if of_runs is None:

@@ -76,7 +76,7 @@ def test_a_question_file_in_json_is_read_once(content: Any, tmp_path: Path, open
     opened.clear()  # its first bytes show the encoding
     read = read_question_file(file)
     assert opened == ["q.json"]
-    assert read.questions == QUESTIONS and not read.unreadable
+    assert list(read.questions) == QUESTIONS and not read.unreadable
     assert read.header == ({} if isinstance(content, list) else {"version": 3})
     assert read.path(1) == ("$[1]" if isinstance(content, list) else "$.questions[1]")
 
@@ -93,7 +93,7 @@ def test_of_two_arrays_of_questions_the_last_counts(tmp_path: Path) -> None:
     path = tmp_path / "q.json"
     path.write_text('{"questions": [{"id": "old"}], "questions": [{"id": "q"}], "version": 1}')
     read = read_question_file(source(path))
-    assert (read.questions, read.header) == ([{"id": "q"}], {"version": 1})
+    assert (list(read.questions), read.header) == ([{"id": "q"}], {"version": 1})
 
 
 def test_a_broken_compressed_document_is_an_input_error(tmp_path: Path) -> None:

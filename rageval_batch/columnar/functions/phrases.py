@@ -15,7 +15,7 @@ from rageval_batch.columnar import characters, kernels, text
 from rageval_batch.columnar.functions.columns import Groups, SharedLists
 from rageval_batch.columnar.kernels import boundaries
 from rageval_batch.columnar.strings import Bytes, Flags, Strings, from_arrow
-from rageval_batch.columnar.values.normal import WHITE_SPACE, plain
+from rageval_batch.columnar.values.normal import WHITE_SPACE, phrase_key
 from rageval_batch.resources import packaged_data
 
 # Scripts that write no spaces between words.
@@ -106,7 +106,7 @@ def include_rate(s: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
 def _refusals() -> str:
     """One pattern for the packaged phrases of refusal and abstention, in any spelling of white space."""
     lists = packaged_data("phrases.json")
-    phrases = [plain(p) for kind in ("refusal", "abstention") for some in lists[kind].values() for p in some]
+    phrases = [phrase_key(p) for kind in ("refusal", "abstention") for some in lists[kind].values() for p in some]
     spelled = (re.escape(phrase).replace("\\ ", f"[{WHITE_SPACE}]+").replace("'", "['’]") for phrase in phrases)
     return "|".join(dict.fromkeys(spelled))
 

@@ -25,15 +25,15 @@ _Columns = tuple[Ints, Ints, Ints, Bytes, Bytes, Offsets, Offsets, Offsets, Offs
 def room_for_nodes(count: int) -> npt.NDArray[np.void]: ...
 def parse(data: Bytes, starts: Offsets, ends: Offsets, size: int) -> tuple[_Columns, bool]: ...
 def texts(data: Bytes, starts: Offsets, stops: Offsets, flags: Bytes, nodes: Ints) -> tuple[Bytes, Offsets]: ...
-def elements(parent: Ints, position: Ints, slot: Ints, limit: int) -> tuple[Ints, Ints]: ...
+def children(behind: Ints, kind: Bytes, owners: Ints, wanted: int, limit: int) -> tuple[Ints, Ints]: ...
 def members(
     data: Bytes,
-    parent: Ints,
+    behind: Ints,
+    kind: Bytes,
     flags: Bytes,
     key_start: Offsets,
     key_stop: Offsets,
-    slot: Ints,
-    owners: int,
+    owners: Ints,
     names: Bytes,
     bounds: Offsets,
 ) -> npt.NDArray[np.int32]: ...

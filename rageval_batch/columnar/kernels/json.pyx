@@ -32,7 +32,7 @@ def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] end
     statuses = np.zeros(rows, np.uint8)
     errors = np.full(rows, -1, np.int64)
     cdef int32_t[::1] row = columns[0]
-    cdef int32_t[::1] parent = columns[1]
+    cdef int32_t[::1] behind = columns[1]
     cdef int32_t[::1] position = columns[2]
     cdef uint8_t[::1] kind = columns[3]
     cdef uint8_t[::1] flags = columns[4]
@@ -68,7 +68,7 @@ def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] end
             root[r] = count
             for node in range(found):
                 row[count + node] = <int32_t>r
-                parent[count + node] = nodes[node].parent + count if nodes[node].parent >= 0 else -1
+                behind[count + node] = nodes[node].behind + count
                 position[count + node] = nodes[node].position
                 kind[count + node] = nodes[node].kind
                 flags[count + node] = nodes[node].flags
@@ -114,60 +114,72 @@ def texts(
     return content[:to], bounds
 
 
-def elements(const int32_t[::1] parent, const int32_t[::1] position, const int32_t[::1] slot, int64_t limit):
-    """(nodes, slot of the parent) of the nodes that stand below `limit` in a parent with a slot, in order."""
+def children(const int32_t[::1] behind, const uint8_t[::1] kind, const int32_t[:] owners, int wanted, int64_t limit):
+    """(nodes, index of the owner) of the first `limit` children of each owner of the wanted kind, in order."""
     cdef Py_ssize_t count = 0
-    cdef Py_ssize_t node, to = 0
+    cdef Py_ssize_t k, to = 0
+    cdef int32_t owner, node
+    cdef int64_t place
     with nogil:
-        for node in range(parent.shape[0]):
-            count += parent[node] >= 0 and slot[parent[node]] >= 0 and position[node] < limit
+        for k in range(owners.shape[0]):
+            owner = owners[k]
+            if owner < 0 or kind[owner] != wanted:
+                continue
+            node, place = owner + 1, 0
+            while node < behind[owner] and place < limit:
+                node, place = behind[node], place + 1
+            count += place
     found = np.empty(count, np.int32)
-    slots = np.empty(count, np.int32)
+    indexes = np.empty(count, np.int32)
     cdef int32_t[::1] nodes = found
-    cdef int32_t[::1] owners = slots
+    cdef int32_t[::1] index = indexes
     with nogil:
-        for node in range(parent.shape[0]):
-            if parent[node] >= 0 and slot[parent[node]] >= 0 and position[node] < limit:
-                nodes[to] = <int32_t>node
-                owners[to] = slot[parent[node]]
-                to += 1
-    return found, slots
+        for k in range(owners.shape[0]):
+            owner = owners[k]
+            if owner < 0 or kind[owner] != wanted:
+                continue
+            node, place = owner + 1, 0
+            while node < behind[owner] and place < limit:
+                nodes[to], index[to] = node, <int32_t>k
+                node, place, to = behind[node], place + 1, to + 1
+    return found, indexes
 
 
 def members(
     const uint8_t[::1] data,
-    const int32_t[::1] parent,
+    const int32_t[::1] behind,
+    const uint8_t[::1] kind,
     const uint8_t[::1] flags,
     const int64_t[::1] key_start,
     const int64_t[::1] key_stop,
-    const int32_t[::1] slot,
-    Py_ssize_t owners,
+    const int32_t[:] owners,
     const uint8_t[::1] names,
     const int64_t[::1] bounds,
 ):
-    """The node of each named member of each owner, -1 where it has none; of duplicate keys the last."""
-    nodes = np.full((owners, len(bounds) - 1), -1, np.int32)
+    """The node of each named member of each owner that is an object, -1 where it has none; of duplicate keys the last.
+    """
+    nodes = np.full((len(owners), len(bounds) - 1), -1, np.int32)
     cdef int32_t[:, ::1] found = nodes
-    cdef int64_t name, width, longest = 0
-    cdef int32_t owner
-    cdef Py_ssize_t node
+    cdef int64_t name, width
+    cdef int32_t owner, node
+    cdef uint8_t[::1] scratch = np.empty(64, np.uint8)
+    cdef Py_ssize_t k
     with nogil:
-        for node in range(parent.shape[0]):
-            if flags[node] & ESCAPED_KEY:
-                longest = max(longest, key_stop[node] - key_start[node])
-    cdef uint8_t[::1] scratch = np.empty(longest, np.uint8)
-    with nogil:
-        for node in range(parent.shape[0]):
-            if parent[node] < 0:
+        for k in range(owners.shape[0]):
+            owner = owners[k]
+            if owner < 0 or kind[owner] != IS_OBJECT:
                 continue
-            owner = slot[parent[node]]
-            if owner < 0:
-                continue
-            if flags[node] & ESCAPED_KEY:
-                width = unescape(data, key_start[node], key_stop[node], scratch, 0)
-                name = name_index(scratch, 0, width, names, bounds)
-            else:
-                name = name_index(data, key_start[node], key_stop[node] - key_start[node], names, bounds)
-            if name >= 0:
-                found[owner, name] = <int32_t>node
+            node = owner + 1
+            while node < behind[owner]:
+                if flags[node] & ESCAPED_KEY:
+                    if key_stop[node] - key_start[node] > scratch.shape[0]:
+                        with gil:
+                            scratch = np.empty(2 * (key_stop[node] - key_start[node]), np.uint8)
+                    width = unescape(data, key_start[node], key_stop[node], scratch, 0)
+                    name = name_index(scratch, 0, width, names, bounds)
+                else:
+                    name = name_index(data, key_start[node], key_stop[node] - key_start[node], names, bounds)
+                if name >= 0:
+                    found[k, name] = node
+                node = behind[node]
     return nodes

@@ -78,7 +78,7 @@ def read_stages(tape: Tape, nodes: Ints) -> Stages:
     by_names = e_list & c_list
     by_count = (e_list | e_whole) & ~by_names
     as_map = (tape.kinds(nodes) == OBJECT) & ~by_names & ~by_count
-    states = _in_order(
+    states = _by_answer(
         [
             _from_records(tape, nodes),
             _from_names(tape, _only(expected, by_names), _only(completed, by_names)),
@@ -98,7 +98,7 @@ def _only(nodes: Ints, chosen: Flags) -> Ints:
     return np.where(chosen, nodes, -1).astype(np.int32)
 
 
-def _in_order(parts: list[States]) -> States:
+def _by_answer(parts: list[States]) -> States:
     """The stages of all forms by answer; each answer has one form."""
     row = np.concatenate([part.row for part in parts])
     order = np.argsort(row, kind="stable")

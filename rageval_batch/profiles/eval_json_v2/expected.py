@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ import pyarrow as pa
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Points32
 from rageval_batch.columnar.kernels.answers import ExpectedItems
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, from_arrow
 from rageval_batch.model import Params
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
 from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, LISTS
+
+EVIDENCE = "original_evidence"
+_AT_ONCE = 4_096  # questions whose fields become columns together
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,6 @@ class Prepared:
     """All that answers are compared with."""
 
     params: Params
-    examples: list[dict[str, Any]]
     expected_classes: dict[str, pa.Array]  # as they are, for the confusions
     _: KW_ONLY
     items: ExpectedItems  # three classes, then two lists
@@ -45,28 +48,48 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side of all questions."""
-    examples = [_example(question) for question in eval_set.objects]
     form = params["unicode_form"]
-    expected_classes = {
-        name: pa.array([as_text(example.get(name)) for example in examples], LARGE_STRING) for name in CLASSES
-    }
+    examples = _Examples(_example(question) for question in eval_set.objects)
     return Prepared(
         params,
-        examples,
-        expected_classes,
+        {name: examples.texts[name] for name in CLASSES},
         items=_joined(
             [
-                *(_class_items([as_text(example.get(name)) for example in examples], form) for name in CLASSES),
-                *(_list_items([example.get(name) for example in examples], form) for name in LISTS),
+                *(_class_items(examples.texts[name], form) for name in CLASSES),
+                *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form=form) for name in LISTS),
             ]
         ),
-        evidence=text.KeywordIndex(
-            from_list([as_text(example.get("original_evidence")) for example in examples]),
-            params["keywords"],
-            params["keyword_cap"],
-        ),
-        contexts=read_contexts(pa.array([eval_set.chunks.get(name) for name in eval_set.ids], LARGE_STRING)),
+        evidence=text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
+        contexts=read_contexts(eval_set.chunk_column()),
     )
+
+
+class _Examples:
+    """The fields of expected answers as columns, made some questions at a time: as objects they are much larger."""
+
+    def __init__(self, examples: Iterator[dict[str, Any]]) -> None:
+        columns: dict[str, list[pa.Array]] = {name: [] for name in (*CLASSES, EVIDENCE, *LISTS)}
+        counts: dict[str, list[int]] = {name: [] for name in LISTS}
+        while part := list(islice(examples, _AT_ONCE)):
+            for name in (*CLASSES, EVIDENCE):
+                columns[name].append(pa.array([as_text(example.get(name)) for example in part], LARGE_STRING))
+            for name in LISTS:
+                lists = [_items(example.get(name)) for example in part]
+                columns[name].append(pa.array([item for items in lists for item in items], LARGE_STRING))
+                counts[name] += map(len, lists)
+        joined = {name: pa.concat_arrays(parts) for name, parts in columns.items()}
+        self.texts = {name: joined[name] for name in (*CLASSES, EVIDENCE)}
+        self.items = {name: joined[name] for name in LISTS}
+        self._counts = counts
+
+    def owners(self, name: str) -> Ints:
+        """The question of every item of a list."""
+        return np.repeat(np.arange(len(self._counts[name]), dtype=np.int32), self._counts[name])
+
+
+def _items(given: Any) -> list[str]:
+    """The items of a list as texts; another value is a list of one, and null is none."""
+    return [as_text(item) for item in (given if isinstance(given, list) else [given]) if item is not None]
 
 
 def _example(question: dict[str, Any]) -> dict[str, Any]:
@@ -85,18 +108,14 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _class_items(texts: list[str], form: str) -> Items:
+def _class_items(texts: pa.Array, form: str) -> Items:
     """One item a question, be it empty."""
     rows = np.arange(len(texts), dtype=np.int32)
-    return Items(kernels.squashed_points(text.unicode_form(from_list(texts), form)), rows, rows + np.int32(1))
+    return Items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), rows, rows + np.int32(1))
 
 
-def _list_items(lists: list[Any], form: str) -> Items:
-    listed = [items if isinstance(items, list) else [items] for items in lists]
-    texts = [[as_text(item) for item in items if item is not None] for items in listed]
-    owners = np.repeat(np.arange(len(texts), dtype=np.int32), [len(items) for items in texts])
-    flat = from_list([item for items in texts for item in items])
-    return filled_items(kernels.squashed_points(text.unicode_form(flat, form)), owners, len(texts))
+def _list_items(texts: pa.Array, owners: Ints, count: int, *, form: str) -> Items:
+    return filled_items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), owners, count)
 
 
 def filled_items(points: Points32, owners: Ints, count: int) -> Items:

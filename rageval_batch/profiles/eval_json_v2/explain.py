@@ -10,7 +10,7 @@ from rageval_batch.columnar.kernels import CONTAINED, EQUAL, SIMILAR, UNMATCHED
 from rageval_batch.model import Explanation, Section
 from rageval_batch.profiles.eval_json_v2.compare import UNGROUNDED, Measured, measure
 from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, LISTS
-from rageval_batch.profiles.eval_json_v2.expected import Prepared, as_text, item_texts
+from rageval_batch.profiles.eval_json_v2.expected import Prepared, item_texts
 
 SHORT = 2  # characters up to which a match by containment is doubtful
 
@@ -44,7 +44,7 @@ def _explain_classes(prepared: Prepared, measured: Measured) -> Section:
     lines = [
         {
             "field": name,
-            "expected": as_text(prepared.examples[question].get(name)),
+            "expected": prepared.expected_classes[name][question].as_py(),
             "got": text_,
             "matched": how != UNMATCHED,
             "by": _matched_by(how, width, "bigram_jaccard"),

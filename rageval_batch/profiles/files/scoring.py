@@ -62,7 +62,7 @@ class FileScorer:
     def prepare(self, eval_set: EvalSet, params: Params) -> Prepared:
         """The fields, groups and chunks of all questions as columns."""
         objects = eval_set.objects
-        chunks = pa.array([eval_set.chunks.get(name) for name in eval_set.ids], LARGE_STRING)
+        chunks = eval_set.chunk_column()
         if self.groups is None:
             groups = {QUESTION_FIELDS: all_groups(objects, sorted(plan_of(self.program).used))}
         else:

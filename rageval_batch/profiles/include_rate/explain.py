@@ -43,10 +43,13 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
 def _group_hits(phrases: Phrases, question: int, hits: Ints) -> list[tuple[list[str], list[str], int | None]]:
     """(phrases as written, as compared, place of the one that hit) of every group; `hits` is one phrase a group."""
     bounds = phrases.groups[phrases.questions[question] : phrases.questions[question + 1] + 1].tolist()
-    places = zip(phrases.written[question], bounds[:-1], bounds[1:], hits.tolist(), strict=True)
     return [
-        (written, [_compared_as(phrases, k) for k in range(first, last)], hit - first if hit >= 0 else None)
-        for written, first, last, hit in places
+        (
+            [phrases.written.at(k) for k in range(first, last)],
+            [_compared_as(phrases, k) for k in range(first, last)],
+            hit - first if hit >= 0 else None,
+        )
+        for first, last, hit in zip(bounds[:-1], bounds[1:], hits.tolist(), strict=True)
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow, from_list
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
 from rageval_batch.model import EvalSet, Params, Scored
 from rageval_batch.profiles.include_rate.declaration import COLUMNS, PAGES
 
@@ -22,11 +23,14 @@ MISSING_OUTPUT, EMPTY_OUTPUT = (
 )
 
 
+_TEXTS_AT_ONCE = 65_536
+
+
 @dataclass(frozen=True)
 class Phrases:
-    """Groups of phrases of all questions: as they were written, and normalised with the range of each group."""
+    """Groups of phrases of all questions: as they were written, as they are compared, and the range of each group."""
 
-    written: list[list[list[str]]]  # of each question, the groups of phrases
+    written: Strings
     texts: Strings
     groups: Offsets
     _: KW_ONLY
@@ -54,11 +58,10 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The phrases of all questions, each normalised once."""
-    required, forbidden, citation_required = [], [], []
+    required, forbidden, citation_required = _Groups(), _Groups(), array("b")
     for question in eval_set.objects:
-        groups = [*question.get("must_include", []), *question.get("must_include_any", [])]
-        required.append([_group(entry) for entry in groups])
-        forbidden.append([_group(entry) for entry in question.get("must_not_include", [])])
+        required.add([*question.get("must_include", []), *question.get("must_include_any", [])])
+        forbidden.add(question.get("must_not_include", []))
         citation_required.append(question.get("require_citation", False))
     more_patterns = PAGES if params["citation_style"] == "any" else ()
     return Prepared(
@@ -76,15 +79,36 @@ def _compared(column: Strings, params: Params) -> Strings:
     return text.word_marked(normal) if params["phrase_match"] == "word" else normal
 
 
-def _phrases(written: list[list[list[str]]], params: Params) -> Phrases:
+class _Groups:
+    """The groups of phrases of questions, one question after the other; texts are soon Arrow, which is smaller."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Array] = []
+        self._texts: list[str] = []
+        self._before = 0  # texts of the parts
+        self.groups, self.questions = array("q", [0]), array("q", [0])
+
+    def add(self, groups: list[Any]) -> None:
+        """The groups of the next question."""
+        for entry in groups:
+            self._texts += _group(entry)
+            self.groups.append(self._before + len(self._texts))
+        self.questions.append(len(self.groups) - 1)
+        if len(self._texts) >= _TEXTS_AT_ONCE:
+            self._parts.append(pa.array(self._texts, LARGE_STRING))
+            self._before += len(self._texts)
+            self._texts = []
+
+    def written(self) -> Strings:
+        """All phrases."""
+        return from_arrow(pa.concat_arrays([*self._parts, pa.array(self._texts, LARGE_STRING)]))
+
+
+def _phrases(found: _Groups, params: Params) -> Phrases:
     """The groups of all questions with every phrase as it is compared."""
-    groups = [group for question in written for group in question]
-    return Phrases(
-        written,
-        _compared(from_list([phrase for group in groups for phrase in group]), params),
-        np.cumsum([0, *map(len, groups)], dtype=np.int64),
-        questions=np.cumsum([0, *map(len, written)], dtype=np.int64),
-    )
+    written = found.written()
+    groups, questions = np.array(found.groups, np.int64), np.array(found.questions, np.int64)
+    return Phrases(written, _compared(written, params), groups, questions=questions)
 
 
 def _group(entry: Any) -> list[str]:

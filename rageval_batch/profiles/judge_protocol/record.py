@@ -41,7 +41,7 @@ class Prepared:
     """The rubric, the phrases and the texts that may be quoted."""
 
     rubric: Rubric
-    phrases: tuple[str, ...]
+    phrases: Strings  # of refusal, folded
     base_variant: str | None
     _: KW_ONLY
     target_ids: pa.Array
@@ -77,10 +77,12 @@ def _true(column: pa.Array) -> Flags:
 def _refuses(prepared: Prepared, output: pa.Array, rows: Ints) -> Flags:
     """Which of these rows have a refusal phrase in their raw text."""
     found = np.zeros(len(output), np.bool_)
-    for row, raw in zip(rows.tolist(), output.take(pa.array(rows)).to_pylist(), strict=True):
-        if raw:
-            said = text.nfkc_casefold(raw)
-            found[row] = any(phrase in said for phrase in prepared.phrases)
+    said, phrases = text.unicode_form(from_arrow(output.take(pa.array(rows))), "nfkc_casefold"), prepared.phrases
+    hits, _ = kernels.group_hits(
+        said.data, said.starts, said.ends, np.zeros(len(rows), np.int32),
+        np.array([0, 1]), np.array([0, len(phrases)]), phrases.data, phrases.offsets,
+    )  # fmt: skip
+    found[rows] = hits > 0
     return found
 
 
@@ -259,11 +261,7 @@ def _added(fields: Fields, scores: Ints, members: npt.NDArray[np.int32], *, keys
     """(has a score that the rubric does not know, and one of a wrong type); of duplicate keys the last counts."""
     tape, rows = fields.tape, len(scores)
     added, wrong = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
-    owner = np.full(len(tape.parent), -1, np.int32)
-    objects = np.flatnonzero(tape.kinds(scores) == OBJECT).astype(np.int32)
-    owner[scores[objects]] = objects
-    inside = tape.parent[tape.parent >= 0]
-    count = np.bincount(owner[inside][owner[inside] >= 0], minlength=rows)
+    count = tape.member_counts(scores)
     odd = np.flatnonzero(count != (members >= 0).sum(axis=1)).astype(np.int32)
     if len(odd):
         found, which, names = tape.names(scores[odd])

@@ -22,7 +22,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     folded = (text.nfkc_casefold(phrase) for phrase in (*listed, *params["refusal_phrases"]))
     return Prepared(
         rubric_of(params["rubric"]),
-        tuple(dict.fromkeys(phrase for phrase in folded if phrase.strip())),
+        from_list(list(dict.fromkeys(phrase for phrase in folded if phrase.strip()))),
         params["base_variant"] or None,
         target_ids=pa.array(list(eval_set.chunks), LARGE_STRING),
         targets=kernels.squash(from_list(list(eval_set.chunks.values()))),

@@ -61,7 +61,7 @@ def _explain_facts(
         lines.append(
             {
                 "field": field,
-                "expected": question.shown(field),
+                "expected": question.expected_text(field),
                 "got": match.got,
                 "matched": match.matched,
                 "characters": _where(match.span),

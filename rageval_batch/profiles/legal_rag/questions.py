@@ -99,7 +99,7 @@ class Question:
     category: str | None
     tags: tuple[str, ...]
 
-    def shown(self, field: str) -> str:
+    def expected_text(self, field: str) -> str:
         """An expected value as a text."""
         return as_text(self.expected[field])
 
