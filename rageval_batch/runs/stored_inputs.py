@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -276,7 +277,8 @@ def _stored_rows(
     kind = input_kind(profile)
     reader = kind.row_reader(ids)
     if copies := commit.files("kept_outputs"):
-        return [_copied_row(copies, kind.copy_format, reader, row=row) for row in rows]
+        with connected(memory=MEMORY) as connection:  # one for all: to open one takes longer than to read a row
+            return [_copied_row(connection, copies, kind.copy_format, reader=reader, row=row) for row in rows]
     found: dict[tuple[int, int], pa.RecordBatch] = {}
     for number in sorted({row["input"] for row in rows}):
         file = _outputs(commit, number)
@@ -297,15 +299,17 @@ def _batch(reader: RowReader, file: Source, number: int, *, block: readers.Block
 
 
 def _copied_row(
-    paths: list[Path], format: InputCopyFormat, reader: RowReader, *, row: dict[str, Any]
+    connection: duckdb.DuckDBPyConnection,
+    paths: list[Path],
+    format: InputCopyFormat,
+    *,
+    reader: RowReader,
+    row: dict[str, Any],
 ) -> pa.RecordBatch:
     key = {**row, "run_id": row["stored_id"]}
     equal = " and ".join(f"{'' if name in format.answer else 'g.'}{identifier(name)} = ${name}" for name in format.key)
-    with connected(memory=MEMORY) as connection:
-        found = connection.sql(
-            _copied_rows_query(paths, format, equal), params={name: key[name] for name in format.key}
-        )
-        kept = frame_source(found.to_arrow_table(), "kept outputs")
+    found = connection.sql(_copied_rows_query(paths, format, equal), params={name: key[name] for name in format.key})
+    kept = frame_source(found.to_arrow_table(), "kept outputs")
     for block in readers.read_blocks(kept):
         return _batch(reader, kept, 0, block=block).slice(0, 1)
     raise InputError(f"The kept inputs have no answer of '{row['stored_id']}' to '{row['question_id']}'.")
