@@ -229,7 +229,9 @@ class LoadedQuestions:
     def without_questions(self) -> LoadedQuestions:
         """The same with the ids of the questions alone."""
         ids = self.eval_set.ids
-        return LoadedQuestions(EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared)
+        return LoadedQuestions(
+            EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared, unknown=self._unknown
+        )
 
     def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
         """InputError where so many usable rows of these runs make too many score rows: one a run and question."""

@@ -15,7 +15,7 @@ from rageval_batch.inputs.check import Checked, Found, Violation, path_of, schem
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
 from rageval_batch.inputs.run_metadata import read_bytes
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model import ByQuestion, Profile
+from rageval_batch.model import Profile
 from rageval_batch.model.field_names import FieldNames, misspelt_fields
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, QUESTION_ID
 
@@ -51,7 +51,7 @@ def _read(file: Source, profile: Profile) -> QuestionFile:
 
 def _row_violations(row: dict[str, Any], profile: Profile) -> Iterator[Found]:
     inputs = profile.inputs
-    if isinstance(inputs, ByQuestion) and question_id(row) is None:
+    if inputs.questions_required and question_id(row) is None:
         yield [QUESTION_ID[0]], "nothing", f"an id: {', '.join(QUESTION_ID)}"
     fields = {one.name: row[one.name] for one in inputs.output_fields if one.name in row}
     name = next((name for name in OUTPUT if name in row), None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rageval_batch.model.inputs import ByQuestion, Example, Inputs
+from rageval_batch.model.inputs import Example, Inputs
 from rageval_batch.model.profile import Profile
 from rageval_batch.model.schemas import QUESTION, QUESTION_ID
 
@@ -26,8 +26,7 @@ class ExampleRows:
 def example_rows(profile: Profile) -> ExampleRows:
     """A question, an output with all that a run's record must name, and contexts."""
     example = profile.inputs.example or _made_up(profile.inputs)
-    by_question = isinstance(profile.inputs, ByQuestion)
-    key = {"question_id": ID} if by_question else {}
+    key = {"question_id": ID} if profile.inputs.questions_required else {}
     provenance = dict.fromkeys(profile.summary.provenance, "example")
     return ExampleRows(
         ({**key, **example.question, **_absent(profile.inputs.questions.schema, {**key, **example.question})},),

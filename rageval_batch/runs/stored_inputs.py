@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +29,7 @@ from rageval_batch.inputs.sources import (
     shown_name,
     source,
 )
+from rageval_batch.locations import is_url
 from rageval_batch.model import Explanation, Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS
 from rageval_batch.runs.database import connected
@@ -40,7 +42,8 @@ MEMORY = "1GB"  # kept answers are long, and are sorted whole where their order 
 
 def _named_file(reference: dict[str, Any]) -> Source:
     """The file of a reference under the name it was given by, from which its format and run come."""
-    return replace(source(reference["name"], Path(reference["path"])), reading=_reading(reference))
+    at = None if is_url(reference["path"]) else Path(reference["path"])
+    return replace(source(reference["name"], at), reading=_reading(reference))
 
 
 def _reading(reference: dict[str, Any]) -> Reading:
@@ -53,7 +56,7 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Sou
     name = reference["name"]
     if reference["path"] is None:
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
-    if not Path(reference["path"]).exists():
+    if not is_url(reference["path"]) and not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
     file = opened(reference).with_hash()
     if file.sha256 != reference["sha256"]:
@@ -72,7 +75,7 @@ def _outputs(commit: Commit, number: int) -> Source:
         wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
     def members(folder: dict[str, Any]) -> Source:
-        path = Path(folder["path"])
+        path = folder["path"]
         found = [member for member in json_members(path) if shown_name(member) in wanted]
         if len(found) < len(wanted):
             raise InputError(f"{reference['name']} has lost {len(wanted) - len(found)} of its files. Put them back.")
@@ -274,7 +277,8 @@ def _stored_rows(
     kind = input_kind(profile)
     reader = kind.row_reader(ids)
     if copies := commit.files("kept_outputs"):
-        return [_copied_row(copies, kind.copy_format, reader, row=row) for row in rows]
+        with connected(memory=MEMORY) as connection:  # one for all: to open one takes longer than to read a row
+            return [_copied_row(connection, copies, kind.copy_format, reader=reader, row=row) for row in rows]
     found: dict[tuple[int, int], pa.RecordBatch] = {}
     for number in sorted({row["input"] for row in rows}):
         file = _outputs(commit, number)
@@ -295,15 +299,17 @@ def _batch(reader: RowReader, file: Source, number: int, *, block: readers.Block
 
 
 def _copied_row(
-    paths: list[Path], format: InputCopyFormat, reader: RowReader, *, row: dict[str, Any]
+    connection: duckdb.DuckDBPyConnection,
+    paths: list[Path],
+    format: InputCopyFormat,
+    *,
+    reader: RowReader,
+    row: dict[str, Any],
 ) -> pa.RecordBatch:
     key = {**row, "run_id": row["stored_id"]}
     equal = " and ".join(f"{'' if name in format.answer else 'g.'}{identifier(name)} = ${name}" for name in format.key)
-    with connected(memory=MEMORY) as connection:
-        found = connection.sql(
-            _copied_rows_query(paths, format, equal), params={name: key[name] for name in format.key}
-        )
-        kept = frame_source(found.to_arrow_table(), "kept outputs")
+    found = connection.sql(_copied_rows_query(paths, format, equal), params={name: key[name] for name in format.key})
+    kept = frame_source(found.to_arrow_table(), "kept outputs")
     for block in readers.read_blocks(kept):
         return _batch(reader, kept, 0, block=block).slice(0, 1)
     raise InputError(f"The kept inputs have no answer of '{row['stored_id']}' to '{row['question_id']}'.")

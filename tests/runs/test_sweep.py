@@ -572,7 +572,7 @@ def test_a_store_that_cannot_be_written(folder: Path) -> None:
     [(errno.ENOSPC, "No space left"), (errno.EACCES, "Name another with --store"), (errno.EIO, "cannot be written")],
 )
 def test_what_the_file_system_says_becomes_a_sentence(code: int, message: str) -> None:
-    assert message in str(store.store_error(Path("runs"), OSError(code, os.strerror(code))))
+    assert message in str(store.store_error("runs", OSError(code, os.strerror(code))))
 
 
 def test_a_full_disk_while_a_part_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
