@@ -18,7 +18,7 @@ _PROFILES = (
     "eval_json_v2", "include_rate", "claim_evidence", "judge_protocol", "legal_rag", "reference", "retrieval",
 )  # fmt: skip
 _STAGES = ("stage", "rows", "cpu_s", "wall_s", "rows_per_s", "us_per_row", "peak_mib")
-_FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s")
+_FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s", "us_per_row")
 
 
 @click.command()

@@ -60,6 +60,7 @@ class JsonBlock:
     ) -> None:
         """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them."""
         self.lines = lines
+        self._found: dict[Names, Field] = {}
         self._data, self._starts, self._ends = data, starts, ends
         self._too_long = ends - starts > longest
         utf8 = _utf8_rows(data, starts, ends)
@@ -86,6 +87,11 @@ class JsonBlock:
         return len(self.lines)
 
     def field(self, names: tuple[str, ...]) -> Field:
+        if names not in self._found:  # several ask for the answers, which are long
+            self._found[names] = self._field(names)
+        return self._found[names]
+
+    def _field(self, names: tuple[str, ...]) -> Field:
         if names not in FIELDS:
             return _first_present(self._tape, self._tape.members(self._root, list(names)))
         found = self._read.fields[FIELDS.index(names)]
