@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.json_values import Coded
 from rageval_batch.columnar.kernels.ranking import rank_scores
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, bounds_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class GradedIds:
         flat = [(place[name], grade) for grades in graded for name, grade in _finite(grades).items()]
         self._gold = np.array([name for name, _ in flat], np.int32)
         self._grades = np.array([grade for _, grade in flat], np.float64)
-        self._bounds = np.concatenate([[0], np.cumsum([len(grades) for grades in graded])]).astype(np.int64)
+        self._bounds = bounds_of([len(grades) for grades in graded])
         self._ideal = np.array([_ideal(_finite(grades), depth) for grades in graded], np.float64)
         self.applies = np.array([any(grade > 0 for grade in grades.values()) for grades in graded], np.bool_)
 

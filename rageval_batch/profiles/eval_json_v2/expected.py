@@ -15,7 +15,7 @@ import pyarrow as pa
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Points32
 from rageval_batch.columnar.kernels.answers import ExpectedItems
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_of, from_arrow
 from rageval_batch.model import Params
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
@@ -130,7 +130,7 @@ def filled_items(points: Points32, owners: Ints, count: int) -> Items:
 
 
 def _of_widths(points: Points32, widths: Offsets, kept: npt.NDArray[np.bool_]) -> Points32:
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)])
+    offsets = bounds_of(widths)
     return Points32(points.points, offsets, points.low[kept], points.high[kept])
 
 
@@ -140,7 +140,7 @@ def _joined(parts: Sequence[Items]) -> ExpectedItems:
     widths = np.concatenate([np.diff(part.points.offsets) for part in parts])
     points = Points32(
         np.concatenate([part.points.points[: part.points.offsets[-1]] for part in parts]),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)]),
+        bounds_of(widths),
         np.concatenate([part.points.low for part in parts]),
         np.concatenate([part.points.high for part in parts]),
     )
