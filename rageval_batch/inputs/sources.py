@@ -293,7 +293,7 @@ def _endings() -> str:
     return f"{', '.join(FORMATS)}; {', '.join(STREAMED)} also with {' or '.join(COMPRESSIONS)}"
 
 
-def _known(path: Path) -> bool:
+def _has_known_ending(path: Path) -> bool:
     name = path.name
     for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix)
@@ -303,7 +303,11 @@ def _known(path: Path) -> bool:
 def _expanded(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
-        files = [found for found in path.rglob("*") if found.is_file() and _known(found) and not _hidden(found, path)]
+        files = [
+            found
+            for found in path.rglob("*")
+            if found.is_file() and _has_known_ending(found) and not _hidden(found, path)
+        ]
         if not files:
             raise InputError(f"The folder {name} has no file that can be read. Known endings: {_endings()}.")
         return files

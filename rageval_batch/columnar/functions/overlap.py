@@ -52,7 +52,7 @@ class Words:
         return np.diff(self.bounds)
 
 
-def _number(texts: pa.Array) -> Words:
+def _number_words(texts: pa.Array) -> Words:
     column = text.lower_untabled(from_arrow(texts))
     codes, bounds, starts, _ = word_codes(column.data, column.offsets, _word_table())
     return Words(codes, bounds, len(starts) - 1)
@@ -111,7 +111,7 @@ class Compared:
     @cached_property
     def words(self) -> Words:
         """The words of all texts."""
-        return _number(self.batch)
+        return _number_words(self.batch)
 
     @cached_property
     def shared_words(self) -> Counts:

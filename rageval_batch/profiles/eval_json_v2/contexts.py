@@ -32,10 +32,10 @@ class Contexts:
         own = read_contexts(chunks)
         has_own = chunks.is_valid().to_numpy(zero_copy_only=False)
         rows = np.arange(len(question)) + len(self.present)
-        return _joined(self, own), np.where(has_own, rows, question).astype(np.int32)
+        return _concatenated(self, own), np.where(has_own, rows, question).astype(np.int32)
 
 
-def _joined(a: Contexts, b: Contexts) -> Contexts:
+def _concatenated(a: Contexts, b: Contexts) -> Contexts:
     return Contexts(
         _behind(a.paths, b.paths),
         np.concatenate([a.path_bounds, b.path_bounds[1:] + a.path_bounds[-1]]),

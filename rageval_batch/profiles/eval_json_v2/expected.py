@@ -53,7 +53,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     return Prepared(
         params,
         {name: examples.texts[name] for name in CLASSES},
-        items=_joined(
+        items=_concatenated(
             [
                 *(_class_items(examples.texts[name], form) for name in CLASSES),
                 *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form=form) for name in LISTS),
@@ -134,7 +134,7 @@ def _of_widths(points: Points32, widths: Offsets, kept: npt.NDArray[np.bool_]) -
     return Points32(points.points, offsets, points.low[kept], points.high[kept])
 
 
-def _joined(parts: Sequence[Items]) -> ExpectedItems:
+def _concatenated(parts: Sequence[Items]) -> ExpectedItems:
     """Items of several fields as one column of them."""
     starts = np.cumsum([0, *(len(part.points.low) for part in parts)], dtype=np.int32)
     widths = np.concatenate([np.diff(part.points.offsets) for part in parts])
