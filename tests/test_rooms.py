@@ -15,7 +15,7 @@ PACKAGE = ROOT / "rageval_batch"
 
 # From the ground up: a room may import from the rooms above it in this list, and from itself.
 ROOMS = (
-    ("errors", "version", "config", "interrupts", "resources", "sql_text"),
+    ("errors", "version", "config", "interrupts", "locations", "resources", "sql_text"),
     ("columnar",),
     ("model",),
     ("profiles",),
@@ -41,6 +41,7 @@ HOMES = {
     "prompt_toolkit": {"cli"},
     "xlsxwriter": {"report"},
     "pyspark": {"engines"},
+    "fsspec": {"locations"},
 }
 
 

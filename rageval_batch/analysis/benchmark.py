@@ -243,7 +243,7 @@ def _error_text(errors: list[str]) -> str | None:
 def _score(dataset: Dataset, store: Store, done: _Progress) -> None:
     try:
         outcome = sweep.run(dataset.job(), store)
-        with open_store(store.path, functions=False) as session:
+        with open_store(store.name, functions=False) as session:
             found = _dataset_result(session, dataset, outcome.commit.id)
     except RagevalError as error:
         done.errors.append(f"Dataset '{dataset.id}' could not be scored: {error}")
@@ -334,7 +334,7 @@ def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetR
             raise InputError(f"--baseline {name}: the run has no score, all datasets weigh 0.")
         return Baseline(name, own.weighted_score, name)
     stored = []
-    with open_store(store.path, functions=False, named=[name]) as session:
+    with open_store(store.name, functions=False, named=[name]) as session:
         for found in results:
             record = found.summaries[0].run.record
             rows = session.rows(

@@ -105,8 +105,8 @@ def open_store(
     which the store has no run are known too, which takes longer; by default where there are `functions`.
     """
     store = Store(path)
-    if not missing_ok and not store.path.is_dir():
-        raise StoreError(f"There is no store {store.path}. Check the path (--store); rageval score makes a store.")
+    if not missing_ok and not store.exists():
+        raise StoreError(f"There is no store {store.name}. Check the path (--store); rageval score makes a store.")
 
     def described(commit: Commit) -> ProfileRow | None:
         """A profile that nobody here knows: by the copy of its file, else by what its commit says of it."""

@@ -200,7 +200,7 @@ class _Picker:
         """A run from a file; where there is none, the store's own words for an unknown run."""
         if not is_run_file(name):
             if name.lower().endswith((".json", ".parquet")):
-                raise InputError(f"There is no file {name}, and no run of that name in {self._session.store.path}.")
+                raise InputError(f"There is no file {name}, and no run of that name in {self._session.store.name}.")
             find_run(self._session, name, self._profile, eval_set=self._eval_set)
             raise StoreError(f"Run '{name}' cannot be found.")
         if name not in self._files:

@@ -139,7 +139,7 @@ def wanted_runs(session: Session, names: Sequence[str], profile: str | None, *, 
         if not current:
             session.store.require()
             raise InputError(
-                f"The store {session.store.path} has no run of that profile or eval set. See rageval runs."
+                f"The store {session.store.name} has no run of that profile or eval set. See rageval runs."
             )
         return current
     newest = {run.record["run_id"]: run for run in current}

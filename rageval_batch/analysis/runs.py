@@ -61,7 +61,7 @@ def find_run(session: Session, name: str, profile: str | None = None, *, eval_se
         return found[-1]
     known = [row["run_id"] for row in session.rows("select distinct run_id from runs order by 1 limit 200")]
     if not known:
-        raise StoreError(f"The store {session.store.path} has no runs. Score some first with rageval score.")
+        raise StoreError(f"The store {session.store.name} has no runs. Score some first with rageval score.")
     if name in known:
         raise StoreError(f"Run '{name}' is there, but not with this profile or eval set. See rageval runs.")
     raise StoreError(did_you_mean("run", name, known))

@@ -33,7 +33,7 @@ def store_option(command: Command) -> Command:
         default=completion.DEFAULT_STORE,
         show_default=True,
         envvar="RAGEVAL_STORE",
-        help="Folder of the store.",
+        help="Folder or URL of the store.",
     )(command)
 
 

@@ -133,7 +133,7 @@ def score(
     format: str,
     target: str | None,
 ) -> int:
-    """Score OUTPUTS (files, folders, globs, - for JSONL on stdin) and commit the result to the store.
+    """Score OUTPUTS (files, folders, globs, URLs, - for JSONL on stdin) and commit the result to the store.
 
     The same command again changes nothing; an interrupted one goes on where it stopped.
 
@@ -335,7 +335,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
         found = _summaries(store, outcomes, format)
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
+        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.name}.")
         _say_committed(store, outcomes)
         return
     if format == "json":
@@ -411,13 +411,13 @@ def _say_failed_expressions(store: Store, outcome: Outcome, profile: Profile) ->
 def _session(store: Store) -> Session:
     from rageval_batch.analysis.catalog import open_store
 
-    return open_store(store.path, functions=False)
+    return open_store(store.name, functions=False)
 
 
 def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.created:
-            say(f"Committed {outcome.commit.id} to {store.path}.")
+            say(f"Committed {outcome.commit.id} to {store.name}.")
 
 
 _COUNTS = ("answered", "questions")
@@ -435,7 +435,7 @@ def _say_counts(outcome: Outcome, store: Store) -> None:
     )
     if counts.rejected_rows:
         query = f"from rejects where commit = '{outcome.commit.id}'"
-        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(str(store.path))}')
+        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(store.name)}')
     if "duplicate" in outcome.reject_reasons:
         say(
             "A duplicate is a second answer of the same run to a question. Where a column tells them apart, name it: "

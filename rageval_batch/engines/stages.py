@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -84,9 +84,10 @@ class Stages:
                 raise one
         return [one for one in found if isinstance(one, SplitSource)]
 
-    def send(self, value: Work | Routes) -> Sent:
-        """Something for all tasks, sent to every executor once."""
-        return Sent(secrets.token_hex(8), self._spark.sparkContext.broadcast(_pickled(value)))
+    def send(self, value: Work | Routes | tuple[str, ...], module: ModuleType | None = None) -> Sent:
+        """Something for all tasks, sent to every executor once; with what it has of a module that they may lack."""
+        with _by_value(module):
+            return Sent(secrets.token_hex(8), self._spark.sparkContext.broadcast(_pickled(value)))
 
     def score(self, work: Sent, splits: Sequence[Split], report: Report | None) -> list[SplitResult]:
         """Every split scored, none of its rows taken for a duplicate."""
@@ -114,6 +115,14 @@ class Stages:
         done = self._spark.sparkContext.accumulator(0)
         return self._results(again.mapInArrow(partial(_score_splits, work, done), _ITEMS))
 
+    def keep_columns(
+        self, work: Sent, splits: Sequence[Split], parts: Sequence[SplitResult], *, columns: Sequence[str]
+    ) -> list[SplitResult]:
+        """Splits of these parts, scored again with these of the columns that are no fields."""
+        kept = self.send(tuple(columns))
+        items = [(part.number, splits[part.number], part.name) for part in parts]
+        return self._mapped(partial(_keep_columns, work, kept), items)
+
     def write(self, work: Sent, routes: Sent, parts: Sequence[SplitResult], *, partitions: int) -> list[Written]:
         """The files of the commit but its summaries: the tables of all parts, sent to their partitions."""
         named = [(part.number, part.name.encode()) for part in parts]
@@ -126,7 +135,7 @@ class Stages:
         return [written for several in found for written in several]
 
     def summarize(
-        self, work: Sent, groups: Sequence[tuple[list[Path], pa.Table]]
+        self, work: Sent, groups: Sequence[tuple[list[str], pa.Table]]
     ) -> list[tuple[Written | None, Observed]]:
         """The summaries of groups of score files, which have all rows of their runs."""
         return self._mapped(partial(_summarize, work), list(enumerate(groups)))
@@ -159,6 +168,19 @@ class Stages:
 def _pickled(value: Any) -> bytes:
     content: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
     return content
+
+
+@contextmanager
+def _by_value(module: ModuleType | None) -> Iterator[None]:
+    """While pickling: functions and classes of a module as they are, not by its name."""
+    if module is None:
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
@@ -222,11 +244,15 @@ def _split_source(file: Source) -> SplitSource | RagevalError:
 
 def _score_splits(work: Sent, done: Any, batches: Batches) -> Iterator[pa.RecordBatch]:
     for number, content, lines in _row_tuples(batches):
-        result = tasks.score_split(
-            _unpickled(work), number, pickle.loads(content), second_answers=np.array(lines, np.int64)
-        )
+        second_answers = np.array(lines, np.int64)
+        result = tasks.score_split(_unpickled(work), number, pickle.loads(content), second_answers=second_answers)
         done.add(result.rows_read)
         yield _item(number, result)
+
+
+def _keep_columns(work: Sent, columns: Sent, item: tuple[int, Split, str]) -> SplitResult:
+    number, split, name = item
+    return tasks.rescore_split(_unpickled(work), number, split, name=name, columns=_unpickled(columns))
 
 
 def _answer_keys(work: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -261,6 +287,6 @@ def _write_partitions(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa
         )
 
 
-def _summarize(work: Sent, item: tuple[int, tuple[list[Path], pa.Table]]) -> tuple[Written | None, Observed]:
-    place, (scores, runs) = item
-    return tasks.summarized(_unpickled(work), place, scores, runs=runs)
+def _summarize(work: Sent, item: tuple[int, tuple[list[str], pa.Table]]) -> tuple[Written | None, Observed]:
+    place, (names, runs) = item
+    return tasks.summarized(_unpickled(work), place, names, runs=runs)

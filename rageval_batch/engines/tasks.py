@@ -6,9 +6,9 @@ Nothing here knows Spark. A task is given small rows and returns small rows; wha
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,18 +22,19 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.engines.parts import Part, SplitResult, ipc_bytes, read_part, write_part
 from rageval_batch.engines.ranges import Piece, Ranges
+from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.errors import RagevalError
 from rageval_batch.inputs import extras, readers
 from rageval_batch.inputs.outputs import FileColumns, Ingest, Ingested
 from rageval_batch.inputs.protocols import InputKind, LoadedInputs, RunCounts
-from rageval_batch.inputs.readers.blocks import BLOCK_ROWS
+from rageval_batch.inputs.readers import ColumnLimit
+from rageval_batch.inputs.readers.blocks import BLOCK_ROWS, MOST_COLUMNS
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import Split
 from rageval_batch.model.schemas import REJECTS
 from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import Scorer
 from rageval_batch.runs.database import Database, database
-from rageval_batch.runs.file_system import sync
 from rageval_batch.runs.findings import Observed, observed
 from rageval_batch.runs.manifest import file_checksum
 from rageval_batch.runs.store import store_error
@@ -56,9 +57,9 @@ class Work:
     runs: frozenset[str] | None
     keep_inputs: bool
     max_rows: int
-    store: Path
-    parts: Path  # the folder of what was made of splits
-    written: Path  # the folder of files on their way into the commit
+    store: str  # its path or URL
+    parts: SharedFolder  # of what was made of splits
+    written: SharedFolder  # of files on their way into the commit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,30 +81,37 @@ class Routes:
 # --- splits ---------------------------------------------------------------------------------------------------------
 
 
-def score_split(work: Work, number: int, split: Split, *, second_answers: Offsets) -> SplitResult:
-    """Score the rows of a split but its duplicates, and keep what it made as a part; or find it made."""
+def score_split(
+    work: Work, number: int, split: Split, *, second_answers: Offsets, columns: Sequence[str] = ()
+) -> SplitResult:
+    """Score the rows of a split but its duplicates, and keep what it made as a part; or find it made.
+
+    `columns`: those that are kept of the ones that are no fields, where there are more than are kept in all.
+    """
     name = f"{number:07d}"
     if len(second_answers):
         name += f"-{hashlib.sha256(np.sort(second_answers).tobytes()).hexdigest()[:16]}"
-    path = work.parts / name
-    if (part := read_part(path)) is not None:
+    if columns:
+        name += f"-{hashlib.sha256(json.dumps(list(columns)).encode()).hexdigest()[:16]}"
+    if (part := read_part(work.parts, name)) is not None:
         return replace(part.result, found=True)
-    result = SplitResult(number=number, name=name, columns=FileColumns(has_run=work.has_run[split.file]))
+    limit = ColumnLimit(columns, others=2 * MOST_COLUMNS)
+    result = SplitResult(number=number, name=name, columns=FileColumns(has_run=work.has_run[split.file]), others=limit)
     try:
         tables = _scored(work, split, second_answers, result=result)
-        write_part(path, Part(result, {kind: [ipc_bytes(table) for table in found] for kind, found in tables.items()}))
+        kept = {kind: [ipc_bytes(table) for table in found] for kind, found in tables.items()}
+        write_part(work.parts, name, Part(result, kept, second_answers))
     except RagevalError as error:
         return replace(result, error=error)
     except OSError as error:
-        if error.errno is None:
-            raise
         return replace(result, error=store_error(work.store, error))
     return result
 
 
 def _scored(work: Work, split: Split, second_answers: Offsets, *, result: SplitResult) -> dict[str, list[pa.Table]]:
     """The tables of the blocks of a split, by kind; the result learns what they tell."""
-    ingest = Ingest(work.sources, work.inputs.row_reader(), work.runs, second_answers=second_answers)
+    reader = work.inputs.row_reader()
+    ingest = Ingest(work.sources, reader, work.runs, second_answers=second_answers, columns=result.others)
     blocks = readers.read_blocks(work.sources[split.file], part=split.part)
     tables: dict[str, list[pa.Table]] = {}
     reused = work.scorer.reused_scores()
@@ -115,6 +123,12 @@ def _scored(work: Work, split: Split, second_answers: Offsets, *, result: SplitR
             tables.setdefault(kind, []).append(table)
     result.counts = ingest.counts
     return tables
+
+
+def rescore_split(work: Work, number: int, split: Split, *, name: str, columns: Sequence[str]) -> SplitResult:
+    """Score the rows of a part again, keeping these of the columns that are no fields."""
+    part = _required(work, name)
+    return score_split(work, number, split, second_answers=part.second_answers, columns=columns)
 
 
 def _count_block(result: SplitResult, block: Ingested) -> None:
@@ -130,16 +144,16 @@ def _count_block(result: SplitResult, block: Ingested) -> None:
             result.first_reject = block.rejects.slice(0, 1).to_pylist()[0]
 
 
-def _required(path: Path) -> Part:
-    part = read_part(path)
+def _required(work: Work, name: str) -> Part:
+    part = read_part(work.parts, name)
     if part is None:
-        raise OSError(f"{path} is gone or damaged")
+        raise OSError(f"{name} of {work.parts.place} is gone or damaged")
     return part
 
 
 def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
     """The keys of the answers of a part: run_id, question (its index), repeat, split, line."""
-    scores = _required(work.parts / name).table(SCORES)
+    scores = _required(work, name).table(SCORES)
     assert scores is not None
     question = pc.index_in(scores.column("question_id"), pa.array(work.inputs.eval_set.ids, LARGE_STRING))
     keys = pa.table(
@@ -159,7 +173,7 @@ def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
 
 def routed(work: Work, routes: Routes, number: int, *, name: str) -> Iterator[tuple[int, str, bytes]]:
     """(partition, kind, Arrow file) of all that a part has."""
-    part = _required(work.parts / name)
+    part = _required(work, name)
     ranges = routes.ranges
     for kind in (SCORES, EXTRAS, TALLIES, ANSWERS):
         table = _typed_extras(part, routes.extras) if kind == EXTRAS else part.table(kind)
@@ -305,17 +319,17 @@ def _delivered(work: Work, role: str, place: int, *, path: Path) -> Written:
     A task that is tried twice leaves two files: only that of the try whose result counts becomes part of the commit.
     """
     name = f"{role}-{place:05d}-{secrets.token_hex(8)}"
-    target = work.written / name
-    shutil.copyfile(path, target)
-    sync(target)
+    checksum = file_checksum(path)
+    work.written.deliver(path, name)
     os.unlink(path)
-    return Written(role=role, place=place, name=name, checksum=file_checksum(target))
+    return Written(role=role, place=place, name=name, checksum=checksum)
 
 
-def summarized(work: Work, place: int, scores: list[Path], *, runs: pa.Table) -> tuple[Written | None, Observed]:
+def summarized(work: Work, place: int, names: list[str], *, runs: pa.Table) -> tuple[Written | None, Observed]:
     """The summary of score files that have all rows of their runs, None where it cannot be made; what they show."""
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder, database(Path(folder)) as opened:
         target = Path(folder) / "summary.parquet"
+        scores = [work.written.local(name, Path(folder)) for name in names]
         profile = work.scorer.profile
         made = write_commit_summary(summary_plan(profile), scores, runs, target=target, database=opened)
         written = _delivered(work, "summary", place, path=target) if made else None

@@ -49,6 +49,10 @@ class QuestionRowKeys:
         }
 
 
+_LONG_NAME = 1_024  # bytes; a shorter name of a run is never too long
+_MOST_NAME_BYTES = 128 << 20  # of the name of a run in all its rows
+
+
 @dataclass
 class _Seen:
     """Which (run, repeat, question) have been met: exact, one byte for each answer a run may have."""
@@ -72,6 +76,11 @@ class _Seen:
             self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
         ]
         need = len(self.codes) * self.questions
+        if need > self.max_rows:
+            raise InputError(
+                f"{len(self.codes):,} repeats of {len(self.runs):,} runs x {self.questions:,} questions may be over "
+                f"{self.max_rows:,} score rows: is the column repeat right? --max-rows N allows more."
+            )
         if need > len(self.flags):
             grown = np.zeros(max(need, 2 * len(self.flags)), np.bool_)
             grown[: len(self.flags)] = self.flags
@@ -82,7 +91,19 @@ class _Seen:
         """InputError where the runs make too many score rows, before anything is made of them."""
         self.rows += rows
         self.runs.update(names)
+        _check_names(names, self.questions)
         _check_rows(len(self.runs), self.rows, self.questions, max_rows=self.max_rows)
+
+
+def _check_names(names: Collection[str], questions: int) -> None:
+    """InputError for the name of a run that is too long to stand in a row for every question."""
+    longest = max(names, key=len, default="")
+    size = len(longest.encode())
+    if size > _LONG_NAME and size * questions > _MOST_NAME_BYTES:
+        raise InputError(
+            f"The name of a run has {size:,} bytes ({longest[:40]}…), and every question gets a row with it: is the "
+            "column run_id right? Give shorter names, or name the run with --run-id."
+        )
 
 
 def _check_rows(runs: int, rows: int, questions: int, *, max_rows: int) -> None:
@@ -214,6 +235,7 @@ class LoadedQuestions:
 
     def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
         """InputError where so many usable rows of these runs make too many score rows: one a run and question."""
+        _check_names(runs, len(self.eval_set))
         _check_rows(len(runs), rows, len(self.eval_set), max_rows=max_rows)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from rageval_batch.inputs.outputs import InputCounts
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.inputs.sources import Source
+from rageval_batch.locations import last_part, open_input
 from rageval_batch.model import Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS, RUNS
 from rageval_batch.profiles.registry import profile_reference
@@ -140,14 +141,15 @@ def _copies(role: str, files: list[Source], ready: Path) -> list[str]:
     names = [f"{role}-{k}-{_copy_name(file)}" for k, file in enumerate(files)]
     for name, file in zip(names, files, strict=True):
         if file.table is None:
-            shutil.copyfile(file.path, ready / name)
+            with open_input(file.place) as content, (ready / name).open("wb") as copy:
+                shutil.copyfileobj(content, copy)
         else:
             pq.write_table(file.table, ready / name)
     return names
 
 
 def _copy_name(file: Source) -> str:
-    return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
+    return f"{file.name}.parquet" if file.table is not None else last_part(file.name)
 
 
 def _declaration(profile: Profile) -> dict[str, Any] | None:
@@ -165,7 +167,7 @@ def _declaration(profile: Profile) -> dict[str, Any] | None:
 
 def _reference(file: Source) -> dict[str, Any]:
     """A file as the store remembers it."""
-    path = None if file.format == "frame" else str(file.path.resolve())
+    path = None if file.format == "frame" else file.url or str(file.path.resolve())
     given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
     reading = file.reading.as_dict()
     return {**given, **({"folder": True} if file.members else {}), **({"reading": reading} if reading else {})}

@@ -55,7 +55,7 @@ def compact(store: Store) -> Compacted:
         with store.publishing() as publish:
             there = {commit.id for commit in _remaining(store.listing())}
             if not there.issuperset(manifests):
-                raise StoreError(f"Commits of {store.path} were pruned meanwhile. Give the command again.")
+                raise StoreError(f"Commits of {store.name} were pruned meanwhile. Give the command again.")
             pack = publish(ready, manifest)
         staging.clear()
     return Compacted(pack.id, len(manifests), before, files_after=len(names))

@@ -28,6 +28,7 @@ from rageval_batch.inputs.sources import (
     shown_name,
     source,
 )
+from rageval_batch.locations import is_url
 from rageval_batch.model import Explanation, Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS
 from rageval_batch.runs.database import connected
@@ -40,7 +41,8 @@ MEMORY = "1GB"  # kept answers are long, and are sorted whole where their order 
 
 def _named_file(reference: dict[str, Any]) -> Source:
     """The file of a reference under the name it was given by, from which its format and run come."""
-    return replace(source(reference["name"], Path(reference["path"])), reading=_reading(reference))
+    at = None if is_url(reference["path"]) else Path(reference["path"])
+    return replace(source(reference["name"], at), reading=_reading(reference))
 
 
 def _reading(reference: dict[str, Any]) -> Reading:
@@ -53,7 +55,7 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Sou
     name = reference["name"]
     if reference["path"] is None:
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
-    if not Path(reference["path"]).exists():
+    if not is_url(reference["path"]) and not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
     file = opened(reference).with_hash()
     if file.sha256 != reference["sha256"]:
@@ -72,7 +74,7 @@ def _outputs(commit: Commit, number: int) -> Source:
         wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
     def members(folder: dict[str, Any]) -> Source:
-        path = Path(folder["path"])
+        path = folder["path"]
         found = [member for member in json_members(path) if shown_name(member) in wanted]
         if len(found) < len(wanted):
             raise InputError(f"{reference['name']} has lost {len(wanted) - len(found)} of its files. Put them back.")

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -107,11 +108,16 @@ def unused(job: Job, inputs: LoadedInputs, runs: Collection[str]) -> list[str]:
     return [] if job.runs is not None else [*inputs.unused(runs), *job.metadata.unused(runs)]
 
 
-def publish_once(store: Store, ready: Path, manifest: dict[str, Any]) -> tuple[Commit, bool]:
-    """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile."""
+def publish_once(
+    store: Store, ready: Path, manifest: dict[str, Any], *, lying: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Commit, bool]:
+    """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile.
+
+    `lying`: files that lie behind the URL of the store already, by their names in the commit.
+    """
     with store.publishing() as publish:
         again = finished_commit(store, manifest["job"])
-        return again or publish(ready, manifest), again is None
+        return again or publish(ready, manifest, lying), again is None
 
 
 def finished_commit(store: Store, job: str) -> Commit | None:

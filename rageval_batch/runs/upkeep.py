@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_batch.errors import InputError, StoreError, did_you_mean
-from rageval_batch.runs.manifest import TOMBSTONE_FORMAT, damaged_files
+from rageval_batch.runs.manifest import TOMBSTONE_FORMAT
 from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store, hidden_runs, removable_commits
 
 READER_HOURS = 1  # for which files are kept that a session may have opened before they were hidden
@@ -63,14 +63,14 @@ def _results(store: Store, listing: Listing, commits: list[Commit], *, name: str
     if len(name) >= _SHORTEST and (found_names := [known for known in whole if known.startswith(name)]):
         return {_single_match(store, name, found_names): None}
     runs = sorted({run for commit in commits for run in commit.manifest["runs"]})
-    raise StoreError(f"The store {store.path} has no such run or commit. {did_you_mean('run', name, runs)}")
+    raise StoreError(f"The store {store.name} has no such run or commit. {did_you_mean('run', name, runs)}")
 
 
 def _single_match(store: Store, name: str, found: list[str]) -> str:
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} such commits" if found else "no such result"
-    raise StoreError(f"'{name}': the store {store.path} has {what}. See rageval runs.")
+    raise StoreError(f"'{name}': the store {store.name} has {what}. See rageval runs.")
 
 
 def _publish_tombstone(staging: Staging, publish: Publish, content: Mapping[str, Any]) -> None:
@@ -155,7 +155,7 @@ def _remove(store: Store, age: timedelta) -> list[str]:
             removed.append(folder)
             replaced_by |= others
     for path in replaced_by:  # what takes the place of files that go must be whole
-        for file, problem in damaged_files(path, packs[path].manifest):
+        for file, problem in packs[path].damaged_files(anew=True):
             raise StoreError(f"{path / file}: {problem}. Nothing was removed. Drop the pack: rageval drop {path.name}")
     for folder in removed:
         _remove_folder(store, folder)
@@ -169,6 +169,10 @@ def _remove_folder(store: Store, folder: Path) -> None:
     """Take a folder away by one rename, so that nobody sees half of it, then remove its files."""
     aside = store.staging_folder / f"removed-{folder.name}-{secrets.token_hex(4)}"
     try:
+        if store.remote is not None:
+            store.remote.remove(folder.name)
+            if not folder.exists():
+                return
         os.rename(folder, aside)
     except OSError as error:
         raise StoreError(f"{folder} cannot be removed: {error.strerror}.") from error
@@ -197,7 +201,7 @@ def check_store(store: Store) -> Checked:
     commits = listing.visible()
     for folder, commit in {commit.path: commit for commit in commits}.items():
         with suppress(FileNotFoundError):  # pruned meanwhile
-            rows += [_problem(folder.name, file, problem) for file, problem in commit.damaged_files()]
+            rows += [_problem(folder.name, file, problem) for file, problem in commit.damaged_files(anew=True)]
     unknown = sum("checksums" not in commit.manifest and not commit.packed for commit in commits)
     return Checked(rows, len(commits) + len(listing.reported()), unknown)
 

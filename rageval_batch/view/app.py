@@ -70,7 +70,7 @@ class Viewer:
     def _page(self, request: Request, template: str, content: Content, *, status: int = 200, **values: Any) -> Response:
         html = page(
             template, (_TEMPLATES,), content=content, link=content.links, limits=_LIMITS, sql_address=sql_address,
-            store=str(self._store.path), path=request.url.path, **values,
+            store=self._store.name, path=request.url.path, **values,
         )  # fmt: skip
         return HTMLResponse(str(html).encode("utf-8", "replace"), status)
 

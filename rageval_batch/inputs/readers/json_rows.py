@@ -209,13 +209,16 @@ def json_of_nodes(tape: Tape, node: Ints) -> pa.Array:
 
 def _utf8_rows(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
     """Which rows are UTF-8. Usually all, which Arrow sees at once; else each row is checked."""
-    bounds = np.array([0, len(data)], np.int64)
-    whole = Strings(data, bounds).to_arrow()
+    return np.ones(len(starts), np.bool_) if is_utf8(data) else valid_utf8(data, starts, ends)
+
+
+def is_utf8(data: Bytes) -> bool:
+    """Whether bytes are UTF-8 as a whole."""
     try:
-        whole.validate(full=True)
+        Strings(data, np.array([0, len(data)], np.int64)).to_arrow().validate(full=True)
     except pa.ArrowInvalid:
-        return valid_utf8(data, starts, ends)
-    return np.ones(len(starts), np.bool_)
+        return False
+    return True
 
 
 def _row_error(read: ReadRows, row: int, utf8: bool) -> RowError:
