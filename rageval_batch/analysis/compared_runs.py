@@ -134,8 +134,8 @@ class _Picker:
         if not mine:
             return self._outside(name)
         others = [stored for candidate in candidates if (stored := self._stored(candidate))]
-        keys = [{_key(run) for run in runs} for runs in others]
-        shared = [run for run in mine if all(_key(run) in theirs for theirs in keys)]
+        keys = [{_profile_and_questions(run) for run in runs} for runs in others]
+        shared = [run for run in mine if all(_profile_and_questions(run) in theirs for theirs in keys)]
         return _compared_run((shared or mine)[-1], name)
 
     def candidate(self, name: str, base: ComparedRun) -> ComparedRun:
@@ -239,7 +239,7 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _key(run: Run) -> tuple[str, str]:
+def _profile_and_questions(run: Run) -> tuple[str, str]:
     return run.record["profile"], run.record["questions_sha256"]
 
 
@@ -297,11 +297,11 @@ def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, *
 def described(base: ComparedRun, candidate: ComparedRun, names: Sequence[str]) -> str:
     """What differs, with both values."""
     return "; ".join(
-        f"{name} is {_short(getattr(base, name))} and {_short(getattr(candidate, name))}" for name in names
+        f"{name} is {_short_hash(getattr(base, name))} and {_short_hash(getattr(candidate, name))}" for name in names
     )
 
 
-def _short(value: str | None) -> str:
+def _short_hash(value: str | None) -> str:
     return "unknown" if value is None else value if len(value) <= _SHOWN_HASH else value[:_SHOWN_HASH] + "…"
 
 

@@ -65,7 +65,7 @@ def compare(
     from rageval_batch.report.formats import FILE_FORMATS, and_more
     from rageval_batch.report.screen import standard_screen
 
-    first, candidates = _named(runs, base, more, every=every)
+    first, candidates = _base_and_candidates(runs, base, more, every=every)
     rules = Rules(min_delta, max_regressions, fail_on)
     with open_compared(store, [first, *candidates]) as session:
         try:
@@ -91,7 +91,9 @@ def compare(
     return EXIT_OK if all(result.passed for result in results) else EXIT_FAILED
 
 
-def _named(runs: tuple[str, ...], base: str | None, more: tuple[str, ...], *, every: bool) -> tuple[str, list[str]]:
+def _base_and_candidates(
+    runs: tuple[str, ...], base: str | None, more: tuple[str, ...], *, every: bool
+) -> tuple[str, list[str]]:
     """The base and the candidates of a command line."""
     if base is None:
         if not runs:

@@ -81,13 +81,13 @@ def write_result(session: Session, query: str, format: str, *, target: str | Non
         emit_batches(reader, format, target)
     elif target is not None:
         with replaced_file(target) as out:
-            out.writelines(f"{line}\n".encode() for line in lines(_rows(reader), reader.schema.names))
+            out.writelines(f"{line}\n".encode() for line in lines(_row_dicts(reader), reader.schema.names))
     elif format != "table":
-        for line in lines(_rows(reader), reader.schema.names):
+        for line in lines(_row_dicts(reader), reader.schema.names):
             emit(line, None)
     else:
         screen = standard_screen()
-        rows = _rows(reader)
+        rows = _row_dicts(reader)
         shown = rows if screen.exact else iter(list(islice(rows, MOST_ROWS)))
         for line in table_lines(shown, reader.schema.names, screen):
             emit(line, None)
@@ -95,6 +95,6 @@ def write_result(session: Session, query: str, format: str, *, target: str | Non
             say(f"{MOST_ROWS + more:,} rows: {more:,} more than are shown. --format csv or -o FILE gives all.")
 
 
-def _rows(reader: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
+def _row_dicts(reader: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
     for batch in reader:
         yield from batch.to_pylist()

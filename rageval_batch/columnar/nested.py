@@ -50,11 +50,11 @@ def json_of(column: pa.Array) -> pa.Array:
     odd = pc.fill_null(pc.match_substring_regex(text, _NOT_FINITE), False)
     if not pc.any(odd).as_py():
         return text
-    mended = [_finite(value) for value in text.filter(odd).to_pylist()]
+    mended = [_null_for_not_finite(value) for value in text.filter(odd).to_pylist()]
     return pc.replace_with_mask(text, odd, pa.array(mended, LARGE_STRING))
 
 
-def _finite(text: str) -> str | None:
+def _null_for_not_finite(text: str) -> str | None:
     """JSON text with null in place of numbers that are not finite; None where it is nothing else."""
     mended = _STRING_OR_NOT_FINITE.sub(lambda found: found[0] if found[0].startswith('"') else "null", text)
     return None if mended == "null" else mended

@@ -344,10 +344,10 @@ def _runs(written: Iterable[Written]) -> dict[str, RunCounts]:
     for file in sorted(written, key=lambda one: one.place):
         for name in file.runs:
             found.setdefault(name, []).append(file)
-    return {name: _joined(name, files) for name, files in found.items()}
+    return {name: _total_counts(name, files) for name, files in found.items()}
 
 
-def _joined(run: str, files: Sequence[Written]) -> RunCounts:
+def _total_counts(run: str, files: Sequence[Written]) -> RunCounts:
     """The counts of a run; each of several partitions knows the answers that are missing in it alone."""
     first = files[0].runs[run]
     if len(files) == 1:

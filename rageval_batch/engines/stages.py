@@ -211,7 +211,7 @@ Batches = Iterable[pa.RecordBatch]
 _received: dict[str, Any] = {}  # what was sent for all tasks, by its key: the last few
 
 
-def _value(sent: Sent) -> Any:
+def _unpickled(sent: Sent) -> Any:
     """What was sent to all tasks; unpickled once in a process."""
     if sent.key not in _received:
         while len(_received) >= _KEPT_VALUES:
@@ -220,7 +220,7 @@ def _value(sent: Sent) -> Any:
     return _received[sent.key]
 
 
-def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
+def _row_tuples(batches: Batches) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -231,7 +231,7 @@ def _item(number: int, value: Any) -> pa.RecordBatch:
 
 
 def _each(work: Callable[[Any], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
-    for number, content in _rows(batches):
+    for number, content in _row_tuples(batches):
         yield _item(number, work(pickle.loads(content)))
 
 
@@ -243,27 +243,27 @@ def _split_source(file: Source) -> SplitSource | RagevalError:
 
 
 def _score_splits(work: Sent, done: Any, batches: Batches) -> Iterator[pa.RecordBatch]:
-    for number, content, lines in _rows(batches):
+    for number, content, lines in _row_tuples(batches):
         second_answers = np.array(lines, np.int64)
-        result = tasks.score_split(_value(work), number, pickle.loads(content), second_answers=second_answers)
+        result = tasks.score_split(_unpickled(work), number, pickle.loads(content), second_answers=second_answers)
         done.add(result.rows_read)
         yield _item(number, result)
 
 
 def _keep_columns(work: Sent, columns: Sent, item: tuple[int, Split, str]) -> SplitResult:
     number, split, name = item
-    return tasks.rescore_split(_value(work), number, split, name=name, columns=_value(columns))
+    return tasks.rescore_split(_unpickled(work), number, split, name=name, columns=_unpickled(columns))
 
 
 def _answer_keys(work: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
-    for number, name in _rows(batches):
-        yield from tasks.answer_keys(_value(work), number, name.decode())
+    for number, name in _row_tuples(batches):
+        yield from tasks.answer_keys(_unpickled(work), number, name.decode())
 
 
 def _routed(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
     waiting: list[tuple[int, str, int, bytes]] = []
-    for number, name in _rows(batches):
-        for partition, kind, content in tasks.routed(_value(work), _value(routes), number, name=name.decode()):
+    for number, name in _row_tuples(batches):
+        for partition, kind, content in tasks.routed(_unpickled(work), _unpickled(routes), number, name=name.decode()):
             waiting.append((partition, kind, number, content))
             if sum(len(one[-1]) for one in waiting) >= _BATCH_BYTES:
                 yield _tables(waiting)
@@ -280,11 +280,13 @@ def _tables(rows: list[tuple[int, str, int, bytes]]) -> pa.RecordBatch:
 
 
 def _write_partitions(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
-    for partition, rows in groupby(_rows(batches), key=lambda row: row[0]):
+    for partition, rows in groupby(_row_tuples(batches), key=lambda row: row[0]):
         payloads = ((kind, content) for _, kind, _, content in rows if kind)
-        yield _item(partition, list(tasks.write_partition(_value(work), _value(routes), partition, payloads=payloads)))
+        yield _item(
+            partition, list(tasks.write_partition(_unpickled(work), _unpickled(routes), partition, payloads=payloads))
+        )
 
 
 def _summarize(work: Sent, item: tuple[int, tuple[list[str], pa.Table]]) -> tuple[Written | None, Observed]:
     place, (names, runs) = item
-    return tasks.summarized(_value(work), place, names, runs=runs)
+    return tasks.summarized(_unpickled(work), place, names, runs=runs)

@@ -116,7 +116,7 @@ def _scored(work: Work, split: Split, second_answers: Offsets, *, result: SplitR
     tables: dict[str, list[pa.Table]] = {}
     reused = work.scorer.reused_scores()
     for block in ingest.file_blocks(split.file, blocks, result.columns):
-        _note(result, block)
+        _count_block(result, block)
         work.inputs.check_rows(result.scored, sum(result.scored.values()), work.max_rows)
         found = scored_tables(work.scorer, work.inputs, block, keep_inputs=work.keep_inputs, reused=reused)
         for kind, table in found.items():
@@ -131,7 +131,7 @@ def rescore_split(work: Work, number: int, split: Split, *, name: str, columns: 
     return score_split(work, number, split, second_answers=part.second_answers, columns=columns)
 
 
-def _note(result: SplitResult, block: Ingested) -> None:
+def _count_block(result: SplitResult, block: Ingested) -> None:
     result.rows_read += block.rows
     result.rejected += block.rejects.num_rows
     for found in block.batch.column("run_id").value_counts().to_pylist():

@@ -24,7 +24,7 @@ _OBJECT = "a JSON object, or the text of one"
 
 def check_outputs(file: Source, profile: Profile) -> Checked:
     """Every violation of a file of outputs, in the order of its rows."""
-    read = _read(file, profile)
+    read = _read_rows(file, profile)
     found = [
         Violation(file.name, bad.line, None, path=bad.path, found=bad.found, allowed=bad.allowed)
         for bad in read.unreadable
@@ -40,7 +40,7 @@ def check_outputs(file: Source, profile: Profile) -> Checked:
     )
 
 
-def _read(file: Source, profile: Profile) -> QuestionFile:
+def _read_rows(file: Source, profile: Profile) -> QuestionFile:
     """The rows of a file; a file that is one output by itself is one row."""
     read = read_question_file(file)
     if file.format != "json" or not profile.inputs.whole_files or read.questions:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE_STRING, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Offsets, bounds_of
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
@@ -246,7 +246,7 @@ def _as_arrays(key: pa.Array, fragments: pa.Array, keys: int) -> pa.Array:
     if (number[1:] < number[:-1]).any():
         fragments = fragments.take(pa.array(np.argsort(number, kind="stable")))
     if (counts != 1).any():
-        offsets = pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int64())
+        offsets = pa.array(bounds_of(counts))
         fragments = pc.binary_join(pa.LargeListArray.from_arrays(offsets, fragments), comma)
     return pc.binary_join_element_wise(before, fragments, after, nothing)
 

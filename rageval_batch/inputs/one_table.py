@@ -156,7 +156,7 @@ class _Questions:
         }
         for name, names in self._fields.items():
             if names[0] not in QUESTION_ID:
-                value = _value(block, self._files[number].reading, names)
+                value = _first_value(block, self._files[number].reading, names)
                 columns[f"={name}"] = pl.Series([None] * len(block), dtype=pl.String) if value is None else value
         frame = pl.DataFrame(columns).filter(pl.col("id").is_not_null())
         whole = frame if self._found is None else pl.concat([self._found, frame])
@@ -289,7 +289,7 @@ def _without_id(block: Block) -> Flags:
     return lacking
 
 
-def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:
+def _first_value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:
     """The JSON text of the first of several names of each row; a map of the first name wins."""
     values: list[pa.Array] = []
     for name in names:

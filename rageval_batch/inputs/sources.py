@@ -316,7 +316,7 @@ def _endings() -> str:
     return f"{', '.join(FORMATS)}; {', '.join(STREAMED)} also with {' or '.join(COMPRESSIONS)}"
 
 
-def _known(path: Path) -> bool:
+def _has_known_ending(path: Path) -> bool:
     name = path.name
     for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix)
@@ -326,7 +326,11 @@ def _known(path: Path) -> bool:
 def _expanded(name: str) -> Sequence[str | Path]:
     path = Path(name)
     if path.is_dir():
-        files = [found for found in path.rglob("*") if found.is_file() and _known(found) and not _hidden(found, path)]
+        files = [
+            found
+            for found in path.rglob("*")
+            if found.is_file() and _has_known_ending(found) and not _hidden(found, path)
+        ]
         if not files:
             raise InputError(f"The folder {name} has no file that can be read. Known endings: {_endings()}.")
         return files
@@ -345,7 +349,7 @@ def _expanded_url(url: str) -> Sequence[str | Path]:
         raise unreadable(url, error) from error
     if found is None:
         return [url]
-    known = [one for one in found if _known(Path(last_part(one)))]
+    known = [one for one in found if _has_known_ending(Path(last_part(one)))]
     if not known:
         raise InputError(f"{url} has no file that can be read. Known endings: {_endings()}.")
     return known

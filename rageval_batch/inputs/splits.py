@@ -57,7 +57,7 @@ def _parts(source: Source) -> Iterator[Part | None]:
     elif source.format == "frame" and source.table is None:
         yield from _row_groups(frame_parts(source))
     elif source.format == "jsonl" and source.compression is None and not source.reading.encoding:
-        yield from _joined(line_spans(source))
+        yield from _group_spans(line_spans(source))
     else:
         yield None
 
@@ -68,7 +68,7 @@ def frame_parts(source: Source) -> list[str]:
     return [child(source.place, name) for name in sorted(names) if name.endswith(".parquet")]
 
 
-def _joined(spans: Iterator[LineSpan]) -> Iterator[tuple[LineSpan, ...]]:
+def _group_spans(spans: Iterator[LineSpan]) -> Iterator[tuple[LineSpan, ...]]:
     """Spans in groups of about the size of a split."""
     group: list[LineSpan] = []
     for span in spans:

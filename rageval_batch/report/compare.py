@@ -36,7 +36,9 @@ def compare_text(results: Sequence[Comparison], format: str, screen: Screen = PL
         return junit([Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r))) for r in results])
     if format not in ("table", "md"):
         return render(compare_rows(results), COLUMNS, format)
-    return _one(results[0], format, screen) if len(results) == 1 else _many(results, format, screen)
+    return (
+        _one_comparison(results[0], format, screen) if len(results) == 1 else _many_comparisons(results, format, screen)
+    )
 
 
 def compare_rows(results: Sequence[Comparison]) -> list[dict[str, Any]]:
@@ -109,7 +111,7 @@ def _head(title: str, verdict: str, passed: bool, *, format: str, screen: Screen
     return [terminal_text(title), screen.paint(terminal_text(verdict), verdict_tone(passed))]
 
 
-def _one(result: Comparison, format: str, screen: Screen) -> str:
+def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     compared = result.compared
     line = {
         "base": result.base_score,
@@ -155,7 +157,7 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
     whole = format == "table" and screen.exact
     shown = result.movers if whole else result.movers[:_SHOWN_ANSWERS]
     rows = [
-        {"question": mover.question_id if side == "base" else "", "run": side, "answer": _cut(answer, whole)}
+        {"question": mover.question_id if side == "base" else "", "run": side, "answer": _truncate(answer, whole)}
         for mover in shown
         for side, answer in (("base", mover.base_answer), ("candidate", mover.cand_answer))
         if mover.base_answer is not None or mover.cand_answer is not None
@@ -165,7 +167,7 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
     )
 
 
-def _cut(answer: str | None, whole: bool) -> str | None:
+def _truncate(answer: str | None, whole: bool) -> str | None:
     return answer if answer is None or whole or len(answer) <= _ANSWER else answer[:_ANSWER] + "…"
 
 
@@ -178,7 +180,7 @@ def _measure(compared: ComparedRuns) -> str:
     return f"{stat_name(compared.run_stat)} of {compared.metric}, {better} is better"
 
 
-def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
+def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     """A line for each candidate, best first."""
     rows = [
         {

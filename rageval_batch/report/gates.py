@@ -34,10 +34,10 @@ ROWS = pa.schema(
 
 def gate_table(results: Sequence[GatedRun]) -> pa.Table:
     """A row a run and gate."""
-    return pa.Table.from_pylist(_rows(results), schema=ROWS)
+    return pa.Table.from_pylist(_gate_rows(results), schema=ROWS)
 
 
-def _rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
+def _gate_rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
     return [row for result in results for row in result.rows()]
 
 
@@ -52,7 +52,7 @@ def gate_text(results: Sequence[GatedRun], format: str, single: bool, *, screen:
         return junit([_suite(result) for result in results])
     if format == "md":
         return _markdown(results)
-    return _tables(results, screen) if format == "table" else render(_rows(results), ROWS.names, format)
+    return _tables(results, screen) if format == "table" else render(_gate_rows(results), ROWS.names, format)
 
 
 def _verdict(result: GatedRun) -> str:
@@ -104,7 +104,7 @@ def _details(result: GatedRun) -> list[str]:
     return lines
 
 
-def _said(gate: GateResult) -> str:
+def _gate_sentence(gate: GateResult) -> str:
     """A gate in one sentence."""
     actual, limit = _against(gate)
     if gate.status == "skipped":
@@ -229,5 +229,7 @@ def _md_run(result: GatedRun) -> str:
 
 
 def _suite(result: GatedRun) -> Suite:
-    cases = [Case(gate.gate, gate.status, "" if gate.status == "passed" else _said(gate)) for gate in result.gates]
+    cases = [
+        Case(gate.gate, gate.status, "" if gate.status == "passed" else _gate_sentence(gate)) for gate in result.gates
+    ]
     return Suite(result.run.record["run_id"], tuple(cases))

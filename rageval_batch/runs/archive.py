@@ -109,7 +109,7 @@ class Names:
         plain = _PLAIN.sub("_", unicodedata.normalize("NFC", wanted)).lstrip("._-").rstrip("._") or "judgement"
         stem, ending = os.path.splitext(plain)
         ending = ending if 1 < len(ending) <= 8 else ""
-        stem = _cut(plain.removesuffix(ending) if ending else plain, _MOST_BYTES)
+        stem = _truncate(plain.removesuffix(ending) if ending else plain, _MOST_BYTES)
         if _DEVICES.match(stem):
             stem = f"_{stem}"
         name = f"{stem}{ending}"
@@ -119,7 +119,7 @@ class Names:
         return name
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     return text.encode()[:most].decode("utf-8", "ignore").strip("._") or "judgement"
 
 

@@ -54,7 +54,7 @@ def run_records(job: Job, identity: Identity, runs: Mapping[str, RunCounts], *, 
         meta = {
             "eval_set_version": identity.eval_set.version,
             **job.metadata.of_run(run_id, counts.metadata),
-            **_found(counts, findings.of_run.get(run_id, ())),
+            **_found_metadata(counts, findings.of_run.get(run_id, ())),
         }
         rows.append(
             {
@@ -129,7 +129,7 @@ def input_copies(job: Job, ready: Path) -> Files:
     return files
 
 
-def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
+def _found_metadata(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
     """What scoring found about a run, as metadata."""
     rejected, rows = counts.rejected
     found = {REJECTED_ROWS: f"{rejected} of {rows}" if rejected else "", RUN_WARNINGS: "; ".join(warnings)}

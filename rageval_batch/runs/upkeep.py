@@ -58,15 +58,15 @@ def _results(store: Store, listing: Listing, commits: list[Commit], *, name: str
     run, _, prefix = name.rpartition("@")
     if run:
         pinned = [c.id for c in commits if c.id.startswith(prefix) and run in c.manifest["runs"]]
-        return {_only(store, name, pinned): [run]}
+        return {_single_match(store, name, pinned): [run]}
     whole = [commit.id for commit in [*commits, *listing.packs]] + [folder.name for folder, _ in listing.reported()]
     if len(name) >= _SHORTEST and (found_names := [known for known in whole if known.startswith(name)]):
-        return {_only(store, name, found_names): None}
+        return {_single_match(store, name, found_names): None}
     runs = sorted({run for commit in commits for run in commit.manifest["runs"]})
     raise StoreError(f"The store {store.name} has no such run or commit. {did_you_mean('run', name, runs)}")
 
 
-def _only(store: Store, name: str, found: list[str]) -> str:
+def _single_match(store: Store, name: str, found: list[str]) -> str:
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} such commits" if found else "no such result"
@@ -110,7 +110,7 @@ def prune(
         listing = store.listing()
         pruned = removable_commits(listing.tombstones)
         limit = datetime.now(UTC) - older_than if older_than is not None else None
-        wanted = _wanted(listing.visible(), keep_last or 1)
+        wanted = _last_commits(listing.visible(), keep_last or 1)
         hidden = hidden_runs(listing.tombstones)
         dropped_packs = [pack for pack in listing.packs if hidden.get(pack.id, set()) is None]
         by_age = older_than is not None or keep_last is not None
@@ -129,7 +129,7 @@ def _made(commit: Commit) -> datetime:
     return datetime.fromisoformat(commit.manifest["created_at"])
 
 
-def _wanted(commits: list[Commit], last: int) -> set[str]:
+def _last_commits(commits: list[Commit], last: int) -> set[str]:
     """The commits that have one of the last so many results of any run."""
     results: dict[tuple[str, str, str], list[str]] = {}
     for commit in commits:

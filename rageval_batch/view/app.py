@@ -154,7 +154,7 @@ class Viewer:
                 name,
                 about,
                 question=given.get("question", ""),
-                repeat=_number(given.get("repeat"), 0),
+                repeat=_whole_number(given.get("repeat"), 0),
                 keys=keys,
             )
         parts = marked_sections(found.explanation) if found.explanation else []
@@ -268,7 +268,7 @@ def _picked(pick: str) -> dict[str, str | None]:
     return {name: values.get(name, [None])[0] for name in ("run", "profile", "eval_set")}
 
 
-def _number(text: str | None, other: int) -> int:
+def _whole_number(text: str | None, other: int) -> int:
     return int(text) if text and text.isdecimal() and text.isascii() and len(text) < 10 else other
 
 
@@ -277,5 +277,5 @@ def _view(request: Request, *names: str) -> View:
     given = request.query_params
     return View(
         request.url.path, {name: given.get(name) for name in names}, given.get("sort"), down=given.get("down") == "1",
-        number=_number(given.get("page"), 1),
+        number=_whole_number(given.get("page"), 1),
     )  # fmt: skip

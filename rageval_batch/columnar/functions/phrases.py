@@ -61,7 +61,7 @@ def newest_folded(texts: pa.Array) -> Strings:
     return _newest.folded
 
 
-def _found(s: Strings, parts: Strings, which: npt.NDArray[np.int64], *, part: npt.NDArray[np.int64]) -> Flags:
+def _contains(s: Strings, parts: Strings, which: npt.NDArray[np.int64], *, part: npt.NDArray[np.int64]) -> Flags:
     """Whether part `part[p]` stands in text `which[p]`, both folded."""
     return boundaries.whole_parts(s.data, s.offsets, which, parts.data, parts.offsets, part, _spaced())
 
@@ -69,14 +69,14 @@ def _found(s: Strings, parts: Strings, which: npt.NDArray[np.int64], *, part: np
 def contains(s: pa.Array, part: pa.Array) -> Flags:
     """Whether the part stands in the text."""
     rows = np.arange(len(s), dtype=np.int64)
-    return _found(folded(s), folded(part), rows, part=rows)
+    return _contains(folded(s), folded(part), rows, part=rows)
 
 
 def _parts_found(s: pa.Array, parts: SharedLists) -> npt.NDArray[np.int64]:
     """How many of the parts of each text stand in it."""
     places, counts = parts.distinct.places(parts.codes)
     rows = np.repeat(np.arange(len(s)), counts)
-    found = _found(newest_folded(s), folded(parts.distinct.values), rows, part=places)
+    found = _contains(newest_folded(s), folded(parts.distinct.values), rows, part=places)
     return np.bincount(rows[found], minlength=len(s))
 
 

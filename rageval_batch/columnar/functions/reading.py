@@ -16,7 +16,7 @@ from rageval_batch.columnar.kernels.boundaries import main_script
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.columnar.kernels.keywords import keyword_codes
 from rageval_batch.columnar.kernels.overlap import codes_among
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, bounds_of, from_arrow
 from rageval_batch.columnar.values.plain_windows import packed, plain_numbers, unpacked
 from rageval_batch.columnar.values.windows import find_windows, window_numbers
 
@@ -57,7 +57,7 @@ class _NumberColumns:
             ends = bounds[-1] + np.cumsum([len(one) for one in read])
             numbers = np.append(numbers, np.array([self._packed(value) for one in read for value in one], np.int64))
             places, counts = Lists(pa.nulls(0), np.append(bounds, ends)).places(which)
-            numbers, bounds = numbers[places], np.concatenate([[0], np.cumsum(counts)])
+            numbers, bounds = numbers[places], bounds_of(counts)
         return _Numbers(numbers, bounds[windows.bounds])
 
     def _packed(self, value: Decimal) -> int:
@@ -72,10 +72,6 @@ class _NumberColumns:
         distinct = np.array([float(value) for value in values], np.float64)
         doubles: npt.NDArray[np.float64] = distinct[coded.indices.to_numpy()]
         return doubles
-
-
-def _bounds(counts: pa.Array) -> Offsets:
-    return np.concatenate([[0], np.cumsum(counts.to_numpy(zero_copy_only=False))]).astype(np.int64)
 
 
 def numbers(s: pa.Array) -> pa.Array:
@@ -95,7 +91,7 @@ def numbers_supported(s: pa.Array, texts: SharedLists) -> pa.Array:
     coded_texts = lists.distinct.values.dictionary_encode()  # several lists may have a text
     theirs = columns.read(coded_texts.dictionary)
     places, found = Lists(pa.nulls(0), theirs.bounds).places(coded_texts.indices.to_numpy())
-    bounds = np.concatenate([[0], np.cumsum(found)])[lists.distinct.bounds]
+    bounds = bounds_of(found)[lists.distinct.bounds]
     coded = pa.array(np.append(mine.packed, theirs.packed)).dictionary_encode()
     codes = coded.indices.to_numpy().astype(np.int64)
     supported = np.zeros(len(counts), np.int64)
@@ -121,7 +117,7 @@ def grounded_share(s: pa.Array, texts: SharedLists) -> pa.Array:
     coded = texts.distinct.values.dictionary_encode()
     mine, codes, bounds, known = keyword_codes(found, from_arrow(coded.dictionary))
     of_texts = pa.LargeListArray.from_arrays(pa.array(bounds), pa.array(codes)).take(coded.indices)
-    ends = _bounds(pc.list_value_length(of_texts))[texts.distinct.bounds]
+    ends = bounds_of(pc.list_value_length(of_texts).to_numpy(zero_copy_only=False))[texts.distinct.bounds]
     hits = codes_among(mine, found.bounds, of_texts.flatten().to_numpy(), ends, texts.codes, known)
     return _share(hits, found.counts(), texts)
 

@@ -288,11 +288,11 @@ def _long_rows(batch: pa.RecordBatch, lines: Offsets, longest: int) -> ColumnBlo
 
 def _beginning(batch: pa.RecordBatch, row: int) -> str:
     """The texts and numbers of a row as JSON, as far as a row that is too long is kept."""
-    cells = {name: _short(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+    cells = {name: _text_start(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
     return cut_long(json.dumps(cells, ensure_ascii=False).encode())
 
 
-def _short(cell: pa.Scalar) -> str | None:
+def _text_start(cell: pa.Scalar) -> str | None:
     """The beginning of a value as text, of lists and structs nothing."""
     if isinstance(cell, pa.DictionaryScalar):
         cell = cell.value

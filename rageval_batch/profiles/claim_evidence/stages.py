@@ -81,12 +81,12 @@ def read_stages(tape: Tape, nodes: Ints) -> Stages:
     states = _by_answer(
         [
             _from_records(tape, nodes),
-            _from_names(tape, _only(expected, by_names), _only(completed, by_names)),
-            _from_map(tape, _only(nodes, as_map)),
+            _from_names(tape, _chosen_nodes(expected, by_names), _chosen_nodes(completed, by_names)),
+            _from_map(tape, _chosen_nodes(nodes, as_map)),
         ]
     )
-    total = np.where(by_count, e_count + _distinct(tape, _only(expected, by_count)), 0)
-    finished = np.where(by_count, c_count + _distinct(tape, _only(completed, by_count)), 0)
+    total = np.where(by_count, e_count + _distinct(tape, _chosen_nodes(expected, by_count)), 0)
+    finished = np.where(by_count, c_count + _distinct(tape, _chosen_nodes(completed, by_count)), 0)
     return Stages(
         np.minimum(finished, total) + np.bincount(states.row[states.done], minlength=rows),
         total + np.bincount(states.row, minlength=rows),
@@ -94,7 +94,7 @@ def read_stages(tape: Tape, nodes: Ints) -> Stages:
     )
 
 
-def _only(nodes: Ints, chosen: Flags) -> Ints:
+def _chosen_nodes(nodes: Ints, chosen: Flags) -> Ints:
     return np.where(chosen, nodes, -1).astype(np.int32)
 
 
