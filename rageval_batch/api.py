@@ -57,7 +57,7 @@ def score(
     ):
         place = Store(folder if store is None else store)
         outcome = run_sweep(job, place, threads=threads)
-        with open_store(place.path, functions=False) as session:
+        with open_store(place.name, functions=False) as session:
             commit = {"commit": outcome.commit.id}
             keys = "select v.* from {} v join runs r on r.run_id = v.run_id and r.eval_set = v.eval_set"
             where = f"where r.commit = $commit and r.profile = '{chosen.name}'"

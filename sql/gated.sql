@@ -5,7 +5,7 @@
 -- A run to which none of its gates applies fails: it gets one row more, `applicable_gates`, whose n is how many gates
 -- there were. Gates on coverage (shares of answers, the record's provenance) do not count for that where there are others.
 create macro gated(wanted) as table
-with asked as materialized (
+with selected_runs as materialized (
     select r.*, row_number() over () as run, p.provenance
     from current_runs r
     join profile_catalog p on p.profile = r.profile
@@ -25,7 +25,7 @@ lacking as materialized (
                 else meta[name]
             end, ''
         )) = '') as names
-    from asked
+    from selected_runs
     where len(provenance) > 0
 ),
 figures as not materialized (
@@ -43,10 +43,10 @@ figures as not materialized (
         {stat: 'micro', actual: s.micro, n: s.n_parts}
     ], max_depth := 2)
     from stored_summary s
-    join asked a on a.commit = s.commit and a.stored_id = s.run_id
+    join selected_runs a on a.commit = s.commit and a.stored_id = s.run_id
     where s.grouping = ''
     union all
-    select run, '', 'answered_share', answered_count / nullif(question_count, 0), question_count from asked
+    select run, '', 'answered_share', answered_count / nullif(question_count, 0), question_count from selected_runs
     union all
     select run, '', 'missing_provenance', len(names), 1 from lacking
 ),
@@ -60,7 +60,7 @@ held as not materialized (
             when '<' then f.actual < g."limit" - 1e-9
             else abs(f.actual - g."limit") <= 1e-9
         end as holds
-    from asked a
+    from selected_runs a
     join gate_catalog g on g.profile = a.profile
     left join figures f on f.run = a.run and f.metric = g.metric and f.stat = g.stat
     left join lacking l on l.run = a.run and g.stat = 'missing_provenance'

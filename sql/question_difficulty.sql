@@ -1,7 +1,7 @@
 -- question_difficulty. Grain: question x profile x eval set, over all current runs; hardest questions have low means.
 -- Inputs: question_values (metric score), scores (for what went wrong most).
 create view question_difficulty as
-with asked as not materialized (
+with means as not materialized (
     select
         profile, eval_set, question_id,
         count(*) as runs, exact_mean(value) as mean, min(value) as min, max(value) as max
@@ -26,5 +26,5 @@ summed as not materialized (
 select
     a.profile, a.eval_set, a.question_id, a.runs, a.mean, a.min, a.max,
     coalesce(f.failures, 0) as failures, f.usual_failure
-from asked a
+from means a
 left join summed f on f.profile = a.profile and f.eval_set = a.eval_set and f.question_id = a.question_id;

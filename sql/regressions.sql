@@ -8,6 +8,6 @@ from unit_pairs(
     'score',
     (select base_run from run_pair(base, cand)),
     (select base_set from run_pair(base, cand)),
-    (select cands from run_pair(base, cand)),
+    (select candidates from run_pair(base, cand)),
     [base, cand]
 );

@@ -25,7 +25,7 @@ spread as not materialized (
         on a.run_id = r.run_id and a.profile = r.profile and a.eval_set = r.eval_set
         and (a.missing or a.repeat = r.repeat)
 ),
-tops as not materialized (
+max_weights as not materialized (
     select run_id, profile, eval_set, max(weight) as top from answers group by run_id, profile, eval_set
 )
 select
@@ -36,6 +36,6 @@ select
         else exact_mean(s.score)
     end as score
 from spread s
-join tops t on t.run_id = s.run_id and t.profile = s.profile and t.eval_set = s.eval_set
+join max_weights t on t.run_id = s.run_id and t.profile = s.profile and t.eval_set = s.eval_set
 join profile_catalog p on p.profile = s.profile
 group by s.run_id, s.profile, s.eval_set, s.repeat;

@@ -8,11 +8,11 @@ with pairs as materialized (
         null,
         (select base_run from run_pair(base, cand)),
         (select base_set from run_pair(base, cand)),
-        (select cands from run_pair(base, cand)),
+        (select candidates from run_pair(base, cand)),
         [base, cand]
     )
 ),
-tops as not materialized (
+max_weights as not materialized (
     select metric, max(base_weight) as base_top, max(cand_weight) as cand_top
     from pairs
     group by metric
@@ -27,7 +27,7 @@ valued as not materialized (
         count(*) filter (status = 'regression') as regressions,
         count(*) filter (status = 'tie') as ties
     from pairs p
-    join tops t on t.metric = p.metric
+    join max_weights t on t.metric = p.metric
     join metric_catalog m on m.metric = p.metric and m.profile = (select profile from run_pair(base, cand))
     join profile_catalog c on c.profile = m.profile
     group by p.metric

@@ -1,11 +1,11 @@
--- unit_pairs(of_profile, of_metric, base, base_set, cands, names). Grain: metric x candidate x unit of either run: a
--- question, or what else the profile pairs runs by. Inputs: unit_values, metric_catalog. cands is a list of {run_id,
+-- unit_pairs(of_profile, of_metric, base, base_set, candidates, names). Grain: metric x candidate x unit of either run: a
+-- question, or what else the profile pairs runs by. Inputs: unit_values, metric_catalog. candidates is a list of {run_id,
 -- eval_set}; names are the names of base and candidates, so that no rows of other runs are read; of_metric null stands
 -- for all metrics. A unit has its mean over its rows on both sides; one without a value on a side is not on that side.
 -- delta is candidate minus base, turned where lower is better.
-create macro unit_pairs(of_profile, of_metric, base, base_set, cands, names) as table
+create macro unit_pairs(of_profile, of_metric, base, base_set, candidates, names) as table
 with wanted as not materialized (
-    select unnest(cands, max_depth := 2)
+    select unnest(candidates, max_depth := 2)
 ),
 -- The units of all these runs by one pass over their rows.
 selected as materialized (

@@ -20,6 +20,8 @@ with warnings.catch_warnings():
 
     zhconv.convert("門", "zh-hans")
 
+pytest_plugins = ("support.cluster_fixtures",)
+
 settings.register_profile(
     "repeatable",
     derandomize=True,

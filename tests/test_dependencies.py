@@ -38,7 +38,7 @@ def test_imports_and_requirements_are_the_same() -> None:
     """What only an extra brings is imported by the room that needs the extra, and by no other."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     required = names(project["dependencies"])
-    extra = names(project["optional-dependencies"]["spark"])
+    extra = set().union(*(names(project["optional-dependencies"][name]) for name in ("spark", "urls")))
     distributions = packages_distributions()
     used = {name: {canonical(found) for found in distributions.get(name, [name])} for name in imported("*.py")}
     not_required = {name for name, found in used.items() if not found & required}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ PACKAGE = ROOT / "rageval_batch"
 
 # From the ground up: a room may import from the rooms above it in this list, and from itself.
 ROOMS = (
-    ("errors", "version", "config", "interrupts", "resources", "sql_text"),
+    ("errors", "version", "config", "interrupts", "locations", "resources", "sql_text"),
     ("columnar",),
     ("model",),
     ("profiles",),
@@ -40,6 +41,7 @@ HOMES = {
     "prompt_toolkit": {"cli"},
     "xlsxwriter": {"report"},
     "pyspark": {"engines"},
+    "fsspec": {"locations"},
 }
 
 
@@ -90,6 +92,13 @@ def test_modules_stay_small() -> None:
     """A module of much more than 500 lines is two modules."""
     long = {str(path): n for path in modules() if (n := len(path.read_text(encoding="utf-8").splitlines())) > 560}
     assert not long
+
+
+def test_one_place_knows_the_kinds_of_inputs() -> None:
+    """Rows by question or self-keyed: `inputs.kinds` chooses, nobody else asks."""
+    asks = re.compile(r"isinstance\([^)]*\b(ByQuestion|SelfKeyed)\b")
+    found = {str(path.relative_to(PACKAGE)) for path in modules() if asks.search(path.read_text(encoding="utf-8"))}
+    assert found == {"inputs/kinds.py"}
 
 
 # Called by somebody else, with the arguments in their order.

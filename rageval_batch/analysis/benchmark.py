@@ -132,15 +132,15 @@ class Benchmark:
     def summary(self) -> dict[str, Any]:
         """The scores of the whole benchmark: those of its run, of several their mean, std, min and max."""
         return {
-            "weighted_score": _mean(_known(self.runs, "weighted_score")),
-            "question_weighted_score": _mean(_known(self.runs, "question_weighted_score")),
+            "weighted_score": _mean(_known_values(self.runs, "weighted_score")),
+            "question_weighted_score": _mean(_known_values(self.runs, "question_weighted_score")),
             "total_questions": sum(found.questions for found in self.datasets if found.error is None),
             "datasets": len(self.datasets),
             "runs": len(self.runs),
             **{
                 f"{name}_{stat}": value
                 for name in ("weighted_score", "question_weighted_score")
-                for stat, value in _spread(_known(self.runs, name)).items()
+                for stat, value in _spread(_known_values(self.runs, name)).items()
             },
         }
 
@@ -162,7 +162,7 @@ class Benchmark:
         }
 
 
-def _known(runs: tuple[RunResult, ...], name: str) -> list[float]:
+def _known_values(runs: tuple[RunResult, ...], name: str) -> list[float]:
     return [value for run in runs if (value := getattr(run, name)) is not None]
 
 
@@ -243,7 +243,7 @@ def _error_text(errors: list[str]) -> str | None:
 def _score(dataset: Dataset, store: Store, done: _Progress) -> None:
     try:
         outcome = sweep.run(dataset.job(), store)
-        with open_store(store.path, functions=False) as session:
+        with open_store(store.name, functions=False) as session:
             found = _dataset_result(session, dataset, outcome.commit.id)
     except RagevalError as error:
         done.errors.append(f"Dataset '{dataset.id}' could not be scored: {error}")
@@ -334,7 +334,7 @@ def _baseline_run(name: str, runs: tuple[RunResult, ...], results: list[DatasetR
             raise InputError(f"--baseline {name}: the run has no score, all datasets weigh 0.")
         return Baseline(name, own.weighted_score, name)
     stored = []
-    with open_store(store.path, functions=False, named=[name]) as session:
+    with open_store(store.name, functions=False, named=[name]) as session:
         for found in results:
             record = found.summaries[0].run.record
             rows = session.rows(
@@ -364,12 +364,12 @@ def check_gates(gates: Gates, runs: tuple[RunResult, ...], baseline: Baseline | 
         ("max_std_question", gates.max_std_question, "question_weighted_score"),
     ):
         if limit is not None:
-            std = population_std(_known(runs, score))
+            std = population_std(_known_values(runs, score))
             out.append(
                 GateResult(gate=name, actual=std, limit=limit, passed=std is not None and std <= limit + TOLERANCE)
             )
     others = tuple(run for run in runs if baseline is None or run.run_id != baseline.run_id) or runs
-    scores = _known(others, "weighted_score")
+    scores = _known_values(others, "weighted_score")
     mean = _mean(scores)
     delta = mean - baseline.score if baseline and mean is not None else None
     if gates.max_drop_vs_baseline is not None:

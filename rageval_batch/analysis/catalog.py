@@ -105,10 +105,10 @@ def open_store(
     which the store has no run are known too, which takes longer; by default where there are `functions`.
     """
     store = Store(path)
-    if not missing_ok and not store.path.is_dir():
-        raise StoreError(f"There is no store {store.path}. Check the path (--store); rageval score makes a store.")
+    if not missing_ok and not store.exists():
+        raise StoreError(f"There is no store {store.name}. Check the path (--store); rageval score makes a store.")
 
-    def kept(commit: Commit) -> ProfileRow | None:
+    def described(commit: Commit) -> ProfileRow | None:
         """A profile that nobody here knows: by the copy of its file, else by what its commit says of it."""
         try:
             profile = kept_profile(commit)
@@ -122,7 +122,7 @@ def open_store(
     commits = store.commits()
     stored = None if every_profile or (every_profile is None and functions) else _profiles_in(commits)
     session = Session(
-        store, catalog(gate_file, waived, of=stored), functions, named=named, described=kept, commits=commits
+        store, catalog(gate_file, waived, of=stored), functions, named=named, described=described, commits=commits
     )
     for commit in session.commits:
         if declared := commit.manifest.get("declaration"):

@@ -13,7 +13,6 @@ from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import IncompatibleRuns, InputError, StoreError, did_you_mean
 from rageval_batch.inputs.run_files import RunFile, WantedRows, is_run_file, open_run_file
-from rageval_batch.model.profile import REVISION_LENGTH
 
 UNKNOWN = UNKNOWN_PROFILE.profile  # of files that say none
 _SHOWN_HASH = 16
@@ -34,11 +33,15 @@ class ComparedRun:
     score: float | None = None  # of the whole run, where a file says it
 
     @property
-    def profile_revision(self) -> str | None:
-        """The hash of the profile file that scored the run; None where that is unknown, or the profile is no file."""
-        stated = str(self.run.record["signature"]).split("|", 1)[0] if self.run else ""
-        revision = stated.rpartition("/")[2]
-        return revision if len(revision) == REVISION_LENGTH else None
+    def profile_version(self) -> str | None:
+        """The version of the profile that scored the run, of a profile file its hash; None for a file of a run.
+
+        Every change of a score counts the version up. Stores of 0.1 do not say it: then it was the first.
+        """
+        if self.run is None:
+            return None
+        _, stated, version = str(self.run.record["signature"]).split("|", 1)[0].partition("/")
+        return version if stated else "1"
 
     @property
     def repeats(self) -> int:
@@ -131,8 +134,8 @@ class _Picker:
         if not mine:
             return self._outside(name)
         others = [stored for candidate in candidates if (stored := self._stored(candidate))]
-        keys = [{_key(run) for run in runs} for runs in others]
-        shared = [run for run in mine if all(_key(run) in theirs for theirs in keys)]
+        keys = [{_profile_and_questions(run) for run in runs} for runs in others]
+        shared = [run for run in mine if all(_profile_and_questions(run) in theirs for theirs in keys)]
         return _compared_run((shared or mine)[-1], name)
 
     def candidate(self, name: str, base: ComparedRun) -> ComparedRun:
@@ -197,7 +200,7 @@ class _Picker:
         """A run from a file; where there is none, the store's own words for an unknown run."""
         if not is_run_file(name):
             if name.lower().endswith((".json", ".parquet")):
-                raise InputError(f"There is no file {name}, and no run of that name in {self._session.store.path}.")
+                raise InputError(f"There is no file {name}, and no run of that name in {self._session.store.name}.")
             find_run(self._session, name, self._profile, eval_set=self._eval_set)
             raise StoreError(f"Run '{name}' cannot be found.")
         if name not in self._files:
@@ -236,7 +239,7 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _key(run: Run) -> tuple[str, str]:
+def _profile_and_questions(run: Run) -> tuple[str, str]:
     return run.record["profile"], run.record["questions_sha256"]
 
 
@@ -256,13 +259,18 @@ def _compared_run(run: Run, name: str) -> ComparedRun:
 # --- compatibility ----------------------------------------------------------------------------------------------------
 
 
+_REMEDY = "Score both on the same inputs"
+_REMEDY_VERSION = "Its version counts up when scores change: score the older run again with rageval rescore"
+
+
 def differences(base: ComparedRun, candidate: ComparedRun) -> list[str]:
-    """Which hashes forbid a comparison: unknown on both sides is equal; others count where both are known."""
+    """What forbids a comparison: another eval set or source (unknown in both runs is equal), and other parameters or
+    another version of the profile where both are known."""
     found = [name for name in ("questions_sha256", "source_sha256") if getattr(base, name) != getattr(candidate, name)]
     if base.params_sha256 and candidate.params_sha256 and base.params_sha256 != candidate.params_sha256:
         found.append("params_sha256")
-    if base.profile_revision and candidate.profile_revision and base.profile_revision != candidate.profile_revision:
-        found.append("profile_revision")
+    if base.profile_version and candidate.profile_version and base.profile_version != candidate.profile_version:
+        found.append("profile_version")
     return found
 
 
@@ -281,7 +289,7 @@ def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, *
     more = f" ({len(bad)} of {len(candidates)} candidates differ.)" if len(bad) > 1 else ""
     raise IncompatibleRuns(
         f"'{base.name}' and '{candidate.name}' cannot be compared: {described(base, candidate, found)}. "
-        f"Score both on the same inputs, or add --no-strict-hashes.{more}",
+        f"{_REMEDY_VERSION if found == ['profile_version'] else _REMEDY}, or add --no-strict-hashes.{more}",
         [_mismatch(base, candidate) for candidate, _ in bad],
     )
 
@@ -289,11 +297,11 @@ def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, *
 def described(base: ComparedRun, candidate: ComparedRun, names: Sequence[str]) -> str:
     """What differs, with both values."""
     return "; ".join(
-        f"{name} is {_short(getattr(base, name))} and {_short(getattr(candidate, name))}" for name in names
+        f"{name} is {_short_hash(getattr(base, name))} and {_short_hash(getattr(candidate, name))}" for name in names
     )
 
 
-def _short(value: str | None) -> str:
+def _short_hash(value: str | None) -> str:
     return "unknown" if value is None else value if len(value) <= _SHOWN_HASH else value[:_SHOWN_HASH] + "…"
 
 
@@ -307,5 +315,10 @@ def _mismatch(base: ComparedRun, candidate: ComparedRun) -> dict[str, object]:
         "base_questions_sha256": base.questions_sha256,
         "cand_questions_sha256": candidate.questions_sha256,
     }
-    known = {"base_params_sha256": base.params_sha256, "cand_params_sha256": candidate.params_sha256}
+    known = {
+        "base_params_sha256": base.params_sha256,
+        "cand_params_sha256": candidate.params_sha256,
+        "base_profile_version": base.profile_version,
+        "cand_profile_version": candidate.profile_version,
+    }
     return found | {name: value for name, value in known.items() if value is not None}

@@ -157,15 +157,17 @@ def compare(
         f"""
         select run_id, unit, question_id, base_weight, cand_weight, base_score, cand_score, delta, status,
             {_PARTS if compared.run_stat == MICRO else _NO_PARTS}
-        from unit_pairs($profile, $metric, $base, $base_set, $cands, $names)
+        from unit_pairs($profile, $metric, $base, $base_set, $candidates, $names)
         """,
         {
             "profile": compared.profile,
             "metric": compared.metric,
             "base": base.name,
             "base_set": base.eval_set,
-            "names": [side.name for side in (base, *compared.candidates)],
-            "cands": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
+            "names": [run.name for run in (base, *compared.candidates)],
+            "candidates": [
+                {"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates
+            ],
         },
         metrics=(compared.metric,),
     )
@@ -201,7 +203,7 @@ def compare(
 
 
 _TOTALS = """
-    with tops as (
+    with max_weights as (
         select
             run_id,
             max(coalesce(base_weight, 1.0)) filter (base_score is not null) as base_top,
@@ -221,7 +223,7 @@ _TOTALS = """
         count(*) filter (status = 'only_base') as only_base,
         count(*) filter (status = 'only_cand') as only_cand
     from compared c
-    join tops t on t.run_id = c.run_id
+    join max_weights t on t.run_id = c.run_id
     group by c.run_id
 """
 
@@ -330,23 +332,23 @@ def _comparison(
 
 def _with_details(session: Session, result: Comparison, answers: bool) -> Comparison:
     """The same comparison with what repeats say of both runs, and the answers of the questions that moved."""
-    before, after = (_repeats(session, side) for side in (result.compared.base, result.candidate))
+    before, after = (_repeats(session, run) for run in (result.compared.base, result.candidate))
     result = replace(result, base_repeats=before, cand_repeats=after)
     return with_answers(session, [result])[0] if answers else result
 
 
-def _repeats(session: Session, side: ComparedRun) -> dict[str, float | int | None]:
-    return repeat_summary(session, side.run.key, side.repeats) if side.run else {}
+def _repeats(session: Session, run: ComparedRun) -> dict[str, float | int | None]:
+    return repeat_summary(session, run.run.key, run.repeats) if run.run else {}
 
 
 def with_answers(session: Session, results: Sequence[Comparison]) -> list[Comparison]:
     """The same comparisons with answers, read again from the inputs, which takes one pass over each commit's."""
-    sides = {side.name: side for result in results for side in (result.compared.base, result.candidate)}
-    units: dict[str, dict[str, None]] = {name: {} for name in sides}
+    runs_by_name = {run.name: run for result in results for run in (result.compared.base, result.candidate)}
+    units: dict[str, dict[str, None]] = {name: {} for name in runs_by_name}
     for result in results:
         for name in (result.compared.base.name, result.candidate.name):
             units[name].update(dict.fromkeys(mover.question_id for mover in result.movers))
-    found, notes = _answers(session, [(side, list(units[name])) for name, side in sides.items()])
+    found, notes = _answers(session, [(run, list(units[name])) for name, run in runs_by_name.items()])
     out = []
     for result in results:
         before, after = result.compared.base.name, result.candidate.name
@@ -366,29 +368,29 @@ def with_answers(session: Session, results: Sequence[Comparison]) -> list[Compar
 def _answers(
     session: Session, wanted: Sequence[tuple[ComparedRun, Sequence[str]]]
 ) -> tuple[dict[tuple[str, str], str | None], dict[str, str]]:
-    """(answers by side and unit, why a side has none); of several repeats or judgements the first that counts."""
+    """(answers by run and unit, why a run has none); of several repeats or judgements the first that counts."""
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.commit_profile import profile_of
 
     found: dict[tuple[str, str], str | None] = {}
     notes: dict[str, str] = {}
     by_commit: dict[str, list[tuple[ComparedRun, Run, Sequence[str]]]] = {}
-    for side, units in wanted:
-        if units and side.run is not None:
-            by_commit.setdefault(side.run.record["commit"], []).append((side, side.run, units))
+    for compared, units in wanted:
+        if units and compared.run is not None:
+            by_commit.setdefault(compared.run.record["commit"], []).append((compared, compared.run, units))
     for members in by_commit.values():
-        keys: dict[str, tuple[str, str]] = {}  # a name for each side and unit
+        keys: dict[str, tuple[str, str]] = {}  # a name for each run and unit
         rows = []
-        for number, (side, run, units) in enumerate(members):
+        for number, (compared, run, units) in enumerate(members):
             commit, places = _places(session, run, units)
             for place in places:
                 key = f"{number} {place['unit']}"
-                keys[key] = side.name, place["unit"]
+                keys[key] = compared.name, place["unit"]
                 rows.append({**place, "unit": key})
         try:
             outputs = stored_inputs.unit_outputs(commit, profile_of(commit), rows)
         except InputError as error:
-            notes |= {side.name: f"Answers of '{side.name}' are not shown: {error}" for side, *_ in members}
+            notes |= {run.name: f"Answers of '{run.name}' are not shown: {error}" for run, *_ in members}
             continue
         found |= {keys[key]: output for key, output in outputs.items()}
     return found, notes

@@ -75,6 +75,22 @@ class GatedRun:
         return bool(self.gates) and not self.of_status("failed")
 
     @property
+    def unanswered(self) -> list[str]:
+        """Of gates on metrics of which less is better: what the answers that the run lacks do to their statistics."""
+        record = self.run.record
+        questions, answered = record["question_count"], record["answered_count"]
+        if questions is None or answered >= questions:
+            return []
+        metrics = get_profile(record["profile"]).metrics
+        uncounted = {one.name for one in metrics if not one.higher_is_better and one.null_counts_as is None}
+        return [
+            f"{gate.gate}: {gate.stat} of {gate.metric} is over {gate.n:,} of {questions:,} questions; those without "
+            f"an answer ({questions - answered:,}) count neither for the run nor against it."
+            for gate in self.gates
+            if gate.metric in uncounted and gate.status != "skipped"
+        ]
+
+    @property
     def has_levels(self) -> bool:
         """Whether the run was held to the limits of a level."""
         return any(gate.level for gate in self.gates)
@@ -105,6 +121,7 @@ class GatedRun:
             "gates": [{name: getattr(gate, name) for name in _SHOWN} for gate in self.gates],
             "level": self.level,
             "note": self.note,
+            "unanswered": self.unanswered,
             "profile": record["profile"],
             "eval_set": record["eval_set"],
             "commit": record["commit"],
@@ -122,7 +139,7 @@ def wanted_runs(session: Session, names: Sequence[str], profile: str | None, *, 
         if not current:
             session.store.require()
             raise InputError(
-                f"The store {session.store.path} has no run of that profile or eval set. See rageval runs."
+                f"The store {session.store.name} has no run of that profile or eval set. See rageval runs."
             )
         return current
     newest = {run.record["run_id"]: run for run in current}
@@ -149,9 +166,9 @@ def gated_runs(
     without = {name for name in names if not gates_of(get_profile(name), file)}
     if without == set(names):
         return list(runs), list(levels), {}
-    kept = [k for k, run in enumerate(runs) if run.record["profile"] not in without]
+    judged = [k for k, run in enumerate(runs) if run.record["profile"] not in without]
     counts = {name: sum(run.record["profile"] == name for run in runs) for name in names if name in without}
-    return [runs[k] for k in kept], [levels[k] for k in kept], counts
+    return [runs[k] for k in judged], [levels[k] for k in judged], counts
 
 
 def check_gates(runs: Sequence[Run], levels: Sequence[str], file: GateFile | None) -> None:

@@ -135,7 +135,7 @@ def watch(
     session.store.require()
     runs = matching_runs(session, profile, eval_set)
     if not runs:
-        raise InputError(f"The store {session.store.path} has no run of that profile or eval set. See rageval runs.")
+        raise InputError(f"The store {session.store.name} has no run of that profile or eval set. See rageval runs.")
     watched = _watched(session, metric, runs)
     if max_drop is None and watched.scale is not None:
         max_drop = MAX_DROP * watched.scale

@@ -61,7 +61,7 @@ def find_run(session: Session, name: str, profile: str | None = None, *, eval_se
         return found[-1]
     known = [row["run_id"] for row in session.rows("select distinct run_id from runs order by 1 limit 200")]
     if not known:
-        raise StoreError(f"The store {session.store.path} has no runs. Score some first with rageval score.")
+        raise StoreError(f"The store {session.store.name} has no runs. Score some first with rageval score.")
     if name in known:
         raise StoreError(f"Run '{name}' is there, but not with this profile or eval set. See rageval runs.")
     raise StoreError(did_you_mean("run", name, known))
@@ -147,14 +147,15 @@ def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
     )
 
 
-def failed_expressions(session: Session, profile: str, commit: str) -> int:
-    """How many rows of a commit have a metric of a profile file that could not be computed."""
+def failed_expressions(session: Session, profile: str, commit: str) -> tuple[int, dict[str, Any] | None]:
+    """(how many rows of a commit have a metric of a profile file that could not be computed, the first of them)."""
     found = session.rows(
-        f"select count(*) as n from stored_{profile} where commit = $commit "
-        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number)')",
+        f"select run_id, question_id, fail_detail, count(*) over () as n from stored_{profile} where commit = $commit "
+        "and regexp_matches(fail_detail, ': (the expression failed|not a finite number|beyond )') "
+        "order by run_id, question_id, repeat limit 1",
         {"commit": commit},
     )
-    return int(found[0]["n"])
+    return (int(found[0].pop("n")), found[0]) if found else (0, None)
 
 
 def summaries(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[RunSummary]:
@@ -190,11 +191,11 @@ def ranked_runs(
         qualify $limit is null
             or row_number() over (partition by profile, eval_set order by rank, run_id) <= $limit
     """
-    asked = {"profile": profile, "eval_set": eval_set, "limit": limit}
-    session.keep_table("ranking", query, {**asked, "wanted": []})  # no score rows are read for that
+    filters = {"profile": profile, "eval_set": eval_set, "limit": limit}
+    session.keep_table("ranking", query, {**filters, "wanted": []})  # no score rows are read for that
     lacking = session.rows("select distinct run_id from ranking where low is null order by run_id")
     if lacking:
-        session.keep_table("ranking", query, {**asked, "wanted": [row["run_id"] for row in lacking]})
+        session.keep_table("ranking", query, {**filters, "wanted": [row["run_id"] for row in lacking]})
         session.keep_intervals()
     rows = session.rows("from ranking order by profile, eval_set, rank, run_id")
     return [_with_stat(session, row) for row in rows]
@@ -229,10 +230,10 @@ def score_row(
     if not rows and not keys:
         raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
     if len(rows) != 1:
-        asked = "".join(f", {name} {value}" for name, value in keys.items())
+        selected = "".join(f", {name} {value}" for name, value in keys.items())
         raise StoreError(
             f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
-            f"{asked}. Pick one with --key NAME=VALUE{_choices(rows)}."
+            f"{selected}. Pick one with --key NAME=VALUE{_choices(rows)}."
         )
     place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
     return {name: rows[0][name] for name in known if name in rows[0]}, place

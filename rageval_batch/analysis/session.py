@@ -188,8 +188,8 @@ class Session:
                 for _, problem in commit.damaged_files():
                     name = commit.path.name
                     raise StoreError(
-                        f"Commit {name} of {self.store.path} is damaged: {problem}. Restore it from a copy, or "
-                        f"leave it out: rageval drop {name} --store {self.store.path}"
+                        f"Commit {name} of {self.store.name} is damaged: {problem}. Restore it from a copy, or "
+                        f"leave it out: rageval drop {name} --store {self.store.name}"
                     ) from error
             raise
 
@@ -333,7 +333,7 @@ class Session:
         found = [c.id for c in self.commits if c.id.startswith(prefix) and stored in c.manifest["runs"]]
         if len(found) != 1:
             what = "no commit" if not found else f"{len(found)} commits"
-            raise StoreError(f"'{name}': the store {self.store.path} has {what} {prefix}… with run '{stored}'.")
+            raise StoreError(f"'{name}': the store {self.store.name} has {what} {prefix}… with run '{stored}'.")
         return {"run_id": name, "stored_id": stored, "commit": found[0]}
 
 

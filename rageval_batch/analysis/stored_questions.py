@@ -47,12 +47,12 @@ def _row(question: dict[str, Any], declared: Sequence[str]) -> dict[str, Any]:
     return {
         "question_id": question_id(question),
         "question": text if isinstance(text, str) else None,
-        **{name: _named(question, name, declared) for name in _NAMED},
+        **{name: _field_value(question, name, declared) for name in _NAMED},
         "fields": json.dumps(question, ensure_ascii=False),
     }
 
 
-def _named(question: dict[str, Any], name: str, declared: Sequence[str]) -> str | None:
+def _field_value(question: dict[str, Any], name: str, declared: Sequence[str]) -> str | None:
     """The value of a field of this name at the top, else of the first declared field that ends so."""
     fields = (name, *(field for field in declared if field.rpartition(".")[2].endswith(name)))
     return next((value for field in fields for value in stratum(question, (field,)) if value), None)

@@ -136,7 +136,7 @@ class StoredTables:
         return self._columns_of_files[path]
 
     def _unreadable(self, error: Exception) -> StoreError:
-        return StoreError(f"The store {self._store.path} has a file that cannot be read: {error}")
+        return StoreError(f"The store {self._store.name} has a file that cannot be read: {error}")
 
     def _create_view(self, name: str, readers: Sequence[str], schema: pa.Schema) -> None:
         """Rows of files as one view with the commit each came in; typed and empty without files.

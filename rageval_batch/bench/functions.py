@@ -75,7 +75,7 @@ class Rate(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """A line of the table."""
-        return {**self._asdict(), "rows_per_s": self.rows / self.cpu_s}
+        return {**self._asdict(), "rows_per_s": self.rows / self.cpu_s, "us_per_row": 1e6 * self.cpu_s / self.rows}
 
 
 def made_up_texts(rows: int, seed: int) -> Texts:

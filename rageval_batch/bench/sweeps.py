@@ -86,16 +86,16 @@ def _references(folder: Path, rows: int, seed: int) -> Sweep:
     texts = made_up_texts(rows, seed)
     answers, references, chunks = (column.to_pylist() for column in texts)
     count = len(dict.fromkeys(references))
-    asked = [f"q{k:05d}" for k in range(count)]
+    question_ids = [f"q{k:05d}" for k in range(count)]
     return _written(
         folder,
-        [{"id": name, "question": "?", "reference": references[k]} for k, name in enumerate(asked)],
+        [{"id": name, "question": "?", "reference": references[k]} for k, name in enumerate(question_ids)],
         [
             {"question_id": name, "chunks": [{"source_path": "a.md", "text": text} for text in chunks[k]]}
-            for k, name in enumerate(asked)
+            for k, name in enumerate(question_ids)
         ],
         outputs=(
-            {"run_id": f"run-{row // count:05d}", "question_id": asked[row % count], "output": answer}
+            {"run_id": f"run-{row // count:05d}", "question_id": question_ids[row % count], "output": answer}
             for row, answer in enumerate(answers)
         ),
     )
@@ -136,10 +136,10 @@ def _grown(
 
     def write(folder: Path, rows: int, seed: int) -> Sweep:
         samples, drawn = samples_folder() / profile, random.Random(seed)
-        asked = _lines(samples / questions) if questions else _legal_questions(samples)
+        question_rows = _lines(samples / questions) if questions else _legal_questions(samples)
         context_rows = _lines(samples / contexts) if contexts else []
         answered = _lines(*sorted(samples.glob(outputs)))
-        names = {row[name] for row in asked for name in _IDS if name in row}
+        names = {row[name] for row in question_rows for name in _IDS if name in row}
         copies = range(COPIES)
 
         def answers() -> Iterator[dict[str, Any]]:
@@ -151,7 +151,7 @@ def _grown(
 
         return _written(
             folder,
-            [_renamed(row, names, copy) for copy in copies for row in asked],
+            [_renamed(row, names, copy) for copy in copies for row in question_rows],
             [_renamed(row, names, copy) for copy in copies for row in context_rows],
             outputs=answers(),
         )

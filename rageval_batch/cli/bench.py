@@ -18,7 +18,7 @@ _PROFILES = (
     "eval_json_v2", "include_rate", "claim_evidence", "judge_protocol", "legal_rag", "reference", "retrieval",
 )  # fmt: skip
 _STAGES = ("stage", "rows", "cpu_s", "wall_s", "rows_per_s", "us_per_row", "peak_mib")
-_FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s")
+_FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s", "us_per_row")
 
 
 @click.command()
@@ -135,16 +135,16 @@ def _show(result: dict[str, Any], format: str, target: str | None) -> None:
             for key, value in one.items()
             if value is None or isinstance(value, float | int)
         ]
-        parts.append(render(_short(one["stages"]), _STAGES, format, screen=screen))
-        parts.append(render(_short(ratios), (name, "value"), format, screen=screen))
+        parts.append(render(_rounded_lines(one["stages"]), _STAGES, format, screen=screen))
+        parts.append(render(_rounded_lines(ratios), (name, "value"), format, screen=screen))
         if "functions" in one:
-            parts.append(render(_short(one["functions"]), _FUNCTIONS, format, screen=screen))
+            parts.append(render(_rounded_lines(one["functions"]), _FUNCTIONS, format, screen=screen))
     if "against" in result:
-        parts.append(render(_short(result["against"]), earlier.COLUMNS, format, screen=screen))
+        parts.append(render(_rounded_lines(result["against"]), earlier.COLUMNS, format, screen=screen))
     emit("\n\n".join(parts), target, format)
 
 
-def _short(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rounded_lines(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Lines for a screen: rates as whole numbers, no more digits than a measurement has."""
     return [
         {

@@ -25,7 +25,7 @@ _SHOWN = 5
 @click.option("--fail-on", type=click.Choice(["rules", "significant"]), default="rules", show_default=True,
               help="significant: fail only on a drop that the interval shows.")  # fmt: skip
 @click.option("--strict-hashes/--no-strict-hashes", "strict", default=True, show_default=True,
-              help="Refuse runs of other questions, sources or parameters.")  # fmt: skip
+              help="Refuse runs of other questions, sources, parameters or profile versions.")  # fmt: skip
 @click.option("--seed", type=int, default=None, help="Seed of the resamples.")
 @store_option
 @picking_options
@@ -65,7 +65,7 @@ def compare(
     from rageval_batch.report.formats import FILE_FORMATS, and_more
     from rageval_batch.report.screen import standard_screen
 
-    first, candidates = _named(runs, base, more, every=every)
+    first, candidates = _base_and_candidates(runs, base, more, every=every)
     rules = Rules(min_delta, max_regressions, fail_on)
     with open_compared(store, [first, *candidates]) as session:
         try:
@@ -80,7 +80,10 @@ def compare(
         results = compare_runs(session, compared, rules, seed=statistics.SEED if seed is None else seed)
     if compared.left_out:
         names = and_more(compared.left_out, len(compared.left_out), _SHOWN)
-        say(f"{len(compared.left_out)} runs were left out, scored with another source or other parameters: {names}")
+        say(
+            f"{len(compared.left_out)} runs were left out, scored with another source, other parameters or another "
+            f"version of the profile: {names}"
+        )
     if format in FILE_FORMATS:
         emit_rows(compare_rows(results), COLUMNS, format, target=target)
     else:
@@ -88,7 +91,9 @@ def compare(
     return EXIT_OK if all(result.passed for result in results) else EXIT_FAILED
 
 
-def _named(runs: tuple[str, ...], base: str | None, more: tuple[str, ...], *, every: bool) -> tuple[str, list[str]]:
+def _base_and_candidates(
+    runs: tuple[str, ...], base: str | None, more: tuple[str, ...], *, every: bool
+) -> tuple[str, list[str]]:
     """The base and the candidates of a command line."""
     if base is None:
         if not runs:

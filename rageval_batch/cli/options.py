@@ -33,7 +33,7 @@ def store_option(command: Command) -> Command:
         default=completion.DEFAULT_STORE,
         show_default=True,
         envvar="RAGEVAL_STORE",
-        help="Folder of the store.",
+        help="Folder or URL of the store.",
     )(command)
 
 
@@ -123,14 +123,14 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
 
 
 def pairs(items: Sequence[str], option: str, once: bool = False) -> dict[str, str]:
-    """k=v options as a mapping; `once`: a name that is given twice is an error, else the last counts."""
+    """k=v options as a mapping; `once`: a name with two values is an error, else the last counts."""
     out: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise InputError(f"{option} {item}: write it as name=value.")
-        if once and name.strip() in out:
-            raise InputError(f"{option} {name.strip()} is given twice. Give one of them.")
+        if once and out.get(name.strip(), value) != value:
+            raise InputError(f"{option} {name.strip()} is given twice, with other values. Give one of them.")
         out[name.strip()] = value
     return out
 

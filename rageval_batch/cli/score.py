@@ -133,7 +133,7 @@ def score(
     format: str,
     target: str | None,
 ) -> int:
-    """Score OUTPUTS (files, folders, globs, - for JSONL on stdin) and commit the result to the store.
+    """Score OUTPUTS (files, folders, globs, URLs, - for JSONL on stdin) and commit the result to the store.
 
     The same command again changes nothing; an interrupted one goes on where it stopped.
 
@@ -153,7 +153,7 @@ def score(
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
     given = run_metadata.RunMetadata(
-        pairs(meta, "--meta"),
+        pairs(meta, "--meta", once=True),
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
@@ -268,12 +268,12 @@ def rescore(
     for commit_id, names in sorted(by_commit.items()):
         commit = commits[commit_id]
         profile = profile_to_rescore(commit)
-        kept = {
+        stored_params = {
             name: value
             for name, value in commit.manifest["params"].items()
             if not profile.digest or profile.has_param(name)
         }
-        params = profile.read_params({**kept, **changed})
+        params = profile.read_params({**stored_params, **changed})
         same_version = commit.manifest.get("profile_version", 1) == profile.revision
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
@@ -335,7 +335,7 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
         found = _summaries(store, outcomes, format)
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.path}.")
+        say(f"The summary cannot be shown: {reason} See rageval runs --store {store.name}.")
         _say_committed(store, outcomes)
         return
     if format == "json":
@@ -354,11 +354,9 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
 
 def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
     """All that is known of every run of the commits, or the line that a profile shows of one."""
-    from rageval_batch.profiles.registry import get_profile
-
     found: list[dict[str, Any]] = []
     for outcome in outcomes:
-        profile = get_profile(outcome.commit.manifest["profile"])
+        profile = _profile_of(store, outcome)
         if profile.digest:
             _say_failed_expressions(store, outcome, profile)
         if format in ("json", "jsonl"):
@@ -372,6 +370,18 @@ def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[
             shown = {name: value for name, value in line.items() if name not in twice}
             found.append({**shown, **({"rejected": lost.get(line["run_id"])} if lost else {})})
     return found
+
+
+def _profile_of(store: Store, outcome: Outcome) -> Profile:
+    """The profile of a commit; one that only the store knows is made known by opening it."""
+    from rageval_batch.profiles.registry import get_profile
+
+    name = outcome.commit.manifest["profile"]
+    try:
+        return get_profile(name)
+    except InputError:
+        with _session(store):
+            return get_profile(name)
 
 
 def _run_lines(
@@ -396,25 +406,28 @@ def _whole_summaries(store: Store, outcome: Outcome, profile: Profile) -> list[d
 
 
 def _say_failed_expressions(store: Store, outcome: Outcome, profile: Profile) -> None:
+    """How many rows have an expression of a profile file without a value, and the first of them."""
     from rageval_batch.analysis.runs import failed_expressions
 
     with _session(store) as session:
-        failed = failed_expressions(session, profile.name, outcome.commit.id)
-    if failed:
-        query = f"select question_id, fail_detail from {profile.name} where fail_detail is not null"
-        say(f'{failed:,} rows have an expression that failed. See rageval sql "{query}".')
+        failed, first = failed_expressions(session, profile.name, outcome.commit.id)
+    if first is not None:
+        rows = f"{failed:,} {'row has' if failed == 1 else 'rows have'} an expression without a value"
+        where = f"run '{first['run_id']}', question '{first['question_id']}': {first['fail_detail']}"
+        query = f"select run_id, question_id, fail_detail from {profile.name} where fail_detail is not null"
+        say(f'{rows}, the first {where}. All: rageval sql "{query}".')
 
 
 def _session(store: Store) -> Session:
     from rageval_batch.analysis.catalog import open_store
 
-    return open_store(store.path, functions=False)
+    return open_store(store.name, functions=False)
 
 
 def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.created:
-            say(f"Committed {outcome.commit.id} to {store.path}.")
+            say(f"Committed {outcome.commit.id} to {store.name}.")
 
 
 _COUNTS = ("answered", "questions")
@@ -432,7 +445,7 @@ def _say_counts(outcome: Outcome, store: Store) -> None:
     )
     if counts.rejected_rows:
         query = f"from rejects where commit = '{outcome.commit.id}'"
-        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(str(store.path))}')
+        say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(store.name)}')
     if "duplicate" in outcome.reject_reasons:
         say(
             "A duplicate is a second answer of the same run to a question. Where a column tells them apart, name it: "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_batch.cli.options import emit, emit_batches, emit_rows, output_options, pairs, say, store_option
+from rageval_batch.cli.options import emit, emit_batches, output_options, pairs, say, store_option
 from rageval_batch.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def sql(
 
 def write_result(session: Session, query: str, format: str, *, target: str | None) -> None:
     """Write the result of a query as it comes; a screen shows the first rows and says how many more there are."""
+    from rageval_batch.report.formats import html_lines, markdown_lines
     from rageval_batch.report.layout import table_lines
     from rageval_batch.report.screen import standard_screen
     from rageval_batch.report.writers import replaced_file
@@ -75,16 +76,18 @@ def write_result(session: Session, query: str, format: str, *, target: str | Non
         emit_batches(session.exported_reader(query), format, target)
         return
     reader = session.reader(query)
-    if format in ("md", "html"):
-        emit_rows(list(_rows(reader)), reader.schema.names, format, target=target)
-    elif format != "table":
+    lines = {"md": markdown_lines, "html": html_lines, "table": table_lines}.get(format)
+    if lines is None:
         emit_batches(reader, format, target)
     elif target is not None:
         with replaced_file(target) as out:
-            out.writelines(f"{line}\n".encode() for line in table_lines(_rows(reader), reader.schema.names))
+            out.writelines(f"{line}\n".encode() for line in lines(_row_dicts(reader), reader.schema.names))
+    elif format != "table":
+        for line in lines(_row_dicts(reader), reader.schema.names):
+            emit(line, None)
     else:
         screen = standard_screen()
-        rows = _rows(reader)
+        rows = _row_dicts(reader)
         shown = rows if screen.exact else iter(list(islice(rows, MOST_ROWS)))
         for line in table_lines(shown, reader.schema.names, screen):
             emit(line, None)
@@ -92,6 +95,6 @@ def write_result(session: Session, query: str, format: str, *, target: str | Non
             say(f"{MOST_ROWS + more:,} rows: {more:,} more than are shown. --format csv or -o FILE gives all.")
 
 
-def _rows(reader: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
+def _row_dicts(reader: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
     for batch in reader:
         yield from batch.to_pylist()

@@ -118,6 +118,6 @@ def _existing(path: str) -> Store:
     from rageval_batch.runs.store import Store
 
     store = Store(path)
-    if not store.path.is_dir():
+    if not store.exists():
         raise StoreError(f"There is no store {path}. Check the path (--store); rageval score makes a store.")
     return store

@@ -35,25 +35,25 @@ def plain_column(column: pa.Array) -> pa.Array:
     if pa.types.is_run_end_encoded(kind):
         return plain_column(pc.run_end_decode(column))
     try:
-        found = column.cast(_plain(kind))
+        found = column.cast(_nearest_plain(kind))
         found.validate()  # Arrow 26 casts views of lists to lists that lack their last offset
         return found
     except pa.ArrowException:
-        return _one_by_one(column, _plain(kind))
+        return _one_by_one(column, _nearest_plain(kind))
 
 
 @lru_cache(maxsize=256)
 def _is_plain(kind: pa.DataType) -> bool:
-    return bool(_plain(kind) == kind)
+    return bool(_nearest_plain(kind) == kind)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _nearest_plain(kind: pa.DataType) -> pa.DataType:
     """The plain type that is nearest to a type; null where there is none."""
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
-        return pa.null() if kind == pa.uuid() else _plain(kind.storage_type)
+        return pa.null() if kind == pa.uuid() else _nearest_plain(kind.storage_type)
     if types.is_dictionary(kind):
-        return kind if _plain(kind.value_type) == kind.value_type else pa.null()
+        return kind if _nearest_plain(kind.value_type) == kind.value_type else pa.null()
     if types.is_string_view(kind):
         return LARGE_STRING
     if types.is_binary_view(kind) or types.is_fixed_size_binary(kind):
@@ -65,15 +65,15 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if types.is_timestamp(kind) and kind.tz is not None and not _known_zone(kind.tz):
         return pa.timestamp(kind.unit, "UTC")
     if types.is_struct(kind):
-        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
+        return pa.struct([field.with_type(_nearest_plain(field.type)) for field in kind])
     if types.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+        return pa.map_(_nearest_plain(kind.key_type), _nearest_plain(kind.item_type))
     if types.is_list(kind) or types.is_list_view(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_nearest_plain(kind.value_type)))
     if types.is_large_list(kind) or types.is_large_list_view(kind):
-        return pa.large_list(kind.value_field.with_type(_plain(kind.value_type)))
+        return pa.large_list(kind.value_field.with_type(_nearest_plain(kind.value_type)))
     if types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)), kind.list_size)
+        return pa.list_(kind.value_field.with_type(_nearest_plain(kind.value_type)), kind.list_size)
     if types.is_union(kind) or types.is_interval(kind) or types.is_run_end_encoded(kind):
         return pa.null()
     return kind

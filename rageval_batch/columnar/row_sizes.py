@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import Offsets
+from rageval_batch.columnar.strings import Offsets, bounds_of
 
 
 def row_sizes(batch: pa.RecordBatch) -> Offsets:
@@ -94,7 +94,7 @@ def _bounds(column: pa.Array) -> tuple[Offsets, Offsets]:
 
 def _between(sizes: Offsets, starts: Offsets, ends: Offsets) -> Offsets:
     """The sums of sizes from starts to ends."""
-    totals = np.concatenate([[0], np.cumsum(sizes)])
+    totals = bounds_of(sizes)
     found: Offsets = totals[ends] - totals[starts]
     return found
 

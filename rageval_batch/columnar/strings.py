@@ -53,6 +53,19 @@ class Strings:
         return self.data[self.offsets[index] : self.offsets[index + 1]].tobytes().decode("utf-8")
 
 
+def bounds_of(counts: npt.ArrayLike) -> Offsets:
+    """Where lists of these lengths lie end to end: list k from `bounds[k]` to `bounds[k + 1]`; [0] without lists."""
+    lengths = np.asarray(counts)
+    bounds = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=bounds[1:], dtype=np.int64)
+    return bounds
+
+
+def bounds_by_owner(owners: npt.NDArray[np.integer], count: int) -> Offsets:
+    """The bounds of the lists of `count` owners, whose elements come in the order of their owners."""
+    return bounds_of(np.bincount(owners, minlength=count))
+
+
 def pooled_bytes(size: int) -> Bytes:
     """Room for bytes, whose content is not set, from Arrow's memory pool.
 

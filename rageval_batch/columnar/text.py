@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import characters, kernels
 from rageval_batch.columnar.kernels import KeywordHits, KeywordTables
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, bounds_of, from_arrow
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")
@@ -235,7 +235,7 @@ class KeywordIndex:
         if mode == "jieba":
             self._lists = [word_keywords(text)[:cap] for text in expected.to_arrow().to_pylist()]
             self.counts = np.array([len(words) for words in self._lists], np.int32)
-            self._bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+            self._bounds = bounds_of(self.counts)
         else:
             self.tables = kernels.keyword_tables(kernels.keywords(expected, cap, kana))
             self.counts = self.tables.found.counts().astype(np.int32)

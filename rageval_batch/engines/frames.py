@@ -7,13 +7,15 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from rageval_batch.inputs.sources import Source
-from rageval_batch.runs.store import Store
+from rageval_batch.inputs.splits import frame_parts
+from rageval_batch.locations import Folder, child, size_of
+from rageval_batch.runs.store import STAGING, Store
 
 NAME = "outputs"
 _PIECES = 5  # numbers that the hash of a row is cut into, each small enough to be summed exactly
@@ -22,18 +24,21 @@ _PIECES = 5  # numbers that the hash of a row is cut into, each small enough to 
 @contextmanager
 def frame_files(frame: DataFrame, store: Store) -> Iterator[Source]:
     """The rows of a data frame as a source, sorted by their JSON text; the files are removed at the end."""
-    folder = store.path.resolve() / store.staging_folder.name / f"frame-{secrets.token_hex(8)}"
+    name = f"{STAGING}/frame-{secrets.token_hex(8)}"
+    url = child(store.name, name) if store.remote else ""
+    folder = store.path.resolve() / name
+    target = url or folder.as_uri()
     text = sql.to_json(sql.struct(*(sql.col(f"`{name}`") for name in frame.columns)), {"ignoreNullFields": "false"})
     try:
-        frame.orderBy(text).write.parquet(folder.as_uri())
-        written = frame.sparkSession.read.parquet(folder.as_uri())
-        yield Source(NAME, folder, "frame", compression=None, stem=NAME, size=_size(folder), sha256=_digest(written))
+        frame.orderBy(text).write.parquet(target)
+        source = Source(NAME, folder, "frame", compression=None, stem=NAME, url=url)
+        size = sum(size_of(part) for part in frame_parts(source))
+        yield replace(source, size=size, sha256=_digest(frame.sparkSession.read.parquet(target)))
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("*.parquet"))
+        if url:
+            Folder(url).remove_folder("")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _digest(frame: DataFrame) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import secrets
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from rageval_batch.columnar.strings import Offsets
+from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.errors import RagevalError
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
+from rageval_batch.inputs.readers import ColumnLimit
 
 _DIGEST = hashlib.sha256().digest_size
 
@@ -30,6 +30,7 @@ class SplitResult:
     counts: InputCounts = field(default_factory=InputCounts)
     columns: FileColumns = field(default_factory=FileColumns)
     extras: list[pa.Schema] = field(default_factory=list)  # of the blocks, in their order
+    others: ColumnLimit = field(default_factory=ColumnLimit)  # the columns that are no fields
     first_reject: dict[str, Any] | None = None
     reject_bytes: int = 0
     found: bool = False  # an earlier try made it
@@ -42,6 +43,7 @@ class Part:
 
     result: SplitResult
     tables: dict[str, list[bytes]]
+    second_answers: Offsets  # the lines that were passed over as duplicates
 
     def table(self, kind: str) -> pa.Table | None:
         """The rows of a kind whose columns are the same in all blocks."""
@@ -63,23 +65,16 @@ def ipc_bytes(table: pa.Table) -> bytes:
     return content
 
 
-def write_part(path: Path, part: Part) -> None:
-    """Write a part so that it has its name only when it is whole; a second try of the same task does no harm."""
+def write_part(folder: SharedFolder, name: str, part: Part) -> None:
+    """Write a part with its checksum; a second try of the same task does no harm."""
     content = pickle.dumps(part, protocol=pickle.HIGHEST_PROTOCOL)
-    aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    with aside.open("wb") as file:
-        file.write(hashlib.sha256(content).digest())
-        file.write(content)
-    os.replace(aside, path)
+    folder.write(name, hashlib.sha256(content).digest(), content)
 
 
-def read_part(path: Path) -> Part | None:
+def read_part(folder: SharedFolder, name: str) -> Part | None:
     """The part of a file; None where there is none, or not the one that was written."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    if hashlib.sha256(memoryview(content)[_DIGEST:]).digest() != content[:_DIGEST]:
+    content = folder.read(name)
+    if content is None or hashlib.sha256(memoryview(content)[_DIGEST:]).digest() != content[:_DIGEST]:
         return None
     part: Part = pickle.loads(memoryview(content)[_DIGEST:])
     return part

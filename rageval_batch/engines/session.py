@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import socket
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EXTRA = ("pyspark", "pandas")
+_OLDEST_JAVA = 17
+_PATIENCE = 10.0  # seconds to wait for a master to answer
 _DEFAULTS = {
     "spark.log.level": "ERROR",
     "spark.ui.showConsoleProgress": "false",  # progress is told by rows
@@ -31,14 +36,30 @@ def require_spark() -> None:
         raise InputError(
             f"The engine spark needs {' and '.join(missing)}, not installed here: pip install 'rageval-batch[spark]'."
         )
-    if not has_java():
+    if (java := _java()) is None:
         raise InputError("The engine spark needs Java 17 or newer: install it, or name its folder in JAVA_HOME.")
+    if (version := _java_version(java)) is not None and version < _OLDEST_JAVA:
+        raise InputError(f"The engine spark needs Java 17 or newer: {java} is {version}. Name another in JAVA_HOME.")
 
 
 def has_java() -> bool:
     """Whether there is a Java that Spark would start."""
+    return _java() is not None
+
+
+def _java() -> str | None:
     home = os.environ.get("JAVA_HOME")
-    return shutil.which("java", path=os.path.join(home, "bin") if home else None) is not None
+    return shutil.which("java", path=os.path.join(home, "bin") if home else None)
+
+
+def _java_version(java: str) -> int | None:
+    """The first number of a Java's version; of the old ones, which are called 1.8, the second. None: it says none."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else None
 
 
 @contextmanager
@@ -46,6 +67,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     """A session of a cluster, ended at the end; without `master`, the one that Spark's own configuration names, else
     all cores of this machine. `conf` are settings of Spark."""
     require_spark()
+    if master:
+        _check_master(master)
     with quiet_pandas():
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
@@ -62,12 +85,41 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         except Exception as error:  # of Py4J, of Java, of PySpark: whatever keeps a session from starting
             if not isinstance(error, PySparkException) and not type(error).__module__.startswith(("py4j", "pyspark")):
                 raise
-            reason = str(error).strip().splitlines()[0]
-            raise InputError(f"Spark does not start at {master or 'its default master'}: {reason}") from error
+            place = master or "its default master"
+            raise InputError(f"Spark does not start at {place}: {_reason(error)}") from error
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _check_master(master: str) -> None:
+    """InputError where a master is none that Spark knows, or a standalone one that does not answer: Spark itself would
+    try for a minute."""
+    if not re.match(r"(local(-cluster)?(\[.*\])?|yarn|spark://.+|k8s://.+)$", master):
+        raise InputError(f"--master {master}: give spark://HOST:PORT, yarn, k8s://https://HOST:PORT or local[N].")
+    if not master.startswith("spark://"):
+        return
+    places = [place.rpartition(":") for place in master.removeprefix("spark://").split(",")]
+    if not all(host and port.isdigit() for host, _, port in places):
+        raise InputError(f"--master {master}: write it as spark://HOST:PORT.")
+    reasons = []
+    for host, _, port in places:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+            return
+        except (OSError, OverflowError) as error:
+            reasons.append(getattr(error, "strerror", None) or str(error))
+    raise InputError(f"No Spark master answers at {master}: {reasons[0]}. Check that it runs, and the port.")
+
+
+def _reason(error: Exception) -> str:
+    """What Java says, where that is behind an error; else the error itself, in a line."""
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString()) if java is not None else str(error)
+    if "JAVA_GATEWAY_EXITED" in text:
+        return "its Java ended at once and says why above. Check --conf and JAVA_HOME."
+    return (text.strip() or type(error).__name__).splitlines()[0]
 
 
 @contextmanager

@@ -21,16 +21,19 @@ import pyarrow.parquet as pq
 from rageval_batch.engines.parts import SplitResult
 from rageval_batch.engines.ranges import Ranges, plan_ranges
 from rageval_batch.engines.session import require_spark
+from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.engines.tasks import Routes, Work, Written
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
 from rageval_batch.inputs.protocols import MAX_ROWS, RunCounts
+from rageval_batch.inputs.readers import ColumnLimit
 from rageval_batch.inputs.sources import Source
-from rageval_batch.inputs.splits import Measured, Split
+from rageval_batch.inputs.splits import Split, SplitSource
+from rageval_batch.locations import Folder, child
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
-from rageval_batch.profiles.registry import get_profile
+from rageval_batch.profiles.registry import get_profile, profile_module
 from rageval_batch.runs import commit_files, commit_record
 from rageval_batch.runs.batch import scorer
 from rageval_batch.runs.commit_record import Counts, Files, Finished
@@ -38,7 +41,7 @@ from rageval_batch.runs.database import database
 from rageval_batch.runs.findings import Observed, findings_of
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.job_inputs import given_job, given_sources
-from rageval_batch.runs.store import Staging, Store
+from rageval_batch.runs.store import STAGING, Staging, Store
 from rageval_batch.runs.sweep import (
     Outcome,
     Progress,
@@ -47,10 +50,13 @@ from rageval_batch.runs.sweep import (
     finished_commit,
     nothing_usable,
     publish_once,
+    unused,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from rageval_batch.engines.stages import Sent, Stages
 
 _REJECT_BYTES = 64 << 20  # of rejected rows in one file
 
@@ -70,9 +76,9 @@ def run(
     from rageval_batch.engines.stages import Stages
 
     stages = Stages(spark)
-    store = Store(store.path.resolve())
+    store = store if store.remote else Store(store.path.resolve())
     with stages.settings():
-        files = stages.measure([_shared(file) for file in job.outputs])
+        files = stages.split_sources([_shared(file) for file in job.outputs])
         named = [replace(file.source, path=given.path) for file, given in zip(files, job.outputs, strict=True)]
         job = replace(job, outputs=named).with_hash()
         identity = identify(job)
@@ -80,8 +86,11 @@ def run(
             store.clear_published()
             return existing_outcome(done)
         with store.staging(identity.job[:24]) as staging:
-            outcome = _Sweep(job, identity, staging, stages=stages, files=files).run(store, progress, partitions)
+            sweep = _Sweep(job, identity, staging, stages=stages, files=files)
+            outcome = sweep.run(store, progress, partitions)
             staging.clear()
+            if store.remote is not None:
+                Folder(sweep.shared).remove_folder("")
         return outcome
 
 
@@ -134,14 +143,14 @@ def _shared(file: Source) -> Source:
     """A file by a path that does not depend on the folder a process runs in."""
     if file.table is not None:
         raise InputError(f"{file.name}: a frame in memory is no input of Spark. Give a Spark data frame, or files.")
-    return replace(file, path=file.path.resolve())
+    return file if file.url else replace(file, path=file.path.resolve())
 
 
 class _Sweep:
     """The work of one job, as the driver sees it."""
 
     def __init__(
-        self, job: Job, identity: Identity, staging: Staging, *, stages: Any, files: Sequence[Measured]
+        self, job: Job, identity: Identity, staging: Staging, *, stages: Stages, files: Sequence[SplitSource]
     ) -> None:
         self.job = job
         self.identity = identity
@@ -150,12 +159,13 @@ class _Sweep:
         self.files = files
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
+        self.columns = ColumnLimit()
         self.splits = [Split(number, part) for number, file in enumerate(files) for part in file.parts]
-        parts, written = staging.path / "parts", staging.path / "written"
+        self.shared = _shared_folder(staging)
+        parts, written = (SharedFolder(child(self.shared, name)) for name in ("parts", "written"))
         for folder in (parts, written):
-            folder.mkdir(exist_ok=True)
-        for leftover in written.iterdir():
-            leftover.unlink()
+            folder.create()
+        written.clear()
         self.work = Work(
             scorer=scorer(job.profile, job.params, self.inputs.eval_set),
             kind=self.kind,
@@ -165,7 +175,7 @@ class _Sweep:
             runs=job.runs,
             keep_inputs=job.keep_inputs,
             max_rows=job.max_rows,
-            store=staging.store.path,
+            store=staging.store.name,
             parts=parts,
             written=written,
         )
@@ -173,7 +183,7 @@ class _Sweep:
     def run(self, store: Store, progress: Progress | None, partitions: int | None) -> Outcome:
         """Score, decide, write and publish."""
         size = sum(file.source.size for file in self.files)
-        work = self.stages.send(self.work)
+        work = self.stages.send(self.work, profile_module(self.job.profile))
         report = (lambda rows: progress(rows, size)) if progress else None
         parts = self.stages.score(work, self.splits, report)
         self._check(parts)
@@ -182,17 +192,36 @@ class _Sweep:
             for part in self.stages.score_again(work, self.splits, parts):
                 parts[part.number] = part
             _raise_first(parts)
+        self.columns = self._kept_columns(work, parts)
         counts = InputCounts()
         for part in parts:
-            counts.add(part.counts)
+            counts.add(part.counts, self.columns)
         if not any(part.scored for part in parts):
             first = next((part.first_reject for part in parts if part.first_reject), None)
             raise nothing_usable(self.job, sum(part.rejected for part in parts), first)
         with self.staging.assembling() as ready:
-            finished, files, checksums = self._assemble(work, ready, parts, counts=counts, partitions=partitions)
-        manifest = commit_record.manifest(self.job, self.identity, finished, files=files)
-        commit, created = publish_once(store, ready, store.seal(ready, manifest, checksums))
+            placed = _Placed(self.work.written, ready, store)
+            finished, files = self._assemble(work, placed, parts, counts=counts, partitions=partitions)
+        manifest = store.seal(
+            ready, commit_record.manifest(self.job, self.identity, finished, files=files), placed.checksums
+        )
+        commit, created = publish_once(store, ready, manifest, lying=placed.lying)
         return Outcome(commit, created, resumed, counts=finished.counts, timing=Timing())
+
+    def _kept_columns(self, work: Sent, parts: list[SplitResult]) -> ColumnLimit:
+        """The columns that are kept of those that are no fields: the first of all rows. A split that left one of them
+        out, having many others before it, is scored again."""
+        columns = ColumnLimit()
+        for part in parts:
+            for name in (*part.others.names, *part.others.left_out):
+                columns.take(name)
+        kept = columns.names.keys()
+        lacking = [part for part in parts if part.others.is_full or not kept.isdisjoint(part.others.left_out)]
+        if lacking:
+            for part in self.stages.keep_columns(work, self.splits, lacking, columns=list(kept)):
+                parts[part.number] = part
+            _raise_first(parts)
+        return columns
 
     def _check(self, parts: Sequence[SplitResult]) -> None:
         """InputError where a split, a file or the whole input cannot be scored: the first in the order of the files."""
@@ -211,15 +240,21 @@ class _Sweep:
             columns.check(file.source, reader)
 
     def _assemble(
-        self, work: Any, ready: Path, parts: list[SplitResult], *, counts: InputCounts, partitions: int | None
-    ) -> tuple[Finished, Files, dict[str, dict[str, Any]]]:
-        """Write the files of the commit; what became of the rows, the files by their roles, and their checksums."""
+        self,
+        work: Sent,
+        placed: _Placed,
+        parts: list[SplitResult],
+        *,
+        counts: InputCounts,
+        partitions: int | None,
+    ) -> tuple[Finished, Files]:
+        """Write the files of the commit; what became of the rows, and the files by their roles."""
+        ready = placed.ready
         routes = self._routes(parts, counts, partitions)
-        written = self.stages.write(work, self.stages.send(routes), parts, routes.count)
+        written = self.stages.write(work, self.stages.send(routes), parts, partitions=routes.count)
         runs = {run: found.with_input(run, counts) for run, found in _runs(written).items()}
-        placed = _Placed(self.work.written, ready)
+        summaries, seen = self._summarize(work, routes.ranges, written, runs=runs)
         scores = placed.take("scores", written, self.job.profile.name)
-        summaries, seen = self._summarize(work, ready, routes.ranges, scores=scores, runs=runs)
         missing = sum(found.missing for found in runs.values())
         scored = sum(sum(part.scored.values()) for part in parts)
         finished = Finished(
@@ -231,7 +266,7 @@ class _Sweep:
                 rejected_rows=sum(part.rejected for part in parts),
             ),
             inputs=counts,
-            findings=findings_of(seen, self.job.profile, runs),
+            findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
@@ -248,13 +283,13 @@ class _Sweep:
             if names := placed.take(role, written, role):
                 files[role] = names
         if self.job.stored_extras:
-            runs_kept = sorted(self.job.runs or ())
+            run_ids = sorted(self.job.runs or ())
             with database(self.staging.path) as opened:
                 commit_files.copy_runs(
-                    self.job.stored_extras, runs_kept, target=ready / "extras.parquet", database=opened
+                    self.job.stored_extras, run_ids, target=ready / "extras.parquet", database=opened
                 )
             files["extras"] = ["extras.parquet"]
-        return finished, {**files, **commit_record.input_copies(self.job, ready)}, placed.checksums
+        return finished, {**files, **commit_record.input_copies(self.job, ready)}
 
     def _routes(self, parts: Sequence[SplitResult], counts: InputCounts, partitions: int | None) -> Routes:
         """Where rows go: ranges of runs and questions, files of rejects, files of kept answers."""
@@ -265,7 +300,9 @@ class _Sweep:
                 rows[run] = rows.get(run, 0) + scored
         schema = None
         if not self.job.stored_extras:
-            schema = extras.common_schema((one for part in parts for one in part.extras), counts.constant())
+            found = {name for part in parts for name in part.others.names}
+            left_out = counts.constant() | (found - self.columns.names.keys())
+            schema = extras.common_schema((one for part in parts for one in part.extras), left_out)
         ranges = plan_ranges({run: max(scored, len(ids)) for run, scored in rows.items()}, ids, partitions)
         group, filled = np.zeros(len(parts), np.int32), 0
         for k, part in enumerate(parts):
@@ -275,20 +312,21 @@ class _Sweep:
         return Routes(
             ranges=ranges,
             extras=schema if schema is not None and len(schema) > len(extras.KEYS) else None,
-            kept=(min(ranges.count, len(ids)) or 1) if self.job.keep_inputs else 0,
+            copy_partitions=(min(ranges.count, len(ids)) or 1) if self.job.keep_inputs else 0,
             reject_group=group,
             reject_groups=int(group[-1]) + 1 if any(part.rejected for part in parts) else 0,
         )
 
     def _summarize(
-        self, work: Any, ready: Path, ranges: Ranges, *, scores: Sequence[str], runs: Mapping[str, RunCounts]
+        self, work: Sent, ranges: Ranges, written: Iterable[Written], *, runs: Mapping[str, RunCounts]
     ) -> tuple[list[Written], Observed]:
         """The summaries of the commit, none where one cannot be made; what the score rows show."""
+        scores = {file.place: file.name for file in written if file.role == "scores"}
         groups = []
         for partitions, names in ranges.groups():
             rows = [{"run_id": name, "repeats": runs[name].repeats} for name in names if name in runs]
             records = pa.Table.from_pylist(rows, schema=pa.schema([RUNS.field("run_id"), RUNS.field("repeats")]))
-            groups.append(([ready / scores[partition] for partition in partitions], records))
+            groups.append(([scores[partition] for partition in partitions], records))
         found = self.stages.summarize(work, groups)
         summaries = [summary for summary, _ in found if summary is not None]
         return summaries if len(summaries) == len(groups) else [], Observed.joined([seen for _, seen in found])
@@ -306,10 +344,10 @@ def _runs(written: Iterable[Written]) -> dict[str, RunCounts]:
     for file in sorted(written, key=lambda one: one.place):
         for name in file.runs:
             found.setdefault(name, []).append(file)
-    return {name: _joined(name, files) for name, files in found.items()}
+    return {name: _total_counts(name, files) for name, files in found.items()}
 
 
-def _joined(run: str, files: Sequence[Written]) -> RunCounts:
+def _total_counts(run: str, files: Sequence[Written]) -> RunCounts:
     """The counts of a run; each of several partitions knows the answers that are missing in it alone."""
     first = files[0].runs[run]
     if len(files) == 1:
@@ -319,18 +357,31 @@ def _joined(run: str, files: Sequence[Written]) -> RunCounts:
     return replace(first, answered_count=(first.question_count or 0) - missing, repeats=len(repeats))
 
 
-class _Placed:
-    """Moves files that tasks wrote to their names in the commit."""
+def _shared_folder(staging: Staging) -> str:
+    """Where the tasks of a job leave what they made: beside the commits."""
+    if staging.store.remote is None:
+        return str(staging.path)
+    return child(staging.store.name, f"{STAGING}/{staging.path.name}")
 
-    def __init__(self, written: Path, ready: Path) -> None:
-        self._written, self._ready = written, ready
+
+class _Placed:
+    """Gives files that tasks wrote their names in the commit: here, or behind a URL when it is published."""
+
+    def __init__(self, written: SharedFolder, ready: Path, store: Store) -> None:
+        self.ready = ready
+        self._written = written
+        self._store = store
         self.checksums: dict[str, dict[str, Any]] = {}
+        self.lying: dict[str, str] = {}  # files behind the URL of the store, by their names in the commit
 
     def take(self, role: str, written: Iterable[Written], stem: str) -> list[str]:
         """The names of the files of a role, in their order."""
         files = sorted((file for file in written if file.role == role), key=lambda one: one.place)
         names = [f"{stem}.parquet" if len(files) == 1 else f"{stem}-{k:05d}.parquet" for k in range(len(files))]
         for name, file in zip(names, files, strict=True):
-            os.rename(self._written / file.name, self._ready / name)
+            if self._store.remote is None:
+                os.rename(os.path.join(self._written.place, file.name), self.ready / name)
+            else:
+                self.lying[name] = f"{STAGING}/{self.ready.parent.name}/written/{file.name}"
             self.checksums[name] = file.checksum
         return names

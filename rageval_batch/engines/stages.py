@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from rageval_batch.engines.session import quiet_pandas
 from rageval_batch.engines.tasks import Routes, Work, Written
 from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.inputs.sources import Source
-from rageval_batch.inputs.splits import Measured, Split, measured
+from rageval_batch.inputs.splits import Split, SplitSource, split_source
 from rageval_batch.runs.findings import Observed
 
 MOST_TASKS = 20_000  # of a stage; more splits share tasks
@@ -76,17 +76,18 @@ class Stages:
                 else:
                     self._spark.conf.set(name, earlier)
 
-    def measure(self, files: Sequence[Source]) -> list[Measured]:
+    def split_sources(self, files: Sequence[Source]) -> list[SplitSource]:
         """Every file read once; the first error of a file is raised."""
-        found: list[Measured | RagevalError] = self._mapped(_measure, files)
+        found: list[SplitSource | RagevalError] = self._mapped(_split_source, files)
         for one in found:
             if isinstance(one, RagevalError):
                 raise one
-        return [one for one in found if isinstance(one, Measured)]
+        return [one for one in found if isinstance(one, SplitSource)]
 
-    def send(self, value: Work | Routes) -> Sent:
-        """Something for all tasks, sent to every executor once."""
-        return Sent(secrets.token_hex(8), self._spark.sparkContext.broadcast(_pickled(value)))
+    def send(self, value: Work | Routes | tuple[str, ...], module: ModuleType | None = None) -> Sent:
+        """Something for all tasks, sent to every executor once; with what it has of a module that they may lack."""
+        with _by_value(module):
+            return Sent(secrets.token_hex(8), self._spark.sparkContext.broadcast(_pickled(value)))
 
     def score(self, work: Sent, splits: Sequence[Split], report: Report | None) -> list[SplitResult]:
         """Every split scored, none of its rows taken for a duplicate."""
@@ -114,6 +115,14 @@ class Stages:
         done = self._spark.sparkContext.accumulator(0)
         return self._results(again.mapInArrow(partial(_score_splits, work, done), _ITEMS))
 
+    def keep_columns(
+        self, work: Sent, splits: Sequence[Split], parts: Sequence[SplitResult], *, columns: Sequence[str]
+    ) -> list[SplitResult]:
+        """Splits of these parts, scored again with these of the columns that are no fields."""
+        kept = self.send(tuple(columns))
+        items = [(part.number, splits[part.number], part.name) for part in parts]
+        return self._mapped(partial(_keep_columns, work, kept), items)
+
     def write(self, work: Sent, routes: Sent, parts: Sequence[SplitResult], *, partitions: int) -> list[Written]:
         """The files of the commit but its summaries: the tables of all parts, sent to their partitions."""
         named = [(part.number, part.name.encode()) for part in parts]
@@ -126,7 +135,7 @@ class Stages:
         return [written for several in found for written in several]
 
     def summarize(
-        self, work: Sent, groups: Sequence[tuple[list[Path], pa.Table]]
+        self, work: Sent, groups: Sequence[tuple[list[str], pa.Table]]
     ) -> list[tuple[Written | None, Observed]]:
         """The summaries of groups of score files, which have all rows of their runs."""
         return self._mapped(partial(_summarize, work), list(enumerate(groups)))
@@ -162,6 +171,19 @@ def _pickled(value: Any) -> bytes:
 
 
 @contextmanager
+def _by_value(module: ModuleType | None) -> Iterator[None]:
+    """While pickling: functions and classes of a module as they are, not by its name."""
+    if module is None:
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
 def _reported(done: Any, report: Report | None) -> Iterator[None]:
     """Tell how many rows are done, now and then, while a stage runs."""
     if report is None:
@@ -189,7 +211,7 @@ Batches = Iterable[pa.RecordBatch]
 _received: dict[str, Any] = {}  # what was sent for all tasks, by its key: the last few
 
 
-def _value(sent: Sent) -> Any:
+def _unpickled(sent: Sent) -> Any:
     """What was sent to all tasks; unpickled once in a process."""
     if sent.key not in _received:
         while len(_received) >= _KEPT_VALUES:
@@ -198,7 +220,7 @@ def _value(sent: Sent) -> Any:
     return _received[sent.key]
 
 
-def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
+def _row_tuples(batches: Batches) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -209,35 +231,39 @@ def _item(number: int, value: Any) -> pa.RecordBatch:
 
 
 def _each(work: Callable[[Any], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
-    for number, content in _rows(batches):
+    for number, content in _row_tuples(batches):
         yield _item(number, work(pickle.loads(content)))
 
 
-def _measure(file: Source) -> Measured | RagevalError:
+def _split_source(file: Source) -> SplitSource | RagevalError:
     try:
-        return measured(file)
+        return split_source(file)
     except RagevalError as error:
         return error
 
 
 def _score_splits(work: Sent, done: Any, batches: Batches) -> Iterator[pa.RecordBatch]:
-    for number, content, lines in _rows(batches):
-        result = tasks.score_split(
-            _value(work), number, pickle.loads(content), second_answers=np.array(lines, np.int64)
-        )
+    for number, content, lines in _row_tuples(batches):
+        second_answers = np.array(lines, np.int64)
+        result = tasks.score_split(_unpickled(work), number, pickle.loads(content), second_answers=second_answers)
         done.add(result.rows_read)
         yield _item(number, result)
 
 
+def _keep_columns(work: Sent, columns: Sent, item: tuple[int, Split, str]) -> SplitResult:
+    number, split, name = item
+    return tasks.rescore_split(_unpickled(work), number, split, name=name, columns=_unpickled(columns))
+
+
 def _answer_keys(work: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
-    for number, name in _rows(batches):
-        yield from tasks.answer_keys(_value(work), number, name.decode())
+    for number, name in _row_tuples(batches):
+        yield from tasks.answer_keys(_unpickled(work), number, name.decode())
 
 
 def _routed(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
     waiting: list[tuple[int, str, int, bytes]] = []
-    for number, name in _rows(batches):
-        for partition, kind, content in tasks.routed(_value(work), _value(routes), number, name=name.decode()):
+    for number, name in _row_tuples(batches):
+        for partition, kind, content in tasks.routed(_unpickled(work), _unpickled(routes), number, name=name.decode()):
             waiting.append((partition, kind, number, content))
             if sum(len(one[-1]) for one in waiting) >= _BATCH_BYTES:
                 yield _tables(waiting)
@@ -254,11 +280,13 @@ def _tables(rows: list[tuple[int, str, int, bytes]]) -> pa.RecordBatch:
 
 
 def _write_partitions(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa.RecordBatch]:
-    for partition, rows in groupby(_rows(batches), key=lambda row: row[0]):
+    for partition, rows in groupby(_row_tuples(batches), key=lambda row: row[0]):
         payloads = ((kind, content) for _, kind, _, content in rows if kind)
-        yield _item(partition, list(tasks.write_partition(_value(work), _value(routes), partition, payloads=payloads)))
+        yield _item(
+            partition, list(tasks.write_partition(_unpickled(work), _unpickled(routes), partition, payloads=payloads))
+        )
 
 
-def _summarize(work: Sent, item: tuple[int, tuple[list[Path], pa.Table]]) -> tuple[Written | None, Observed]:
-    place, (scores, runs) = item
-    return tasks.summarized(_value(work), place, scores, runs=runs)
+def _summarize(work: Sent, item: tuple[int, tuple[list[str], pa.Table]]) -> tuple[Written | None, Observed]:
+    place, (names, runs) = item
+    return tasks.summarized(_unpickled(work), place, names, runs=runs)

@@ -1,4 +1,4 @@
-"""What runs on the executors of a cluster: files measured, splits scored, rows sent to their range, files written.
+"""What runs on the executors of a cluster: files divided, splits scored, rows sent to their range, files written.
 
 Nothing here knows Spark. A task is given small rows and returns small rows; whatever is large lies in files.
 """
@@ -6,9 +6,9 @@ Nothing here knows Spark. A task is given small rows and returns small rows; wha
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,18 +22,19 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.engines.parts import Part, SplitResult, ipc_bytes, read_part, write_part
 from rageval_batch.engines.ranges import Piece, Ranges
+from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.errors import RagevalError
 from rageval_batch.inputs import extras, readers
 from rageval_batch.inputs.outputs import FileColumns, Ingest, Ingested
 from rageval_batch.inputs.protocols import InputKind, LoadedInputs, RunCounts
-from rageval_batch.inputs.readers.blocks import BLOCK_ROWS
+from rageval_batch.inputs.readers import ColumnLimit
+from rageval_batch.inputs.readers.blocks import BLOCK_ROWS, MOST_COLUMNS
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import Split
 from rageval_batch.model.schemas import REJECTS
 from rageval_batch.runs import commit_files
 from rageval_batch.runs.batch import Scorer
 from rageval_batch.runs.database import Database, database
-from rageval_batch.runs.file_system import sync
 from rageval_batch.runs.findings import Observed, observed
 from rageval_batch.runs.manifest import file_checksum
 from rageval_batch.runs.store import store_error
@@ -56,9 +57,9 @@ class Work:
     runs: frozenset[str] | None
     keep_inputs: bool
     max_rows: int
-    store: Path
-    parts: Path  # the folder of what was made of splits
-    written: Path  # the folder of files on their way into the commit
+    store: str  # its path or URL
+    parts: SharedFolder  # of what was made of splits
+    written: SharedFolder  # of files on their way into the commit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,48 +68,55 @@ class Routes:
 
     ranges: Ranges
     extras: pa.Schema | None  # common to all parts; None: there are none
-    kept: int  # partitions of kept answers
+    copy_partitions: int  # of the copy of the answers
     reject_group: Ints  # of each split: which file of rejects it goes to
     reject_groups: int
 
     @property
     def count(self) -> int:
         """Of all partitions."""
-        return self.ranges.count + self.kept + self.reject_groups
+        return self.ranges.count + self.copy_partitions + self.reject_groups
 
 
 # --- splits ---------------------------------------------------------------------------------------------------------
 
 
-def score_split(work: Work, number: int, split: Split, *, second_answers: Offsets) -> SplitResult:
-    """Score the rows of a split but its duplicates, and keep what it made as a part; or find it made."""
+def score_split(
+    work: Work, number: int, split: Split, *, second_answers: Offsets, columns: Sequence[str] = ()
+) -> SplitResult:
+    """Score the rows of a split but its duplicates, and keep what it made as a part; or find it made.
+
+    `columns`: those that are kept of the ones that are no fields, where there are more than are kept in all.
+    """
     name = f"{number:07d}"
     if len(second_answers):
         name += f"-{hashlib.sha256(np.sort(second_answers).tobytes()).hexdigest()[:16]}"
-    path = work.parts / name
-    if (part := read_part(path)) is not None:
+    if columns:
+        name += f"-{hashlib.sha256(json.dumps(list(columns)).encode()).hexdigest()[:16]}"
+    if (part := read_part(work.parts, name)) is not None:
         return replace(part.result, found=True)
-    result = SplitResult(number=number, name=name, columns=FileColumns(has_run=work.has_run[split.file]))
+    limit = ColumnLimit(columns, others=2 * MOST_COLUMNS)
+    result = SplitResult(number=number, name=name, columns=FileColumns(has_run=work.has_run[split.file]), others=limit)
     try:
         tables = _scored(work, split, second_answers, result=result)
-        write_part(path, Part(result, {kind: [ipc_bytes(table) for table in found] for kind, found in tables.items()}))
+        kept = {kind: [ipc_bytes(table) for table in found] for kind, found in tables.items()}
+        write_part(work.parts, name, Part(result, kept, second_answers))
     except RagevalError as error:
         return replace(result, error=error)
     except OSError as error:
-        if error.errno is None:
-            raise
         return replace(result, error=store_error(work.store, error))
     return result
 
 
 def _scored(work: Work, split: Split, second_answers: Offsets, *, result: SplitResult) -> dict[str, list[pa.Table]]:
     """The tables of the blocks of a split, by kind; the result learns what they tell."""
-    ingest = Ingest(work.sources, work.inputs.row_reader(), work.runs, second_answers=second_answers)
+    reader = work.inputs.row_reader()
+    ingest = Ingest(work.sources, reader, work.runs, second_answers=second_answers, columns=result.others)
     blocks = readers.read_blocks(work.sources[split.file], part=split.part)
     tables: dict[str, list[pa.Table]] = {}
     reused = work.scorer.reused_scores()
     for block in ingest.file_blocks(split.file, blocks, result.columns):
-        _note(result, block)
+        _count_block(result, block)
         work.inputs.check_rows(result.scored, sum(result.scored.values()), work.max_rows)
         found = scored_tables(work.scorer, work.inputs, block, keep_inputs=work.keep_inputs, reused=reused)
         for kind, table in found.items():
@@ -117,7 +125,13 @@ def _scored(work: Work, split: Split, second_answers: Offsets, *, result: SplitR
     return tables
 
 
-def _note(result: SplitResult, block: Ingested) -> None:
+def rescore_split(work: Work, number: int, split: Split, *, name: str, columns: Sequence[str]) -> SplitResult:
+    """Score the rows of a part again, keeping these of the columns that are no fields."""
+    part = _required(work, name)
+    return score_split(work, number, split, second_answers=part.second_answers, columns=columns)
+
+
+def _count_block(result: SplitResult, block: Ingested) -> None:
     result.rows_read += block.rows
     result.rejected += block.rejects.num_rows
     for found in block.batch.column("run_id").value_counts().to_pylist():
@@ -130,16 +144,16 @@ def _note(result: SplitResult, block: Ingested) -> None:
             result.first_reject = block.rejects.slice(0, 1).to_pylist()[0]
 
 
-def _required(path: Path) -> Part:
-    part = read_part(path)
+def _required(work: Work, name: str) -> Part:
+    part = read_part(work.parts, name)
     if part is None:
-        raise OSError(f"{path} is gone or damaged")
+        raise OSError(f"{name} of {work.parts.place} is gone or damaged")
     return part
 
 
 def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
     """The keys of the answers of a part: run_id, question (its index), repeat, split, line."""
-    scores = _required(work.parts / name).table(SCORES)
+    scores = _required(work, name).table(SCORES)
     assert scores is not None
     question = pc.index_in(scores.column("question_id"), pa.array(work.inputs.eval_set.ids, LARGE_STRING))
     keys = pa.table(
@@ -159,7 +173,7 @@ def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
 
 def routed(work: Work, routes: Routes, number: int, *, name: str) -> Iterator[tuple[int, str, bytes]]:
     """(partition, kind, Arrow file) of all that a part has."""
-    part = _required(work.parts / name)
+    part = _required(work, name)
     ranges = routes.ranges
     for kind in (SCORES, EXTRAS, TALLIES, ANSWERS):
         table = _typed_extras(part, routes.extras) if kind == EXTRAS else part.table(kind)
@@ -168,13 +182,13 @@ def routed(work: Work, routes: Routes, number: int, *, name: str) -> Iterator[tu
         if kind == TALLIES:
             partition = ranges.of_runs(table.column("run_id"))
         elif kind == ANSWERS:
-            partition = ranges.count + _kept_partition(table, routes)
+            partition = ranges.count + _copy_partition(table, routes)
         else:
             partition = ranges.of_rows(table.column("run_id"), table.column("question_id"))
         for target, rows in _divided(table, partition):
             yield target, kind, ipc_bytes(rows)
     if (rejected := part.table(REJECTED)) is not None:
-        target = ranges.count + routes.kept + int(routes.reject_group[number])
+        target = ranges.count + routes.copy_partitions + int(routes.reject_group[number])
         yield target, REJECTED, ipc_bytes(rejected.sort_by("line").combine_chunks())
 
 
@@ -187,13 +201,13 @@ def _typed_extras(part: Part, schema: pa.Schema | None) -> pa.Table | None:
     return pa.Table.from_batches(batches, schema)
 
 
-def _kept_partition(table: pa.Table, routes: Routes) -> Ints:
+def _copy_partition(table: pa.Table, routes: Routes) -> Ints:
     """Equal answers go to the same partition: answers to one question."""
-    if routes.kept == 1:
+    if routes.copy_partitions == 1:
         return np.zeros(table.num_rows, np.int32)
     questions = routes.ranges.questions
     rank = pc.index_in(table.column("question_id"), questions).to_numpy().astype(np.int64)
-    partition: Ints = (rank * routes.kept // len(questions)).astype(np.int32)
+    partition: Ints = (rank * routes.copy_partitions // len(questions)).astype(np.int32)
     return partition
 
 
@@ -253,7 +267,7 @@ def write_partition(
             yield _delivered(work, "extras", partition, path=target)
         if ANSWERS in files:
             target = ready / "kept_outputs.parquet"
-            commit_files.write_kept(files[ANSWERS], work.kind.kept, target=target, database=opened)
+            commit_files.write_input_copy(files[ANSWERS], work.kind.copy_format, target=target, database=opened)
             yield _delivered(work, "kept_outputs", partition, path=target)
         if REJECTED in files:
             target = ready / "rejects.parquet"
@@ -305,17 +319,17 @@ def _delivered(work: Work, role: str, place: int, *, path: Path) -> Written:
     A task that is tried twice leaves two files: only that of the try whose result counts becomes part of the commit.
     """
     name = f"{role}-{place:05d}-{secrets.token_hex(8)}"
-    target = work.written / name
-    shutil.copyfile(path, target)
-    sync(target)
+    checksum = file_checksum(path)
+    work.written.deliver(path, name)
     os.unlink(path)
-    return Written(role=role, place=place, name=name, checksum=file_checksum(target))
+    return Written(role=role, place=place, name=name, checksum=checksum)
 
 
-def summarized(work: Work, place: int, scores: list[Path], *, runs: pa.Table) -> tuple[Written | None, Observed]:
+def summarized(work: Work, place: int, names: list[str], *, runs: pa.Table) -> tuple[Written | None, Observed]:
     """The summary of score files that have all rows of their runs, None where it cannot be made; what they show."""
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder, database(Path(folder)) as opened:
         target = Path(folder) / "summary.parquet"
+        scores = [work.written.local(name, Path(folder)) for name in names]
         profile = work.scorer.profile
         made = write_commit_summary(summary_plan(profile), scores, runs, target=target, database=opened)
         written = _delivered(work, "summary", place, path=target) if made else None

@@ -18,7 +18,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
-from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.protocols import MAX_ROWS, InputCopyFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
 from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
@@ -49,6 +49,10 @@ class QuestionRowKeys:
         }
 
 
+_LONG_NAME = 1_024  # bytes; a shorter name of a run is never too long
+_MOST_NAME_BYTES = 128 << 20  # of the name of a run in all its rows
+
+
 @dataclass
 class _Seen:
     """Which (run, repeat, question) have been met: exact, one byte for each answer a run may have."""
@@ -72,6 +76,11 @@ class _Seen:
             self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
         ]
         need = len(self.codes) * self.questions
+        if need > self.max_rows:
+            raise InputError(
+                f"{len(self.codes):,} repeats of {len(self.runs):,} runs x {self.questions:,} questions may be over "
+                f"{self.max_rows:,} score rows: is the column repeat right? --max-rows N allows more."
+            )
         if need > len(self.flags):
             grown = np.zeros(max(need, 2 * len(self.flags)), np.bool_)
             grown[: len(self.flags)] = self.flags
@@ -82,7 +91,19 @@ class _Seen:
         """InputError where the runs make too many score rows, before anything is made of them."""
         self.rows += rows
         self.runs.update(names)
+        _check_names(names, self.questions)
         _check_rows(len(self.runs), self.rows, self.questions, max_rows=self.max_rows)
+
+
+def _check_names(names: Collection[str], questions: int) -> None:
+    """InputError for the name of a run that is too long to stand in a row for every question."""
+    longest = max(names, key=len, default="")
+    size = len(longest.encode())
+    if size > _LONG_NAME and size * questions > _MOST_NAME_BYTES:
+        raise InputError(
+            f"The name of a run has {size:,} bytes ({longest[:40]}…), and every question gets a row with it: is the "
+            "column run_id right? Give shorter names, or name the run with --run-id."
+        )
 
 
 def _check_rows(runs: int, rows: int, questions: int, *, max_rows: int) -> None:
@@ -183,9 +204,17 @@ def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_
 class LoadedQuestions:
     """The questions of a job with their contexts, and the contexts of single runs."""
 
-    def __init__(self, eval_set: EvalSet, run_contexts: eval_sets.RunContexts | None, declared: ByQuestion) -> None:
+    def __init__(
+        self,
+        eval_set: EvalSet,
+        run_contexts: eval_sets.RunContexts | None,
+        declared: ByQuestion,
+        *,
+        unknown: eval_sets.UnknownContexts | None = None,
+    ) -> None:
         self.eval_set = eval_set
         self._run_contexts = run_contexts
+        self._unknown = unknown or eval_sets.UnknownContexts()
         self._declared = declared
         self._ids = pa.array(eval_set.ids, LARGE_STRING)
 
@@ -200,17 +229,25 @@ class LoadedQuestions:
     def without_questions(self) -> LoadedQuestions:
         """The same with the ids of the questions alone."""
         ids = self.eval_set.ids
-        return LoadedQuestions(EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared)
+        return LoadedQuestions(
+            EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared, unknown=self._unknown
+        )
 
     def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
         """InputError where so many usable rows of these runs make too many score rows: one a run and question."""
+        _check_names(runs, len(self.eval_set))
         _check_rows(len(runs), rows, len(self.eval_set), max_rows=max_rows)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""
         return batch if self._run_contexts is None else self._run_contexts.joined_to(batch, self._ids)
 
-    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """Contexts that belong to no question, or to none of these runs, in sentences."""
+        of_runs = self._run_contexts.of_other_runs(runs) if self._run_contexts is not None else []
+        return [*self._unknown.said(), *of_runs]
+
+    def copy_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with the ids of its questions."""
         ids = self._ids.take(batch.column("question"))
         columns = (ids if name == "question_id" else batch.column(name) for name in KEPT.names)
@@ -233,7 +270,7 @@ class ByQuestionInputs:
     profile: Profile
     declared: ByQuestion
 
-    kept: ClassVar[KeptFormat] = KeptFormat(
+    copy_format: ClassVar[InputCopyFormat] = InputCopyFormat(
         schema=KEPT,
         answer=("question_id", "output", "chunks"),
         order=("run_id", "repeat"),
@@ -243,10 +280,10 @@ class ByQuestionInputs:
     def load(self, questions: list[Source], contexts: list[Source], params: Params, *, folder: Path) -> LoadedQuestions:
         """The questions, checked, with their contexts; contexts of single runs lie in the folder."""
         eval_set = eval_sets.eval_set_of(checked_questions(questions, self.profile))
-        run_contexts = None
-        if contexts:
-            eval_set, run_contexts = eval_sets.with_contexts(eval_set, contexts, folder)
-        return LoadedQuestions(eval_set, run_contexts, self.declared)
+        if not contexts:
+            return LoadedQuestions(eval_set, None, self.declared)
+        eval_set, run_contexts, unknown = eval_sets.with_contexts(eval_set, contexts, folder)
+        return LoadedQuestions(eval_set, run_contexts, self.declared, unknown=unknown)
 
     def row_reader(self, ids: Sequence[str]) -> QuestionRows:
         """How blocks become batches of answers."""

@@ -248,9 +248,9 @@ def schema_rule(schema: dict[str, Any]) -> Callable[[Any], Iterator[Found]]:
             steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
             if isinstance(error.kind, ValidationErrorKind.Required):
                 missing = error.kind.property
-                yield [*steps, missing], "nothing", _wanted(rules, missing)
+                yield [*steps, missing], "nothing", _allowed_member(rules, missing)
             else:
-                yield list(steps), _found(keyword, _at(value, steps)), _allowed(keyword, rules[keyword], rules)
+                yield list(steps), _found_value(keyword, _at(value, steps)), _allowed(keyword, rules[keyword], rules)
 
     return violations_of
 
@@ -262,14 +262,14 @@ def _at(value: Any, steps: Iterable[str | int]) -> Any:
     return value
 
 
-def _found(keyword: str, value: Any) -> str:
+def _found_value(keyword: str, value: Any) -> str:
     """A value that breaks a rule; where a rule about its members is broken, their names."""
     if keyword in ("anyOf", "oneOf", "not") and isinstance(value, dict) and value:
         return f"only {', '.join(value)}"
     return shown_json(value)
 
 
-def _wanted(schema: Mapping[str, Any], name: str) -> str:
+def _allowed_member(schema: Mapping[str, Any], name: str) -> str:
     """What a required member would have to be."""
     rules = schema.get("properties", {}).get(name, {})
     keyword = next((key for key in ("enum", "description", "type") if key in rules), None)
@@ -310,7 +310,7 @@ def _unique_rule(read: QuestionFile, format: QuestionFormat) -> Rule:
 
     def rule(part: Part) -> Iterator[Found]:
         for index, question in enumerate(part.questions, part.first):
-            steps, key = _key(question, format.key)
+            steps, key = _question_key(question, format.key)
             if key is None:
                 continue
             if key in seen:
@@ -321,7 +321,7 @@ def _unique_rule(read: QuestionFile, format: QuestionFormat) -> Rule:
     return rule
 
 
-def _key(question: dict[str, Any], fields: tuple[str, ...]) -> tuple[list[str], Any]:
+def _question_key(question: dict[str, Any], fields: tuple[str, ...]) -> tuple[list[str], Any]:
     """(where the key stands if in one field, the key); None where there is none that can be compared."""
     if fields:
         values = tuple(question.get(name) for name in fields)

@@ -15,7 +15,7 @@ from rageval_batch.inputs.check import Checked, Found, Violation, path_of, schem
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
 from rageval_batch.inputs.run_metadata import read_bytes
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model import ByQuestion, Profile
+from rageval_batch.model import Profile
 from rageval_batch.model.field_names import FieldNames, misspelt_fields
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, QUESTION_ID
 
@@ -24,7 +24,7 @@ _OBJECT = "a JSON object, or the text of one"
 
 def check_outputs(file: Source, profile: Profile) -> Checked:
     """Every violation of a file of outputs, in the order of its rows."""
-    read = _read(file, profile)
+    read = _read_rows(file, profile)
     found = [
         Violation(file.name, bad.line, None, path=bad.path, found=bad.found, allowed=bad.allowed)
         for bad in read.unreadable
@@ -40,7 +40,7 @@ def check_outputs(file: Source, profile: Profile) -> Checked:
     )
 
 
-def _read(file: Source, profile: Profile) -> QuestionFile:
+def _read_rows(file: Source, profile: Profile) -> QuestionFile:
     """The rows of a file; a file that is one output by itself is one row."""
     read = read_question_file(file)
     if file.format != "json" or not profile.inputs.whole_files or read.questions:
@@ -51,7 +51,7 @@ def _read(file: Source, profile: Profile) -> QuestionFile:
 
 def _row_violations(row: dict[str, Any], profile: Profile) -> Iterator[Found]:
     inputs = profile.inputs
-    if isinstance(inputs, ByQuestion) and question_id(row) is None:
+    if inputs.questions_required and question_id(row) is None:
         yield [QUESTION_ID[0]], "nothing", f"an id: {', '.join(QUESTION_ID)}"
     fields = {one.name: row[one.name] for one in inputs.output_fields if one.name in row}
     name = next((name for name in OUTPUT if name in row), None)

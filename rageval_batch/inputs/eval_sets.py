@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE_STRING, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Offsets, bounds_of
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
@@ -174,15 +174,47 @@ def read_texts(files: list[Source], names: tuple[str, str]) -> dict[str, str]:
 # --- contexts -------------------------------------------------------------------------------------------------------
 
 
-def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple[EvalSet, RunContexts | None]:
-    """The eval set with the chunks of its questions, and those of single runs, which lie in a file of the folder."""
+@dataclass
+class UnknownContexts:
+    """Rows of contexts whose question is none of the eval set, and the first of them with its place."""
+
+    rows: int = 0
+    of: int = 0
+    first: str = ""
+
+    def add(self, file: Source, block: Block, known: pa.ChunkedArray) -> None:
+        """Count a block's rows; `known`: whose question is one of the eval set."""
+        unknown = np.flatnonzero(~known.to_numpy())
+        self.of += len(block)
+        if len(unknown) and not self.rows:
+            row = int(unknown[0])
+            self.first = f"'{block.field(QUESTION_ID).text[row].as_py()}', {file.name}, line {block.lines[row]}"
+        self.rows += len(unknown)
+
+    def said(self) -> list[str]:
+        """A sentence where there are any."""
+        if not self.rows:
+            return []
+        return [
+            f"WARNING: {self.rows:,} of {self.of:,} contexts are of no question of the eval set (first {self.first})."
+        ]
+
+
+def with_contexts(
+    eval_set: EvalSet, files: list[Source], folder: Path
+) -> tuple[EvalSet, RunContexts | None, UnknownContexts]:
+    """The eval set with the chunks of its questions; those of single runs, which lie in a file of the folder; and what
+    belongs to no question."""
     question_ids = pa.array(eval_set.ids, LARGE_STRING)
     general = [_FRAGMENTS.empty_table()]
     spilled = _Spill(folder / "contexts.parquet")
+    unknown = UnknownContexts()
     for file in files:
         for block in readers.read_blocks(file):
             rows = _fragments(file, block)
-            rows = rows.filter(pc.is_in(rows.column("question_id"), question_ids))
+            known = pc.is_in(rows.column("question_id"), question_ids)
+            unknown.add(file, block, known)
+            rows = rows.filter(known)
             of_all = rows.column("run_id").is_null()
             general.append(rows.filter(of_all))
             spilled.write(rows.filter(pc.invert(of_all)))
@@ -190,9 +222,13 @@ def with_contexts(eval_set: EvalSet, files: list[Source], folder: Path) -> tuple
     coded = rows.column("question_id").combine_chunks().dictionary_encode()
     fragments = rows.column("fragment").combine_chunks()
     del rows, general  # contexts may be the largest of all inputs: no copy of them more than is needed
-    return replace(
-        eval_set, chunks=TextsByKey(coded.dictionary, _as_arrays(coded.indices, fragments, len(coded.dictionary)))
-    ), spilled.close()
+    return (
+        replace(
+            eval_set, chunks=TextsByKey(coded.dictionary, _as_arrays(coded.indices, fragments, len(coded.dictionary)))
+        ),
+        spilled.close(),
+        unknown,
+    )
 
 
 _JSON_SPACES = " \t\r\n"
@@ -210,7 +246,7 @@ def _as_arrays(key: pa.Array, fragments: pa.Array, keys: int) -> pa.Array:
     if (number[1:] < number[:-1]).any():
         fragments = fragments.take(pa.array(np.argsort(number, kind="stable")))
     if (counts != 1).any():
-        offsets = pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int64())
+        offsets = pa.array(bounds_of(counts))
         fragments = pc.binary_join(pa.LargeListArray.from_arrays(offsets, fragments), comma)
     return pc.binary_join_element_wise(before, fragments, after, nothing)
 
@@ -278,6 +314,14 @@ class RunContexts:
     """Chunks of (run, question), looked up a batch at a time."""
 
     path: Path
+
+    def of_other_runs(self, runs: Collection[str]) -> list[str]:
+        """A sentence where there are contexts of runs that have no answers."""
+        of_runs = pq.read_table(self.path, columns=["run_id"], partitioning=None).column("run_id").unique().to_pylist()
+        others = [run for run in of_runs if run not in runs]
+        if not others:
+            return []
+        return [f"WARNING: there are contexts of runs without answers: {len(others):,}, the first '{others[0]}'."]
 
     def joined_to(self, batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
         """The batch in which rows without chunks of their own have those given for their run and question."""

@@ -156,7 +156,7 @@ class _Questions:
         }
         for name, names in self._fields.items():
             if names[0] not in QUESTION_ID:
-                value = _value(block, self._files[number].reading, names)
+                value = _first_value(block, self._files[number].reading, names)
                 columns[f"={name}"] = pl.Series([None] * len(block), dtype=pl.String) if value is None else value
         frame = pl.DataFrame(columns).filter(pl.col("id").is_not_null())
         whole = frame if self._found is None else pl.concat([self._found, frame])
@@ -195,9 +195,9 @@ class _Questions:
     def checked(self) -> list[dict[str, Any]]:
         """All questions in the order of their ids; InputError where there is none or one is bad."""
         rows = [] if self._found is None else self._found.to_dicts()
-        asked = [name for name in self._fields if name not in (*QUESTION_ID, *QUESTION, "weight", "dataset")]
-        if not any(row[f"={name}"] is not None for row in rows for name in asked):
-            raise InputError(self._nothing(rows, asked))
+        scored_fields = [name for name in self._fields if name not in (*QUESTION_ID, *QUESTION, "weight", "dataset")]
+        if not any(row[f"={name}"] is not None for row in rows for name in scored_fields):
+            raise InputError(self._nothing(rows, scored_fields))
         by_file: dict[int, list[Mapping[str, Any]]] = {}
         for row in sorted(rows, key=lambda row: (row["file"], row["line"])):
             by_file.setdefault(row["file"], []).append(row)
@@ -233,7 +233,7 @@ class _Questions:
                     f"If so, --map {meant}={written}; else rename it."
                 )
 
-    def _nothing(self, rows: Sequence[Any], asked: list[str]) -> str:
+    def _nothing(self, rows: Sequence[Any], scored_fields: list[str]) -> str:
         name = self._profile.name
         if not rows:
             wanted = [*QUESTION_ID, *QUESTION]
@@ -242,7 +242,7 @@ class _Questions:
             )
         return (
             f"Profile {name} needs the questions of the eval set: add -q FILE, or rows that carry "
-            f"{' or '.join(asked[:8])}.{columns_seen(self._columns, asked)}"
+            f"{' or '.join(scored_fields[:8])}.{columns_seen(self._columns, scored_fields)}"
         )
 
     def _question(self, file: Source, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def _without_id(block: Block) -> Flags:
     return lacking
 
 
-def _value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:
+def _first_value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.Series | None:
     """The JSON text of the first of several names of each row; a map of the first name wins."""
     values: list[pa.Array] = []
     for name in names:

@@ -125,19 +125,20 @@ class InputCounts:
         """(rows of a run that were rejected, all its rows)"""
         return self.rejected[run], self.rows[run]
 
-    def add(self, other: InputCounts) -> None:
-        """Count the rows of another part of the same input too."""
+    def add(self, other: InputCounts, kept: ColumnLimit) -> None:
+        """Count the rows of another part of the same input too; of its columns those that are kept."""
         for mine, more in (
             (self.reasons, other.reasons),
             (self.rejected, other.rejected),
             (self.rows, other.rows),
         ):
             mine.update(more)
-        self.filled.update(other.filled)
-        self.left_out |= other.left_out
+        self.filled.update({key: count for key, count in other.filled.items() if key[1] in kept.names})
+        self.left_out.update(kept.left_out)
         for run, fields in other.values.items():
             for name, value in fields.items():
-                self._note_value(run, name, value)
+                if name in kept.names:
+                    self._note_value(run, name, value)
 
     def add_rows(self, run_id: pa.Array, is_read: Flags, is_rejected: Flags) -> None:
         """Count the rows of each run, and those that are rejected."""
@@ -216,14 +217,15 @@ class Ingest:
         runs: frozenset[str] | None = None,
         *,
         second_answers: Offsets | None = None,
+        columns: ColumnLimit | None = None,
     ) -> None:
         """`runs`: rows of other runs are passed over. `second_answers`: the lines that are duplicates, where that is
-        known and not for the reader to find out."""
+        known and not for the reader to find out. `columns`: which of those that are no fields are kept."""
         self._sources = sources
         self.reader = reader
         self._only = runs
         self._second_answers = second_answers
-        self._columns = ColumnLimit()  # that are no fields of the rows
+        self.columns = columns or ColumnLimit()  # that are no fields of the rows
         self.counts = InputCounts()
 
     def blocks(self) -> Iterator[Ingested]:
@@ -262,8 +264,8 @@ class Ingest:
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
         reason[kept[~self._first(batch)]] = _REASON["duplicate"]
         batch, kept = _chosen(rows.batch, np.flatnonzero(reason == -1))
-        others = block.others(self.reader.known, read=self.reader.read, rows=reason == -1, limit=self._columns)
-        self.counts.left_out |= self._columns.left_out
+        others = block.others(self.reader.known, read=self.reader.read, rows=reason == -1, limit=self.columns)
+        self.counts.left_out.update(self.columns.left_out)
         self.counts.add_values(others, run_id)
         rejects = _rejects(source, block, reason, details=details, found=rows)
         named = pc.fill_null(run_id, pa.scalar(source.run, LARGE_STRING))  # a row without a run counts for its file

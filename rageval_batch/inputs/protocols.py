@@ -30,7 +30,7 @@ class RowKeys(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptFormat:
+class InputCopyFormat:
     """How a store keeps a copy of outputs: each distinct answer once, with a list `given_by` of who gave it."""
 
     schema: pa.Schema  # of the rows that are kept
@@ -105,7 +105,10 @@ class LoadedInputs(Protocol):
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in which every row has the contexts that were given for it."""
 
-    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """What was given and belongs to nothing that is scored, `runs` being all that are, in sentences."""
+
+    def copy_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as a store keeps it."""
 
     def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
@@ -116,7 +119,7 @@ class InputKind(Protocol):
     """One kind of inputs, as a profile declares it."""
 
     @property
-    def kept(self) -> KeptFormat:
+    def copy_format(self) -> InputCopyFormat:
         """How a store keeps a copy of its outputs."""
 
     def load(self, questions: list[Source], contexts: list[Source], params: Params, *, folder: Path) -> LoadedInputs:

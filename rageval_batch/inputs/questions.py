@@ -215,7 +215,7 @@ def python_list(text: str) -> Any:
 
 def _loads(text: str) -> Any:
     """JSON whose null members are absent; ValueError for a number that is not finite and a name that is there twice."""
-    return json.loads(text, object_pairs_hook=_members, parse_float=_finite, parse_constant=_no_number)
+    return json.loads(text, object_pairs_hook=_members, parse_float=_finite_number, parse_constant=_no_number)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return {name: value for name, value in pairs if value is not None}
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _no_number(text)
 

@@ -114,7 +114,11 @@ def _open_json(path: str) -> RunFile:
     numbers = dict.fromkeys(name for found in metrics if isinstance(found, dict) for name in found)
     about = {name: _text(summary.get(name)) for name in _CONSTANT}
     return RunFile(
-        path, _about(about), _finite(summary.get("weighted_score")), numbers=tuple(numbers), results=tuple(results)
+        path,
+        _about(about),
+        _finite_or_none(summary.get("weighted_score")),
+        numbers=tuple(numbers),
+        results=tuple(results),
     )
 
 
@@ -137,10 +141,10 @@ def _json_row(path: str, number: int, entry: Any, *, metric: str) -> tuple[str, 
         question.encode()
     except UnicodeEncodeError:
         raise InputError(f"{where}: the id {found!a} is no valid text.") from None
-    return question, repeat, _finite(weight), _finite(value)
+    return question, repeat, _finite_or_none(weight), _finite_or_none(value)
 
 
-def _finite(value: Any) -> float | None:
+def _finite_or_none(value: Any) -> float | None:
     if isinstance(value, bool):
         return float(value)
     try:
@@ -225,7 +229,7 @@ def _checked(file: RunFile, wanted: WantedRows, frame: pl.DataFrame) -> pa.Table
                 pl.col(name).cast(kind)
                 for name, kind in zip(_KEYS, (pl.String, pl.Int32, pl.Float64, pl.String), strict=True)
             ),
-            *(_value(frame.schema[name], name) for name in columns),
+            *(_finite_column(frame.schema[name], name) for name in columns),
         )
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{path} is no run: {error}.") from error
@@ -242,7 +246,7 @@ def _checked(file: RunFile, wanted: WantedRows, frame: pl.DataFrame) -> pa.Table
     return rows.to_arrow()
 
 
-def _value(kind: pl.DataType, name: str) -> pl.Expr:
+def _finite_column(kind: pl.DataType, name: str) -> pl.Expr:
     """A column as it is; of floats, what is not finite is null."""
     import polars as pl
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,13 @@ class RunMetadata:
     def of_run(self, run_id: str, columns: Mapping[str, str]) -> dict[str, str]:
         """A run's metadata: its constant columns, then the prompt, then what holds for all, then its own."""
         return {**columns, **self.prompt, **self.meta, **self.run_meta.get(run_id, {})}
+
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """A sentence where metadata is given for other runs than these."""
+        others = [run for run in self.run_meta if run not in runs]
+        if not others:
+            return []
+        return [f"WARNING: --run-meta has runs without answers: {len(others):,}, the first '{others[0]}'."]
 
 
 def read_prompt(path: str) -> dict[str, str]:
@@ -64,18 +71,37 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
             run_id = fields.pop("run_id", None) if isinstance(fields, dict) else None
             if run_id is None:
                 raise InputError(f"{path}, line {line}: run metadata without run_id.")
-            out[str(run_id)] = _texts(fields)
+            told = _texts(fields)
+            if out.setdefault(str(run_id), told) != told:
+                raise InputError(
+                    f"{path}, line {line}: run '{run_id}' has other metadata already. Give each run one row."
+                )
     return out
 
 
 def _object_of_objects(file: Source) -> dict[str, dict[str, str]] | None:
     try:
-        content = json.loads(read_bytes(file.name)) if file.compression is None else None
+        content = json.loads(read_bytes(file.name), object_pairs_hook=_once) if file.compression is None else None
+    except _Doubled as error:
+        raise InputError(f"{file.name}: '{error}' is there twice with other values. Give it once.") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file.name} is not JSON: {error}.") from error
     if isinstance(content, dict) and all(isinstance(fields, dict) for fields in content.values()):
         return {run_id: _texts(fields) for run_id, fields in content.items()}
     return None
+
+
+class _Doubled(Exception):
+    """A name that an object has twice."""
+
+
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; _Doubled for a name with two values."""
+    out: dict[str, Any] = {}
+    for name, value in members:
+        if out.setdefault(name, value) != value:
+            raise _Doubled(name)
+    return out
 
 
 def _texts(fields: dict[str, Any]) -> dict[str, str]:

@@ -29,11 +29,11 @@ def with_run_names(
             raise InputError("Give --run-id or --run-id-from, not both.")
         if not run_id.strip():
             raise InputError("--run-id is empty. Give the run a name.")
-        return [_named(file, run_id, ignores_run_column=True) for file in files], []
+        return [_with_run_name(file, run_id, ignores_run_column=True) for file in files], []
     if run_id_from == "stem":
-        return [_named(file, file.stem, ignores_run_column=True) for file in files], []
+        return [_with_run_name(file, file.stem, ignores_run_column=True) for file in files], []
     if run_id_from == "path":
-        return [_named(file, _path_name(file), ignores_run_column=True) for file in files], []
+        return [_with_run_name(file, _path_name(file), ignores_run_column=True) for file in files], []
     if run_id_from == "column":
         return [replace(file, reading=replace(file.reading, needs_run_column=True)) for file in files], []
     files, notes = _with_own_tags(files)
@@ -54,7 +54,9 @@ def _with_own_tags(files: Sequence[Source]) -> tuple[list[Source], list[str]]:
         f"{len(same)} TREC files have a tag that another one has too ({shown}), so their runs are called by their "
         "files. --run-id-from column makes those of one tag one run."
     )
-    return [_named(file, file.stem, ignores_run_column=True) if file.name in same else file for file in files], [note]
+    return [
+        _with_run_name(file, file.stem, ignores_run_column=True) if file.name in same else file for file in files
+    ], [note]
 
 
 def _tags(file: Source) -> list[str]:
@@ -64,7 +66,7 @@ def _tags(file: Source) -> list[str]:
         return sorted({found[5].decode("utf-8", "replace") for found in words if len(found) == 6}) or [""]
 
 
-def _named(file: Source, name: str, ignores_run_column: bool = False) -> Source:
+def _with_run_name(file: Source, name: str, ignores_run_column: bool = False) -> Source:
     return replace(file, reading=replace(file.reading, run_id=name, ignores_run_column=ignores_run_column))
 
 
@@ -87,7 +89,7 @@ def _without_collisions(files: Sequence[Source]) -> tuple[list[Source], list[str
         f"{shown}{more}. --run-id-from stem makes them one run."
     )
     return [
-        _named(file, names[file.name], file.reading.ignores_run_column) if file.name in names else file
+        _with_run_name(file, names[file.name], file.reading.ignores_run_column) if file.name in names else file
         for file in files
     ], [note]
 

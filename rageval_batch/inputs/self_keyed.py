@@ -17,7 +17,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Answers, Ingest, Rows, read_repeats, read_run_ids
-from rageval_batch.inputs.protocols import MAX_ROWS, KeptFormat, RunCounts, ScoreWriter
+from rageval_batch.inputs.protocols import MAX_ROWS, InputCopyFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, NUMERIC, STRUCT, TEXT, Block, Field
 from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
@@ -122,10 +122,10 @@ def _filled(found: Field, beside: pa.Array) -> pa.Array:
 class LoadedList:
     """The list of what should be there, and the texts that rows are about."""
 
-    def __init__(self, declared: SelfKeyed, listed: pa.Table, texts: dict[str, str]) -> None:
+    def __init__(self, declared: SelfKeyed, expected_rows: pa.Table, texts: dict[str, str]) -> None:
         self.eval_set = EvalSet((), (), (), weights=(), chunks=texts)
         self._declared = declared
-        self._listed = listed
+        self._expected_rows = expected_rows
 
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over. A row makes one score row, so there is no limit."""
@@ -135,9 +135,13 @@ class LoadedList:
         """What reads the rows of a part of the outputs."""
         return OwnRows(self._declared.keys)
 
+    def unused(self, runs: Collection[str]) -> list[str]:
+        """Nothing: a list that no answer has is reconciled with the answers."""
+        return []
+
     def without_questions(self) -> LoadedList:
         """The same without the texts."""
-        return LoadedList(self._declared, self._listed, {})
+        return LoadedList(self._declared, self._expected_rows, {})
 
     def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
         """A row makes one score row, so there is no limit."""
@@ -146,14 +150,14 @@ class LoadedList:
         """The batch as it is: the texts are part of the eval set."""
         return batch
 
-    def kept_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def copy_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as it is."""
         return batch
 
     def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
         """The rows are compared with each other and with the list by a macro of the profile."""
         declared = self._declared
-        log = scores.reconcile(self._listed, declared.reconcile, declared.log, order=declared.order)
+        log = scores.reconcile(self._expected_rows, declared.reconcile, declared.log, order=declared.order)
         return {
             row["run_id"]: RunCounts(
                 question_count=row["question_count"],
@@ -173,9 +177,9 @@ class SelfKeyedInputs:
     declared: SelfKeyed
 
     @cached_property
-    def kept(self) -> KeptFormat:
+    def copy_format(self) -> InputCopyFormat:
         """All of a row but its text stands in `given_by`."""
-        return KeptFormat(
+        return InputCopyFormat(
             schema=batch_schema(self.declared.keys),
             answer=("output",),
             order=("input", "line"),

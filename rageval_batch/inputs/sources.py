@@ -10,17 +10,28 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
+from rageval_batch.locations import (
+    arrow_input,
+    child,
+    is_url,
+    last_part,
+    matching_files,
+    open_input,
+    plain_name,
+    size_of,
+)
 
 FORMATS = {
     ".jsonl": "jsonl",
@@ -61,6 +72,12 @@ class Source:
     table: pa.Table | None = None  # a frame given in memory in place of a file
     members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
     reading: Reading = field(default_factory=Reading)
+    url: str = ""  # where it lies, if that is no path of this machine
+
+    @property
+    def place(self) -> str:
+        """The path or URL of its bytes."""
+        return self.url or str(self.path)
 
     @property
     def run(self) -> str:
@@ -70,13 +87,13 @@ class Source:
     def open(self) -> BinaryIO:
         """The decompressed bytes as a stream of UTF-8."""
         try:
-            stream = pa.input_stream(str(self.path), compression=self.compression)
+            stream = pa.input_stream(arrow_input(self.place), compression=self.compression)
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self.name, error) from error
         if self.reading.encoding:
             stream = pa.transcoding_input_stream(stream, self.reading.encoding, "utf-8")
         if self.compression:
-            return cast(BinaryIO, _Expanded(self.name, stream, self.path.stat().st_size))
+            return cast(BinaryIO, _Expanded(self.name, stream, size_of(self.place)))
         return cast(BinaryIO, stream)
 
     def open_bytes(self) -> BinaryIO:
@@ -93,20 +110,25 @@ class Source:
         if self.members:
             return self._measured_members()
         try:
-            with open(self.path, "rb") as stream:
+            with open_input(self.place) as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return replace(self, size=self.path.stat().st_size, sha256=digest)
+            return replace(self, size=size_of(self.place), sha256=digest)
         except OSError as error:
             raise unreadable(self.name, error) from error
+
+    def member_place(self, member: str) -> str:
+        """The path or URL of a file of a folder."""
+        return child(self.url or self.path, member)
 
     def _measured_members(self) -> Source:
         """Of a folder: the sizes of its files, and the hash of their names and hashes."""
         digest, size = hashlib.sha256(), 0
         for member in self.members:
             try:
-                content = (self.path / member).read_bytes()
+                with open_input(self.member_place(member)) as file:
+                    content = file.read()
             except OSError as error:
-                raise unreadable(str(self.path / member), error) from error
+                raise unreadable(self.member_place(member), error) from error
             size += len(content)
             digest.update(os.fsencode(member) + b"\0" + hashlib.sha256(content).digest())
         return replace(self, size=size, sha256=digest.hexdigest())
@@ -156,7 +178,7 @@ def _too_much_growth(name: str) -> InputError:
 
 def check_growth(file: Source, size: int) -> None:
     """InputError where what a file says to hold is beyond all measure for its size on disk."""
-    if size > max(_SMALL, _MOST_EXPANDED * file.path.stat().st_size):
+    if size > max(_SMALL, _MOST_EXPANDED * size_of(file.place)):
         raise _too_much_growth(file.name)
 
 
@@ -208,27 +230,28 @@ def unreadable(name: str, error: Exception) -> InputError:
 
 def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
     """The file of that name as a source, or a copy of it that lies elsewhere; InputError where it is not there."""
-    path = Path(name)
-    place = at or path
+    url = os.fspath(name) if is_url(name) and at is None else ""
+    shown = os.fspath(name) if is_url(name) else str(Path(name))
+    place = Path() if url else at or Path(name)
     if not place.exists():
-        raise InputError(f"There is no file {path}. Check the path; folders, globs and - for stdin work too.")
-    stem, compression = path.name, None
+        raise InputError(f"There is no file {shown}. Check the path; folders, globs and - for stdin work too.")
+    stem, compression = last_part(name), None
     for suffix, kind in COMPRESSIONS.items():
         if stem.endswith(suffix):
             stem, compression = stem[: -len(suffix)], kind
     base, dot = os.path.splitext(stem)
     if dot.lower() not in FORMATS:
-        raise InputError(f"Cannot tell the format of {path}. Known endings: {_endings()}.")
+        raise InputError(f"Cannot tell the format of {shown}. Known endings: {_endings()}.")
     kind = FORMATS[dot.lower()]
     if compression and kind not in STREAMED:
-        raise InputError(f"{path}: a compressed {kind} file cannot be read. Decompress it first.")
-    return recognised(Source(str(path), place, kind, compression=compression, stem=base))
+        raise InputError(f"{shown}: a compressed {kind} file cannot be read. Decompress it first.")
+    return recognised(Source(shown, place, kind, compression=compression, stem=base, url=url))
 
 
 def recognised(file: Source, encoding: str = "") -> Source:
     """A text file that knows its encoding, the one that is said or the one that its first bytes show, and of CSV the
     delimiter."""
-    if file.format not in STREAMED or not file.path.is_file():
+    if file.format not in STREAMED or not (file.url or file.path.is_file()):
         return file
     is_csv = file.format == "csv"
     head = _head(file, HEAD if is_csv else _LONGEST_MARK)
@@ -293,17 +316,21 @@ def _endings() -> str:
     return f"{', '.join(FORMATS)}; {', '.join(STREAMED)} also with {' or '.join(COMPRESSIONS)}"
 
 
-def _known(path: Path) -> bool:
+def _has_known_ending(path: Path) -> bool:
     name = path.name
     for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix)
     return os.path.splitext(name)[1].lower() in FORMATS
 
 
-def _expanded(name: str) -> list[Path]:
+def _expanded(name: str) -> Sequence[str | Path]:
     path = Path(name)
     if path.is_dir():
-        files = [found for found in path.rglob("*") if found.is_file() and _known(found) and not _hidden(found, path)]
+        files = [
+            found
+            for found in path.rglob("*")
+            if found.is_file() and _has_known_ending(found) and not _hidden(found, path)
+        ]
         if not files:
             raise InputError(f"The folder {name} has no file that can be read. Known endings: {_endings()}.")
         return files
@@ -315,6 +342,31 @@ def _expanded(name: str) -> list[Path]:
     return [path]
 
 
+def _expanded_url(url: str) -> Sequence[str | Path]:
+    try:
+        found = matching_files(url)
+    except OSError as error:
+        raise unreadable(url, error) from error
+    if found is None:
+        return [url]
+    known = [one for one in found if _has_known_ending(Path(last_part(one)))]
+    if not known:
+        raise InputError(f"{url} has no file that can be read. Known endings: {_endings()}.")
+    return known
+
+
+def _member_of(place: str | Path, given: str) -> tuple[str | Path, str]:
+    """(folder, file in it): the folder is the one that was given, else the one that the file lies in."""
+    if isinstance(place, Path):
+        root = Path(given) if Path(given).is_dir() else place.parent
+        return root, place.relative_to(root).as_posix()
+    address, mark, options = place.partition("?")
+    folder = given.partition("?")[0].rstrip("/")
+    if not address.startswith(f"{folder}/"):
+        folder = address.rpartition("/")[0]
+    return f"{folder}{mark}{options}", unquote(address[len(folder) + 1 :])
+
+
 def _hidden(path: Path, root: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(root).parts)
 
@@ -324,22 +376,26 @@ def sources(names: Iterable[str | os.PathLike[str]], whole_json: bool = False) -
 
     `whole_json`: each .json file is a row, and those of one folder are one source.
     """
-    paths: dict[str, Path] = {}
-    members: dict[Path, set[str]] = {}
-    for name in names:
-        for path in _expanded(os.fspath(name)):
-            if whole_json and path.name.lower().endswith(".json"):
-                root = Path(name) if Path(name).is_dir() else path.parent
-                members.setdefault(root, set()).add(path.relative_to(root).as_posix())
+    paths: dict[str, str | Path] = {}
+    members: dict[str | Path, set[str]] = {}
+    for name in map(plain_name, names):
+        for place in _expanded_url(name) if is_url(name) else _expanded(name):
+            if whole_json and last_part(place).lower().endswith(".json"):
+                root, member = _member_of(place, name)
+                members.setdefault(root, set()).add(member)
             else:
-                paths[str(path)] = path
+                paths[str(place)] = place
     found = [source(path) for path in paths.values()]
     found += [members_source(root, sorted(files)) for root, files in members.items()]
     return sorted(found, key=lambda file: file.name)
 
 
-def members_source(root: Path, files: list[str]) -> Source:
+def members_source(root: str | Path, files: list[str]) -> Source:
     """Files of a folder as one source, a row each; the run is called like the folder."""
+    if is_url(root):
+        url, stem = os.fspath(root), last_part(root) or "outputs"
+        return Source(url, Path(), "texts", compression=None, stem=stem, members=tuple(files), url=url)
+    root = Path(root)
     for file in files:
         if not (root / file).is_file():
             raise InputError(f"There is no file {root / file}. Check the path; folders and globs work too.")
@@ -348,8 +404,12 @@ def members_source(root: Path, files: list[str]) -> Source:
     )
 
 
-def json_members(root: Path) -> list[str]:
+def json_members(root: str | Path) -> list[str]:
     """The .json files below a folder, as names inside it."""
+    if is_url(root):
+        urls = matching_files(os.fspath(root)) or []
+        return sorted(_member_of(url, os.fspath(root))[1] for url in urls if last_part(url).lower().endswith(".json"))
+    root = Path(root)
     found = (path for path in root.rglob("*") if path.name.lower().endswith(".json") and not _hidden(path, root))
     return sorted(path.relative_to(root).as_posix() for path in found if path.is_file())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rageval_batch.model.inputs import ByQuestion, Example, Inputs
+from rageval_batch.model.inputs import Example, Inputs
 from rageval_batch.model.profile import Profile
 from rageval_batch.model.schemas import QUESTION, QUESTION_ID
 
@@ -26,8 +26,7 @@ class ExampleRows:
 def example_rows(profile: Profile) -> ExampleRows:
     """A question, an output with all that a run's record must name, and contexts."""
     example = profile.inputs.example or _made_up(profile.inputs)
-    by_question = isinstance(profile.inputs, ByQuestion)
-    key = {"question_id": ID} if by_question else {}
+    key = {"question_id": ID} if profile.inputs.questions_required else {}
     provenance = dict.fromkeys(profile.summary.provenance, "example")
     return ExampleRows(
         ({**key, **example.question, **_absent(profile.inputs.questions.schema, {**key, **example.question})},),
@@ -39,7 +38,7 @@ def example_rows(profile: Profile) -> ExampleRows:
 def _absent(schema: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
     """Required fields that a question lacks, as where a profile file adds some to those of the profile it extends."""
     rules = schema.get("properties", {})
-    out = {name: _value(rules.get(name, {})) for name in schema.get("required", ()) if name not in question}
+    out = {name: _example_value(rules.get(name, {})) for name in schema.get("required", ()) if name not in question}
     for part in schema.get("allOf", ()):
         out |= _absent(part, {**question, **out})
     return out
@@ -47,7 +46,7 @@ def _absent(schema: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
 
 def _made_up(inputs: Inputs) -> Example:
     """What the schema asks for, with one text for all texts."""
-    question = _value({**inputs.questions.schema, "type": "object"})
+    question = _example_value({**inputs.questions.schema, "type": "object"})
     text = next((name for name in QUESTION if name in question), QUESTION[0])
     question = {text: "What is the capital of France?", **{k: v for k, v in question.items() if k != text}}
     question = {name: value for name, value in question.items() if name not in QUESTION_ID}
@@ -56,11 +55,11 @@ def _made_up(inputs: Inputs) -> Example:
             question=question, output={f.name: _TEXT if f.is_text else [_TEXT] for f in inputs.output_fields}
         )
     if inputs.outputs.schema is not None and not inputs.outputs.text:
-        return Example(question=question, output={"output": _value(inputs.outputs.schema)})
+        return Example(question=question, output={"output": _example_value(inputs.outputs.schema)})
     return Example(question=question, output={"output": _TEXT})
 
 
-def _value(schema: Mapping[str, Any]) -> Any:
+def _example_value(schema: Mapping[str, Any]) -> Any:
     """The smallest value that keeps a schema, of alternatives the first."""
     if "enum" in schema or "const" in schema:
         return schema["enum"][0] if "enum" in schema else schema["const"]
@@ -69,7 +68,7 @@ def _value(schema: Mapping[str, Any]) -> Any:
     if kind == "object":
         return _object(schema)
     if kind == "array":
-        return [_value(schema.get("items", {}))]
+        return [_example_value(schema.get("items", {}))]
     return {"number": 1, "integer": 1, "boolean": True, "null": None}.get(kind, _TEXT)
 
 
@@ -81,7 +80,7 @@ def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
         parts.append({"required": schema["if"].get("required", ()), **schema.get("then", {})})
     out = {}
     for name in schema.get("required", ()):
-        out[name] = _value(schema.get("properties", {}).get(name, {}))
+        out[name] = _example_value(schema.get("properties", {}).get(name, {}))
     for part in parts:
         known = {**schema.get("properties", {}), **part.get("properties", {})}
         rules = {name: {**schema.get("properties", {}).get(name, {}), **known[name]} for name in known}

@@ -49,7 +49,7 @@ def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
         else:
             said = one if known.type == "" else known
             found[one.path] = replace(said, required=one.required or known.required)
-    return tuple(_joined(found.values()))
+    return tuple(_merge_names(found.values()))
 
 
 def _walk(schema: Mapping[str, Any], path: str, always: bool = True) -> Iterator[Field]:
@@ -106,13 +106,13 @@ def _type_name(name: str, rules: Mapping[str, Any]) -> str:
     return _TYPE_NAMES[name]
 
 
-def _joined(fields: Any) -> Iterator[Field]:
+def _merge_names(fields: Any) -> Iterator[Field]:
     """Fields with those that are other names of one taken together; below it, only those of the first."""
     fields = list(fields)
-    tops = [field.path for field in fields if "." not in field.path and "[" not in field.path]
+    top_level = [field.path for field in fields if "." not in field.path and "[" not in field.path]
     others: dict[str, str] = {}  # another name -> the first
     for same in SAME_FIELD:
-        there = [name for name in tops if name in same]
+        there = [name for name in top_level if name in same]
         others.update(dict.fromkeys(there[1:], there[0] if there else ""))
     for field in fields:
         top = field.path.partition(".")[0].partition("[")[0]

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from rageval_batch.model.field_table import Field
 from rageval_batch.model.metric import Column
 from rageval_batch.model.params import Params
-from rageval_batch.model.schemas import EvalSet, OutputField
+from rageval_batch.model.schemas import CHUNK_TEXT, CHUNKS, QUESTION_ID, SOURCE_PATH, EvalSet, OutputField
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,10 @@ class Example:
     contexts: tuple[Mapping[str, Any], ...] = ()  # rows of the contexts, without the id of the question
 
 
+def _field(names: tuple[str, ...], type: str, meaning: str, *, required: bool = False) -> Field:
+    return Field(names[0], type, required, default=None, meaning=meaning, names=names[1:])
+
+
 def stated_weights(eval_set: EvalSet) -> Sequence[float]:
     """The weight that each question states; 1 where it states none."""
     return eval_set.weights
@@ -74,6 +79,20 @@ class ByQuestion:
     carried: ClassVar[tuple[Column, ...]] = ()
     whole_files: ClassVar[bool] = False
     archive: ClassVar[tuple[str, str] | None] = None
+    key_fields: ClassVar[tuple[Field, ...]] = (
+        _field(QUESTION_ID, "text or number", "the question that is answered", required=True),
+    )
+    retrieved_fields: ClassVar[tuple[Field, ...]] = (
+        _field(CHUNKS, "list", "what was retrieved for this answer, in place of the contexts"),
+    )
+    context_fields: ClassVar[tuple[Field, ...]] = (
+        _field(QUESTION_ID, "text or number", "the question that it was retrieved for", required=True),
+        _field(("run_id",), "text", "the run that retrieved it; without it every run"),
+        _field(SOURCE_PATH, "text", "where it comes from"),
+        _field(CHUNK_TEXT, "text", "the chunk", required=True),
+        _field(("chunk_id",), "text", "its id"),
+        _field(CHUNKS[:1], "list of objects", "in place of the fields above, all chunks of a question in one row"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +115,21 @@ class SelfKeyed:
 
     questions_required: ClassVar[bool] = False
     output_fields: ClassVar[tuple[OutputField, ...]] = ()
+    retrieved_fields: ClassVar[tuple[Field, ...]] = ()
+
+    @property
+    def key_fields(self) -> tuple[Field, ...]:
+        """Fields of an output row that say what it is about."""
+        return tuple(_field((name,), "text", "as in the record, over which it wins") for name in self.keys)
+
+    @property
+    def context_fields(self) -> tuple[Field, ...]:
+        """Fields of a row of the texts (-c)."""
+        key, text = self.texts
+        return (
+            _field((key,), "text", "what a judgement is about", required=True),
+            _field((text,), "text", "its text, in which quotes are looked for", required=True),
+        )
 
 
 Inputs = ByQuestion | SelfKeyed

@@ -116,6 +116,16 @@ def profile_reference(profile: Profile) -> str | None:
     return reference_of(profile.name)
 
 
+def profile_module(profile: Profile) -> ModuleType | None:
+    """The module, or the package of it, that declares a profile from elsewhere; None for a profile file, one of this
+    package, and one that was declared in memory."""
+    reference = profile_reference(profile)
+    if reference is None or reference.endswith(".toml"):
+        return None
+    place = reference.rpartition(":")[0]
+    return sys.modules.get(_file_module_name(Path(place)) if place.endswith(".py") else place.partition(".")[0])
+
+
 def reference_of(name: str) -> str | None:
     """Where a profile that was given from elsewhere comes from; None for those of the package and of stores."""
     return _REFERENCES.get(name)
@@ -189,7 +199,7 @@ def _file_text(path: Path) -> str:
 def _file_module(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{path} does not exist. Give a profile as FILE.py:NAME.")
-    name = f"rageval_profile_{path.stem}"
+    name = _file_module_name(path)
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module
@@ -199,6 +209,10 @@ def _file_module(path: Path) -> ModuleType:
         del sys.modules[name]
         raise InputError(f"{path} cannot be loaded as a profile: {type(error).__name__}: {error}.") from error
     return module
+
+
+def _file_module_name(path: Path) -> str:
+    return f"rageval_profile_{path.stem}"
 
 
 def _named_module(name: str) -> ModuleType:

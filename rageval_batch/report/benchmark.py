@@ -40,7 +40,7 @@ def benchmark_text(result: Benchmark, format: str, screen: Screen = PLAIN) -> st
     if format == "json":
         return json_line(result.as_dict())
     if format not in ("table", "md"):
-        return render(_rows(result), _ROWS.names, format)
+        return render(_benchmark_rows(result), _ROWS.names, format)
     verdict = "PASSED" if result.passed else "FAILED"
     runs = [vars(run) for run in result.runs]
     shown = screen.paint(verdict, verdict_tone(result.passed))
@@ -52,7 +52,7 @@ def benchmark_text(result: Benchmark, format: str, screen: Screen = PLAIN) -> st
         parts.append(render(runs, columns, format, screen=screen))
     by_dataset = [
         {"dataset": row["dataset"], "run_id": row["run_id"], "score": row["score"], "error": row["error"]}
-        for row in _rows(result)
+        for row in _benchmark_rows(result)
     ]
     parts += [
         titled("datasets", format),
@@ -68,10 +68,10 @@ def benchmark_text(result: Benchmark, format: str, screen: Screen = PLAIN) -> st
 
 def benchmark_table(result: Benchmark) -> pa.Table:
     """A row for every dataset and run."""
-    return pa.Table.from_pylist(_rows(result), schema=_ROWS)
+    return pa.Table.from_pylist(_benchmark_rows(result), schema=_ROWS)
 
 
-def _rows(result: Benchmark) -> list[dict[str, Any]]:
+def _benchmark_rows(result: Benchmark) -> list[dict[str, Any]]:
     rows = []
     for found in result.datasets:
         whole = found.as_dict()

@@ -36,7 +36,9 @@ def compare_text(results: Sequence[Comparison], format: str, screen: Screen = PL
         return junit([Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r))) for r in results])
     if format not in ("table", "md"):
         return render(compare_rows(results), COLUMNS, format)
-    return _one(results[0], format, screen) if len(results) == 1 else _many(results, format, screen)
+    return (
+        _one_comparison(results[0], format, screen) if len(results) == 1 else _many_comparisons(results, format, screen)
+    )
 
 
 def compare_rows(results: Sequence[Comparison]) -> list[dict[str, Any]]:
@@ -109,7 +111,7 @@ def _head(title: str, verdict: str, passed: bool, *, format: str, screen: Screen
     return [terminal_text(title), screen.paint(terminal_text(verdict), verdict_tone(passed))]
 
 
-def _one(result: Comparison, format: str, screen: Screen) -> str:
+def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     compared = result.compared
     line = {
         "base": result.base_score,
@@ -125,9 +127,9 @@ def _one(result: Comparison, format: str, screen: Screen) -> str:
     title = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
     parts = [
         *_head(title, _verdict(result), result.passed, format=format, screen=screen),
-        _plain(rule_text(result.rules), format),
+        _safe_text(rule_text(result.rules), format),
         render([line], list(line), format, screen=screen, tones={"delta": delta_tone}),
-        *(_plain(note, format) for note in result.notes),
+        *(_safe_text(note, format) for note in result.notes),
     ]
     for name, count, what in (
         ("only_base", result.only_base_count, "only in the base"),
@@ -135,11 +137,11 @@ def _one(result: Comparison, format: str, screen: Screen) -> str:
     ):
         if count:
             ids = and_more(result.listed[name], count, _SHOWN_IDS)
-            parts.append(_plain(f"{_count(count, compared.unit)} {what}: {ids}", format))
+            parts.append(_safe_text(f"{_count(count, compared.unit)} {what}: {ids}", format))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
             values = ", ".join(f"{name} {format_value(value, screen.exact)}" for name, value in repeats.items())
-            parts.append(_plain(f"{side}: {values}", format))
+            parts.append(_safe_text(f"{side}: {values}", format))
     if result.movers:
         rows = [vars(mover) for mover in result.movers]
         columns = ("question_id", "base_score", "cand_score", "delta")
@@ -155,7 +157,7 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
     whole = format == "table" and screen.exact
     shown = result.movers if whole else result.movers[:_SHOWN_ANSWERS]
     rows = [
-        {"question": mover.question_id if side == "base" else "", "run": side, "answer": _cut(answer, whole)}
+        {"question": mover.question_id if side == "base" else "", "run": side, "answer": _truncate(answer, whole)}
         for mover in shown
         for side, answer in (("base", mover.base_answer), ("candidate", mover.cand_answer))
         if mover.base_answer is not None or mover.cand_answer is not None
@@ -165,11 +167,11 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
     )
 
 
-def _cut(answer: str | None, whole: bool) -> str | None:
+def _truncate(answer: str | None, whole: bool) -> str | None:
     return answer if answer is None or whole or len(answer) <= _ANSWER else answer[:_ANSWER] + "…"
 
 
-def _plain(text: str, format: str) -> str:
+def _safe_text(text: str, format: str) -> str:
     return markdown_text(text) if format == "md" else terminal_text(text)
 
 
@@ -178,7 +180,7 @@ def _measure(compared: ComparedRuns) -> str:
     return f"{stat_name(compared.run_stat)} of {compared.metric}, {better} is better"
 
 
-def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
+def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     """A line for each candidate, best first."""
     rows = [
         {
@@ -204,8 +206,8 @@ def _many(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     return "\n\n".join(
         [
             *_head(title, verdict, not failed, format=format, screen=screen),
-            _plain(rule_text(results[0].rules), format),
+            _safe_text(rule_text(results[0].rules), format),
             render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", (_LOW, _HIGH)), tones=tones),
-            *(_plain(note, format) for note in notes),
+            *(_safe_text(note, format) for note in notes),
         ]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rageval_batch.errors import InputError
@@ -56,28 +56,32 @@ def render(
     if format == "md":
         return markdown(rows, columns)
     if format == "html":
-        return html_page(rows, columns)
+        return "\n".join(html_lines(rows, columns))
     return table(rows, columns, screen, optional=optional, tones=tones)
 
 
 def markdown(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """A Markdown table; texts cannot break out of their cell."""
-    lines = ["| " + " | ".join(map(markdown_text, columns)) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(markdown_text(format_value(row.get(name))) for name in columns) + " |" for row in rows]
-    return "\n".join(lines)
+    return "\n".join(markdown_lines(rows, columns))
 
 
-def html_page(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """A page with one table, every value to its last digit."""
+def markdown_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
+    """The lines of a Markdown table, a row each."""
+    yield "| " + " | ".join(map(markdown_text, columns)) + " |"
+    yield "|" + " --- |" * len(columns)
+    for row in rows:
+        yield "| " + " | ".join(markdown_text(format_value(row.get(name))) for name in columns) + " |"
+
+
+def html_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
+    """The lines of a page with one table, every value to its last digit."""
     head = "".join(f"<th>{html_text(name)}</th>" for name in columns)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{html_text(format_value(row.get(name), exact=True))}</td>" for name in columns) + "</tr>"
-        for row in rows
-    )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>rageval</title></head><body>\n'
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</body></html>"
-    )
+    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>rageval</title></head><body>'
+    yield f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>"
+    for row in rows:
+        cells = (f"<td>{html_text(format_value(row.get(name), exact=True))}</td>" for name in columns)
+        yield f"<tr>{''.join(cells)}</tr>"
+    yield "</tbody>\n</table>\n</body></html>"
 
 
 def titled(name: str, format: str) -> str:

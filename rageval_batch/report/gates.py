@@ -34,10 +34,10 @@ ROWS = pa.schema(
 
 def gate_table(results: Sequence[GatedRun]) -> pa.Table:
     """A row a run and gate."""
-    return pa.Table.from_pylist(_rows(results), schema=ROWS)
+    return pa.Table.from_pylist(_gate_rows(results), schema=ROWS)
 
 
-def _rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
+def _gate_rows(results: Sequence[GatedRun]) -> list[dict[str, Any]]:
     return [row for result in results for row in result.rows()]
 
 
@@ -52,7 +52,7 @@ def gate_text(results: Sequence[GatedRun], format: str, single: bool, *, screen:
         return junit([_suite(result) for result in results])
     if format == "md":
         return _markdown(results)
-    return _tables(results, screen) if format == "table" else render(_rows(results), ROWS.names, format)
+    return _tables(results, screen) if format == "table" else render(_gate_rows(results), ROWS.names, format)
 
 
 def _verdict(result: GatedRun) -> str:
@@ -104,7 +104,7 @@ def _details(result: GatedRun) -> list[str]:
     return lines
 
 
-def _said(gate: GateResult) -> str:
+def _gate_sentence(gate: GateResult) -> str:
     """A gate in one sentence."""
     actual, limit = _against(gate)
     if gate.status == "skipped":
@@ -123,7 +123,12 @@ def _tables(results: Sequence[GatedRun], screen: Screen) -> str:
         verdict = screen.paint(_verdict(result), verdict_tone(result.passed))
         parts.append(f"{verdict}  {format_value(result.run.record['run_id'])}" + _level(result, "  level {}"))
         parts.append(table([_line(gate, screen.exact) for gate in result.gates], _COLUMNS, screen, tones=_TONES))
-        notes = [*_details(result), *([result.note] if result.note else []), *_claims(result, screen.exact)]
+        notes = [
+            *_details(result),
+            *result.unanswered,
+            *([result.note] if result.note else []),
+            *_claims(result, screen.exact),
+        ]
         parts.append("\n".join([*map(terminal_text, notes), ""]))
     return "\n".join(parts).rstrip("\n")
 
@@ -192,7 +197,7 @@ def _failed_run(result: GatedRun) -> list[str]:
     lines = [f"**FAIL** {_md_run(result)}", ""]
     rows = [_line(gate) for gate in result.of_status("failed")]
     lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
-    if details := _details(result):
+    if details := [*_details(result), *result.unanswered]:
         lines += ["", *map(markdown_text, details)]
     if skipped := result.of_status("skipped"):
         lines += ["", "Skipped: " + ", ".join(markdown_text(gate.gate) for gate in skipped)]
@@ -210,7 +215,7 @@ def _failed_line(result: GatedRun) -> str:
 def _passed_line(result: GatedRun) -> str:
     parts = list(map(_brief, result.of_status("passed")))
     parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
-    return f"- **PASS** {_md_run(result)}: " + markdown_text(", ".join(parts))
+    return f"- **PASS** {_md_run(result)}: " + markdown_text("; ".join([", ".join(parts), *result.unanswered]))
 
 
 def _md_run(result: GatedRun) -> str:
@@ -224,5 +229,7 @@ def _md_run(result: GatedRun) -> str:
 
 
 def _suite(result: GatedRun) -> Suite:
-    cases = [Case(gate.gate, gate.status, "" if gate.status == "passed" else _said(gate)) for gate in result.gates]
+    cases = [
+        Case(gate.gate, gate.status, "" if gate.status == "passed" else _gate_sentence(gate)) for gate in result.gates
+    ]
     return Suite(result.run.record["run_id"], tuple(cases))

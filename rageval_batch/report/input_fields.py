@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from rageval_batch.inputs.check import file_schema
-from rageval_batch.model import ByQuestion, Profile, SelfKeyed
+from rageval_batch.model import Profile
 from rageval_batch.model.examples import example_rows
 from rageval_batch.model.field_table import Field, fields_of, needs_of
-from rageval_batch.model.schemas import CHUNK_TEXT, CHUNKS, OUTPUT, QUESTION_ID, SOURCE_PATH
+from rageval_batch.model.schemas import OUTPUT
 from rageval_batch.report.cells import json_line
 
 FILES = ("questions", "outputs", "contexts")
@@ -31,7 +31,7 @@ def input_fields(profile: Profile) -> dict[str, list[dict[str, Any]]]:
         "questions": [_row(field) for field in questions],
         "around the questions": [_row(field) for field in header],
         "outputs": [*_output_row_fields(profile), *_answer_fields(profile)],
-        "contexts": _context_fields(profile),
+        "contexts": [_row(field) for field in profile.inputs.context_fields],
     }
 
 
@@ -59,16 +59,11 @@ def _output_row_fields(profile: Profile) -> Iterable[dict[str, Any]]:
     """What a row of the outputs has beside the answer."""
     inputs = profile.inputs
     yield _own(("run_id",), "text", None, what="the run; without it the name of the file")
-    if isinstance(inputs, ByQuestion):
-        yield _own(QUESTION_ID, "text or number", "required", what="the question that is answered")
-    else:
-        for name in inputs.keys:
-            yield _own((name,), "text", None, what="as in the record, over which it wins")
+    yield from map(_row, inputs.key_fields)
     yield _own(("repeat",), "whole number", "0", what="which of several answers of a run to a question")
     needed = None if inputs.output_fields else "required"
     yield _own(OUTPUT, _answer_type(profile), needed, what=_answer_meaning(profile))
-    if isinstance(inputs, ByQuestion):
-        yield _own(CHUNKS, "list", None, what="what was retrieved for this answer, in place of the contexts")
+    yield from map(_row, inputs.retrieved_fields)
 
 
 def _answer_type(profile: Profile) -> str:
@@ -90,27 +85,4 @@ def _answer_fields(profile: Profile) -> list[dict[str, Any]]:
     return [
         {"field": one.name, "type": "text" if one.is_text else "list", "default": None, "what": "a part of the answer"}
         for one in profile.inputs.output_fields
-    ]
-
-
-def _context_fields(profile: Profile) -> list[dict[str, Any]]:
-    inputs = profile.inputs
-    if isinstance(inputs, SelfKeyed):
-        key, text = inputs.texts
-        return [
-            _own((key,), "text", "required", what="what a judgement is about"),
-            _own((text,), "text", "required", what="its text, in which quotes are looked for"),
-        ]
-    return [
-        _own(QUESTION_ID, "text or number", "required", what="the question that it was retrieved for"),
-        _own(("run_id",), "text", None, what="the run that retrieved it; without it every run"),
-        _own(SOURCE_PATH, "text", None, what="where it comes from"),
-        _own(CHUNK_TEXT, "text", "required", what="the chunk"),
-        _own(("chunk_id",), "text", None, what="its id"),
-        _own(
-            CHUNKS[:1],
-            "list of objects",
-            None,
-            what="in place of the fields above, all chunks of a question in one row",
-        ),
     ]

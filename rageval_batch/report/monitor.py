@@ -30,12 +30,12 @@ def watch_text(watch: Watch, format: str, screen: Screen = PLAIN) -> str:
     if format == "jsonl":
         return "\n".join(json_line({"profile": watch.profile, **asdict(window)}) for window in watch.alerts)
     if format == "table":
-        return table(_rows(watch.windows), _COLUMNS, screen, tones={"status": verdict_tone})
+        return table(_window_rows(watch.windows), _COLUMNS, screen, tones={"status": verdict_tone})
     rows = window_rows(watch)
     return render(rows, list(rows[0]) if rows else [], format)
 
 
-def _rows(windows: Sequence[Window]) -> list[dict[str, Any]]:
+def _window_rows(windows: Sequence[Window]) -> list[dict[str, Any]]:
     """A row a window; many in a row that have no runs are one, at the end of the last."""
     rows = []
     for empty, found in groupby(windows, key=lambda window: window.status == "no runs"):

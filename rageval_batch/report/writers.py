@@ -190,7 +190,7 @@ def _fill_sheet(sheet: Any, reader: pa.RecordBatchReader) -> None:
                 _excel_cell(sheet, line, k, value=value)
 
 
-class _Abandonable(io.RawIOBase):
+class _Abandonable:
     """A stream that can be given up: the zip file of a workbook that failed writes its end when it is forgotten, and
     would print another error then."""
 
@@ -198,24 +198,22 @@ class _Abandonable(io.RawIOBase):
         self.out: BinaryIO | None = out
         self._place = 0
 
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
     def write(self, content: Any) -> int:
+        """Write bytes, or count them only."""
         self._place += len(content)
         return len(content) if self.out is None else self.out.write(content)
 
     def seek(self, place: int, whence: int = 0) -> int:
+        """Go to a place; where that is."""
         self._place = place if self.out is None else self.out.seek(place, whence)
         return self._place
 
     def tell(self) -> int:
+        """The place at hand."""
         return self._place
 
     def flush(self) -> None:
+        """Have written what was given."""
         if self.out is not None:
             self.out.flush()
 

@@ -53,8 +53,8 @@ def write_archive(commit: Commit, profile: Profile, outputs: list[Source], *, ta
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} is there already and no archive. Name another folder with --archive.")
     with _aside(target) as folder:
-        kept, invalid = _Writer(commit, profile, outputs, folder=folder).write()
-    return f"Archived {kept:,} judgements to {target}: {kept - invalid:,} valid, {invalid:,} invalid."
+        archived, invalid = _Writer(commit, profile, outputs, folder=folder).write()
+    return f"Archived {archived:,} judgements to {target}: {archived - invalid:,} valid, {invalid:,} invalid."
 
 
 @contextmanager
@@ -109,7 +109,7 @@ class Names:
         plain = _PLAIN.sub("_", unicodedata.normalize("NFC", wanted)).lstrip("._-").rstrip("._") or "judgement"
         stem, ending = os.path.splitext(plain)
         ending = ending if 1 < len(ending) <= 8 else ""
-        stem = _cut(plain.removesuffix(ending) if ending else plain, _MOST_BYTES)
+        stem = _truncate(plain.removesuffix(ending) if ending else plain, _MOST_BYTES)
         if _DEVICES.match(stem):
             stem = f"_{stem}"
         name = f"{stem}{ending}"
@@ -119,7 +119,7 @@ class Names:
         return name
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     return text.encode()[:most].decode("utf-8", "ignore").strip("._") or "judgement"
 
 
@@ -160,14 +160,16 @@ class _Writer:
                     for row in batch.to_pylist():
                         count += row["input"] is not None
                         invalid += row["input"] is not None and not row[self.valid]
-                        own.append(self._kept(row, contents, count))
+                        own.append(self._write_record(row, contents, count))
                     placed = pa.Table.from_pylist(own, schema=_OWN)
                     table = pa.Table.from_arrays([*placed.columns, *batch.columns], schema=schema)
                     writer.write_table(table)
         shutil.rmtree(self.folder / _SORT, ignore_errors=True)
         return count, invalid
 
-    def _kept(self, row: dict[str, Any], contents: Iterator[tuple[int, int, bytes]], number: int) -> dict[str, Any]:
+    def _write_record(
+        self, row: dict[str, Any], contents: Iterator[tuple[int, int, bytes]], number: int
+    ) -> dict[str, Any]:
         """Write one record; where it lies and what it is. A missing one lies nowhere."""
         if row["input"] is None:
             return {}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import Ints
-from rageval_batch.inputs.protocols import KeptFormat
+from rageval_batch.inputs.protocols import InputCopyFormat
 from rageval_batch.model.schemas import TALLIES
 from rageval_batch.resources import sql_definition
 from rageval_batch.runs.database import Database
@@ -93,7 +93,7 @@ def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> Non
             writer.write_table(rows, ROW_GROUP)
 
 
-def write_kept(parts: Sequence[Path], format: KeptFormat, *, target: Path, database: Database) -> None:
+def write_input_copy(parts: Sequence[Path], format: InputCopyFormat, *, target: Path, database: Database) -> None:
     """Write each distinct answer once, at its first place, with the list of the rows that gave it.
 
     Answers may be long: they are told apart by their SHA-256, so that only that and the keys are sorted.

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from rageval_batch.inputs.outputs import InputCounts
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.inputs.sources import Source
+from rageval_batch.locations import last_part, open_input
 from rageval_batch.model import Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS, RUNS
 from rageval_batch.profiles.registry import profile_reference
@@ -53,7 +54,7 @@ def run_records(job: Job, identity: Identity, runs: Mapping[str, RunCounts], *, 
         meta = {
             "eval_set_version": identity.eval_set.version,
             **job.metadata.of_run(run_id, counts.metadata),
-            **_found(counts, findings.of_run.get(run_id, ())),
+            **_found_metadata(counts, findings.of_run.get(run_id, ())),
         }
         rows.append(
             {
@@ -128,7 +129,7 @@ def input_copies(job: Job, ready: Path) -> Files:
     return files
 
 
-def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
+def _found_metadata(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
     """What scoring found about a run, as metadata."""
     rejected, rows = counts.rejected
     found = {REJECTED_ROWS: f"{rejected} of {rows}" if rejected else "", RUN_WARNINGS: "; ".join(warnings)}
@@ -137,17 +138,18 @@ def _found(counts: RunCounts, warnings: Sequence[str]) -> dict[str, str]:
 
 def _copies(role: str, files: list[Source], ready: Path) -> list[str]:
     """Copy files into a folder; their names there."""
-    names = [f"{role}-{k}-{_kept_name(file)}" for k, file in enumerate(files)]
+    names = [f"{role}-{k}-{_copy_name(file)}" for k, file in enumerate(files)]
     for name, file in zip(names, files, strict=True):
         if file.table is None:
-            shutil.copyfile(file.path, ready / name)
+            with open_input(file.place) as content, (ready / name).open("wb") as copy:
+                shutil.copyfileobj(content, copy)
         else:
             pq.write_table(file.table, ready / name)
     return names
 
 
-def _kept_name(file: Source) -> str:
-    return f"{file.name}.parquet" if file.table is not None else Path(file.name).name
+def _copy_name(file: Source) -> str:
+    return f"{file.name}.parquet" if file.table is not None else last_part(file.name)
 
 
 def _declaration(profile: Profile) -> dict[str, Any] | None:
@@ -165,7 +167,7 @@ def _declaration(profile: Profile) -> dict[str, Any] | None:
 
 def _reference(file: Source) -> dict[str, Any]:
     """A file as the store remembers it."""
-    path = None if file.format == "frame" else str(file.path.resolve())
+    path = None if file.format == "frame" else file.url or str(file.path.resolve())
     given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
     reading = file.reading.as_dict()
     return {**given, **({"folder": True} if file.members else {}), **({"reading": reading} if reading else {})}

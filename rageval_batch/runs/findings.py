@@ -58,9 +58,11 @@ def observed(scores: Sequence[Path], profile: Profile, *, database: Database) ->
         return Observed(uncomputed, _common_failures(connection, reader))
 
 
-def findings_of(seen: Observed, profile: Profile, runs: Mapping[str, RunCounts]) -> Findings:
-    """What to say of the runs of a commit."""
-    said: list[str] = []
+def findings_of(
+    seen: Observed, profile: Profile, runs: Mapping[str, RunCounts], *, unused: Sequence[str] = ()
+) -> Findings:
+    """What to say of the runs of a commit; `unused`: sentences about what was given and belongs to none of them."""
+    said = list(unused)
     of_run: dict[str, list[str]] = {}
     for sentence, by_run in (*_uncomputed(seen, profile), *_failures(seen)):
         said.append(sentence)
@@ -69,7 +71,7 @@ def findings_of(seen: Observed, profile: Profile, runs: Mapping[str, RunCounts])
     lost = {run: counts.rejected for run, counts in sorted(runs.items()) if counts.lost_rows}
     if lost:
         named = [f"'{run}' {n:,} of {rows:,}" for run, (n, rows) in lost.items()]
-        said.append(f"WARNING: {_runs(len(lost))} lost more than 1 % of the rows to rejects: {_listed(named)}.")
+        said.append(f"WARNING: {_runs(len(lost))} lost more than 1 % of the rows to rejects: {_few_names(named)}.")
     return Findings(tuple(said), {run: tuple(sentences) for run, sentences in of_run.items()})
 
 
@@ -96,7 +98,8 @@ def _counts(connection: duckdb.DuckDBPyConnection, reader: str, count: str) -> d
 def _common_failures(
     connection: duckdb.DuckDBPyConnection, reader: str
 ) -> tuple[tuple[str, str, int, int, str | None], ...]:
-    """Of every run most of whose answers fail for one reason: that, and the least of their details."""
+    """Of every run most of whose answers fail for one reason: that, and the least of their details, as an example
+    where they have several."""
     names = [row[0] for row in connection.execute(f"describe from {reader}").fetchall()]
     detail = "fail_detail" if "fail_detail" in names else "null"
     query = f"""
@@ -106,7 +109,8 @@ def _common_failures(
         )
         select run_id, fail_reason, n, rows::bigint, detail from (
             select run_id, fail_reason, count(*) as n, sum(count(*)) over (partition by run_id) as rows,
-                   min(detail) as detail
+                   case when count(distinct coalesce(detail, '')) > 1 then 'for example ' else '' end || min(detail)
+                       as detail
             from answers group by run_id, fail_reason
         ) where fail_reason is not null and n > {MOST} * rows order by run_id"""
     return tuple(connection.execute(query).fetchall())
@@ -122,7 +126,7 @@ def _failures(seen: Observed) -> list[_Finding]:
         details = Counter(text for *_, text in runs if text)
         example = f" ({details.most_common(1)[0][0]})" if details else ""
         by_run = {run: f"{n:,} of {rows:,} answers: {reason}{example}" for run, n, rows, _ in runs}
-        named = _listed([f"'{run}' {n:,} of {rows:,}" for run, n, rows, _ in runs])
+        named = _few_names([f"'{run}' {n:,} of {rows:,}" for run, n, rows, _ in runs])
         sentence = f"WARNING: most answers of {_runs(len(runs))} fail for one reason, {reason}{example}: {named}."
         out.append((f"{sentence} Look at one with rageval explain.", by_run))
     return out
@@ -132,6 +136,6 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def _listed(names: list[str]) -> str:
+def _few_names(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

@@ -61,7 +61,7 @@ def import_job(files: list[Source], questions: list[Source], options: ImportOpti
     """The job that makes a run of scores from another tool; without questions those of the rows are the eval set."""
     if options.run_id is not None:
         files = [replace(file, stem=options.run_id) for file in files]
-    seen = _read(files)
+    seen = _scan_columns(files)
     _check_numbers(seen.columns, {*options.lower, options.score})
     names = {column: _metric_name(column) for column, found in seen.columns.items() if not found.texts}
     if not names:
@@ -76,7 +76,7 @@ def import_job(files: list[Source], questions: list[Source], options: ImportOpti
     return Job(profile=profile, params={}, outputs=files, questions=questions, keep_inputs=own)
 
 
-def _read(files: Iterable[Source]) -> _Seen:
+def _scan_columns(files: Iterable[Source]) -> _Seen:
     seen = _Seen()
     for file in files:
         for block in readers.read_blocks(file):
@@ -85,7 +85,7 @@ def _read(files: Iterable[Source]) -> _Seen:
             for column in block.others(KNOWN_FIELDS):
                 short = column.short()
                 if len(short.text):
-                    _note(
+                    _count_numbers(
                         seen.columns.setdefault(column.name, _Numbers()), short.text, block.lines[short.rows], file=file
                     )
     return seen
@@ -101,7 +101,7 @@ def _check_numbers(columns: Mapping[str, _Numbers], chosen: Container[str | None
             )
 
 
-def _note(found: _Numbers, texts: pa.Array, lines: Offsets, *, file: Source) -> None:
+def _count_numbers(found: _Numbers, texts: pa.Array, lines: Offsets, *, file: Source) -> None:
     values = pl.Series(pl.from_arrow(texts)).cast(pl.String)
     values = values.str.strip_chars().str.to_lowercase()
     there = values != ""
@@ -123,7 +123,7 @@ def _metric_name(column: str) -> str:
     if name == "score":
         return name
     name = f"_{name}" if name[0].isdigit() else name
-    name = f"{name}_value" if name in SQL_WORDS or name in ("output", "chunks") else name
+    name = f"{name}_number_expression" if name in SQL_WORDS or name in ("output", "chunks") else name
     check_column_name(name, f"the column {column}")
     return name
 
@@ -148,10 +148,10 @@ def _profile_text(names: Mapping[str, str], columns: Mapping[str, _Numbers], opt
             continue
         higher = "false" if column in options.lower else "true"
         metrics.append(
-            f"{name} = {{ expr = {_toml(_value(column))}, doc = {_toml(f'the column {column}')}, "
+            f"{name} = {{ expr = {_toml(_number_expression(column))}, doc = {_toml(f'the column {column}')}, "
             f"higher_is_better = {higher}, scale = 0.0 }}"
         )
-    own = _value(score) if names[score] == "score" else names[score]
+    own = _number_expression(score) if names[score] == "score" else names[score]
     lines = [
         f"name = {_toml(options.name)}",
         'title = "Scores that another tool computed"',
@@ -174,7 +174,7 @@ def _score_column(columns: Sequence[str], chosen: str | None) -> str:
     return named[0]
 
 
-def _value(column: str) -> str:
+def _number_expression(column: str) -> str:
     """The expression of a column's number; text that is none fails on its row."""
     path = column.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
     text = f"nullif(trim(json_extract_string(output, '$.\"{path}\"')), '')"

@@ -129,6 +129,18 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
         _check_size(folder / name, manifest.get("checksums", {}).get(name))
 
 
+def check_sizes(sizes: Mapping[str, int], manifest: Mapping[str, Any]) -> None:
+    """The same of a commit whose files are known by their names and sizes; all of them must have checksums."""
+    for name, _ in _files(manifest):
+        known = manifest.get("checksums", {}).get(name)
+        if known is None:
+            raise Damage(f"{name} has no checksum, without which it is not fetched")
+        if name not in sizes:
+            raise Damage(f"{name} is missing")
+        if sizes[name] != known["size"]:
+            raise Damage(_wrong_size(name, sizes[name], known["size"]))
+
+
 def damaged_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(file, what is wrong with it) of a commit, by reading all of each file."""
     for name, _ in _files(manifest):
@@ -144,12 +156,16 @@ def _check_size(path: Path, known: Mapping[str, Any] | None) -> None:
     try:
         size = os.stat(path).st_size
         if known is not None and size != known["size"]:
-            raise Damage(f"{path.name} has {size:,} bytes in place of {known['size']:,}")
+            raise Damage(_wrong_size(path.name, size, known["size"]))
         if known is None and path.suffix == ".parquet" and not _ends_as_parquet(path):
             raise Damage(f"{path.name} is not a whole Parquet file")
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         raise Damage(f"{path.name} {'is missing' if missing else f'cannot be read: {error.strerror}'}") from error
+
+
+def _wrong_size(name: str, size: int, known: int) -> str:
+    return f"{name} has {size:,} bytes in place of {known:,}"
 
 
 def _ends_as_parquet(path: Path) -> bool:

@@ -42,7 +42,7 @@ class Compacted:
 def compact(store: Store) -> Compacted:
     """Put the rows of small commits together in a pack; nothing is removed, and no result or name changes."""
     with store.staging(f"compact-{secrets.token_hex(4)}") as staging:
-        commits = _small(store.listing())
+        commits = _small_commits(store.listing())
         before = len({path for commit in commits for role in commit.manifest["files"] for path in commit.files(role)})
         if len({commit.path for commit in commits}) < 2:
             staging.clear()
@@ -55,7 +55,7 @@ def compact(store: Store) -> Compacted:
         with store.publishing() as publish:
             there = {commit.id for commit in _remaining(store.listing())}
             if not there.issuperset(manifests):
-                raise StoreError(f"Commits of {store.path} were pruned meanwhile. Give the command again.")
+                raise StoreError(f"Commits of {store.name} were pruned meanwhile. Give the command again.")
             pack = publish(ready, manifest)
         staging.clear()
     return Compacted(pack.id, len(manifests), before, files_after=len(names))
@@ -67,7 +67,7 @@ def _remaining(listing: Listing) -> list[Commit]:
     return [commit for commit in listing.commits if commit.id not in given_up]
 
 
-def _small(listing: Listing) -> list[Commit]:
+def _small_commits(listing: Listing) -> list[Commit]:
     """The commits that are worth putting together: of folders that have few rows, or rows that nobody reads."""
     folders: dict[Path, list[Commit]] = {}
     for commit in _remaining(listing):
@@ -102,13 +102,13 @@ def _packed_files(commits: Sequence[Commit], ready: Path, database: Database) ->
     for role in MERGED:
         for number, (about, group) in enumerate(_groups(role, commits).items()):
             name = f"{role}-{about[0]}-{number}.parquet" if role == "scores" else f"{role}-{number}.parquet"
-            copy_rows(_rows(role, group), ready / name, database)
+            copy_rows(_rows_query(role, group), ready / name, database)
             for commit in group:
                 packed[commit.id][role] = [name]
     for commit in commits:
         for role in commit.manifest["files"]:
             if role not in MERGED:
-                packed[commit.id][role] = [_kept_once(path, ready) for path in commit.files(role)]
+                packed[commit.id][role] = [_copied_once(path, ready) for path in commit.files(role)]
     return packed
 
 
@@ -131,7 +131,7 @@ def _groups(role: str, commits: Iterable[Commit]) -> dict[tuple[str, ...], list[
     return groups
 
 
-def _rows(role: str, commits: Iterable[Commit]) -> str:
+def _rows_query(role: str, commits: Iterable[Commit]) -> str:
     """The query of the rows of commits with their names, one commit after the other."""
     single = [path for commit in commits if not commit.packed for path in commit.files(role)]
     branches = []
@@ -147,7 +147,7 @@ def _rows(role: str, commits: Iterable[Commit]) -> str:
     return " union all by name ".join(branches)
 
 
-def _kept_once(path: Path, ready: Path) -> str:
+def _copied_once(path: Path, ready: Path) -> str:
     """Copy a file into a folder under a name of its content, once for all commits that have the same; the name."""
     digest = file_checksum(path)["sha256"]
     name = path.name if path.name.startswith(f"{digest[:16]}-") else f"{digest[:16]}-{path.name}"

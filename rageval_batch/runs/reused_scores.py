@@ -24,7 +24,7 @@ from rageval_batch.columnar.kernels.digests import (
     keyed_digests,
     room_for_digests,
 )
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_by_owner, from_arrow
 from rageval_batch.model import Scored
 
 Digests = npt.NDArray[np.uint64]  # two words a row
@@ -97,7 +97,7 @@ def _kept(scored: Scored) -> _Kept:
     columns = pa.RecordBatch.from_arrays([scored.columns[name] for name in names], names)
     tallies = TALLIED.empty_table() if scored.tallies is None else scored.tallies.select(TALLIED.names).cast(TALLIED)
     row = tallies.column("row").to_numpy()
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=columns.num_rows))]).astype(np.int64)
+    bounds = bounds_by_owner(row, columns.num_rows)
     return _Kept(0, columns, tallies.take(pa.array(np.argsort(row, kind="stable"))), bounds=bounds)
 
 

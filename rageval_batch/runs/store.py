@@ -1,5 +1,7 @@
 """The store: a folder of commits, each written aside and put in place by one rename. Nothing is ever changed there.
 
+A store behind a URL has the same commits; there the manifest is written last and makes a commit (`remote_store`).
+
 A commit that is damaged is left out, and said; one that hides others (a tombstone) is how results are dropped. A pack
 is a folder with the rows of many commits in a few files: each of them is read from there, under its own name.
 """
@@ -26,6 +28,7 @@ from typing import Any
 from filelock import BaseFileLock
 
 from rageval_batch.errors import DamagedCommit, StoreError
+from rageval_batch.locations import Entry, is_url, plain_name
 from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably
 from rageval_batch.runs.manifest import (
     COMMIT_NAME,
@@ -33,6 +36,7 @@ from rageval_batch.runs.manifest import (
     MANIFEST,
     Damage,
     check_files,
+    check_sizes,
     checksums,
     damaged_files,
     file_checksum,
@@ -42,6 +46,7 @@ from rageval_batch.runs.manifest import (
     read_manifest,
     signed,
 )
+from rageval_batch.runs.remote_store import RemoteStore
 from rageval_batch.runs.store_index import Stamp, StoreIndex, read_index
 from rageval_batch.sql_text import PACKED_COMMIT, parquet_reader, quoted
 
@@ -54,7 +59,7 @@ _JOB_NAME = re.compile(r"[0-9a-f]{24}")  # of the folder that the same job finds
 _FORGOTTEN = timedelta(days=7)
 _CLAIMED = timedelta(minutes=1)  # within which a writer has locked the folder that it made
 _PATIENCE = 600.0  # seconds that a writer waits for another to put its commit in place
-Publish = Callable[[Path, dict[str, Any]], "Commit"]
+Publish = Callable[..., "Commit"]  # of a sealed folder and its manifest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +71,7 @@ class Commit:
     stamp: Stamp = field(default=(0, 0), compare=False)  # of the manifest, by which an index knows that it is the same
     dropped: frozenset[str] = frozenset()  # runs that its files have and that are no longer to be seen
     packed: Mapping[str, Any] = field(default_factory=dict, compare=False)  # the manifest of the pack that it lies in
+    remote: RemoteStore | None = field(default=None, compare=False)  # where its files are fetched from, if not here
 
     @property
     def id(self) -> str:
@@ -75,11 +81,28 @@ class Commit:
 
     def files(self, role: str) -> list[Path]:
         """The Parquet files of a role: scores, runs, rejects, tallies, kept_…; those of a pack have rows of others."""
-        return [self.path / name for name in self.manifest["files"].get(role, [])]
+        names = self.manifest["files"].get(role, [])
+        self._fetch(names)
+        return [self.path / name for name in names]
 
-    def damaged_files(self) -> Iterator[tuple[str, str]]:
-        """(file, what is wrong with it) of all files of the folder, by reading them whole."""
-        return damaged_files(self.path, self.packed or self.manifest)
+    def _fetch(self, names: Iterable[str], anew: bool = False) -> None:
+        """Have files here that lie elsewhere."""
+        if self.remote is not None:
+            known = (self.packed or self.manifest)["checksums"]
+            self.remote.fetch(self.path.name, {name: known[name] for name in names}, anew)
+
+    def damaged_files(self, anew: bool = False) -> Iterator[tuple[str, str]]:
+        """(file, what is wrong with it) of all files of the folder, by reading them whole; of one that lies elsewhere,
+        of the files that were fetched, or, `anew`, of all as they are there."""
+        manifest = self.packed or self.manifest
+        for name in (name for names in manifest["files"].values() for name in names if anew and self.remote):
+            try:
+                self._fetch([name], anew)
+            except StoreError as error:
+                yield name, str(error).rstrip(".")
+        for name, problem in damaged_files(self.path, manifest):
+            if self.remote is None or (self.path / name).exists():
+                yield name, problem
 
     def rows(self, role: str) -> str:
         """The query of the rows of a role: scores, runs, summary, tallies, rejects or extras."""
@@ -155,7 +178,7 @@ def _listing(folders: list[Commit], damaged: list[tuple[Path, Damage]]) -> Listi
 def _unpacked(pack: Commit) -> dict[str, Commit]:
     """The commits of a pack by their names."""
     return {
-        name: Commit(path=pack.path, manifest=manifest, stamp=pack.stamp, packed=pack.manifest)
+        name: Commit(path=pack.path, manifest=manifest, stamp=pack.stamp, packed=pack.manifest, remote=pack.remote)
         for name, manifest in pack.manifest["packs"].items()
     }
 
@@ -174,7 +197,10 @@ class Store:
     """Commits in a folder. Readers see a commit whole or not at all; writers do not disturb each other."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        """`path`: that of a folder, or a URL."""
+        self.name = plain_name(path)  # as users call it
+        self.remote = RemoteStore(self.name) if is_url(self.name) else None
+        self.path = Path(self.name) if self.remote is None else self.remote.mirror
         if self.path.exists() and not self.path.is_dir():
             raise StoreError(f"{self.path} is a file, not a store. Name a folder with --store.")
 
@@ -188,37 +214,61 @@ class Store:
         """The folder of unfinished work."""
         return self.path / STAGING
 
+    def exists(self) -> bool:
+        """Whether there is a folder, with commits or without."""
+        with _read_errors(self.name):
+            return self.path.is_dir() if self.remote is None else bool(self.remote.folder.entries())
+
     def commits(self) -> list[Commit]:
         """All commits that can be used, without what was dropped, oldest first; a DamagedCommit warning of others."""
         listing = self.listing()
         for folder, damage in listing.reported():
-            text = f"Commit {folder.name} of {self.path} is damaged and left out: {damage}. See rageval fsck."
+            text = f"Commit {folder.name} of {self.name} is damaged and left out: {damage}. See rageval fsck."
             warnings.warn(DamagedCommit(text), stacklevel=2)
         return listing.visible()
 
     def listing(self) -> Listing:
         """All that lies in the store."""
-        if not self.path.is_dir():
-            return Listing()
         found: list[Commit] = []
         damaged: list[tuple[Path, Damage]] = []
-        try:
-            with os.scandir(self.path) as entries:
-                names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
-        except OSError as error:
-            raise StoreError(f"Cannot read the store {self.path}: {error.strerror}.") from error
+        names = self.folder_names()
+        with _read_errors(self.name):
+            there = self.remote.files(names) if self.remote is not None else {}
         for name in names:
             try:
-                commit = self._commit(name)
+                commit = self._commit(name) if self.remote is None else self._remote_commit(name, there[name])
             except Damage as damage:
-                if (self.path / name).exists():  # else it was removed meanwhile
+                if self.remote is not None or (self.path / name).exists():  # else it was removed meanwhile
                     damaged.append((self.path / name, damage))
                 continue
             if commit is not None:
                 found.append(commit)
         return _listing(found, damaged)
 
-    def _commit(self, name: str) -> Commit | None:
+    def folder_names(self) -> list[str]:
+        """The folders of the store, in the order of their names; another list means that something was committed or
+        removed."""
+        with _read_errors(self.name):
+            if self.remote is not None:
+                return self.remote.commit_names()
+            if not self.path.is_dir():
+                return []
+            with os.scandir(self.path) as entries:
+                return sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+
+    def _remote_commit(self, name: str, files: Mapping[str, Entry]) -> Commit | None:
+        """The commit of a folder elsewhere; None without a manifest, which is written last."""
+        if self.remote is None or MANIFEST not in files:
+            return None
+        with _read_errors(self.name):
+            self.remote.fetch_manifest(name, files[MANIFEST])
+        commit = self._commit(name, check=False)
+        if commit is None:
+            return None
+        check_sizes({file: entry.size for file, entry in files.items()}, commit.manifest)
+        return replace(commit, remote=self.remote)
+
+    def _commit(self, name: str, check: bool = True) -> Commit | None:
         """The commit of a folder, by the index where that knows it; None where the folder is somebody else's."""
         folder = self.path / name
         stamp = (0, 0)
@@ -230,7 +280,8 @@ class Store:
             manifest = read_manifest(folder)
         if manifest is None:
             return None
-        check_files(folder, manifest)
+        if check:
+            check_files(folder, manifest)
         return Commit(path=folder, manifest=manifest, stamp=stamp)
 
     def require(self) -> list[Commit]:
@@ -238,14 +289,14 @@ class Store:
         commits = self.commits()
         if not commits:
             raise StoreError(
-                f"The store {self.path} has no runs. Score some first: rageval score --store {self.path} …"
+                f"The store {self.name} has no runs. Score some first: rageval score --store {self.name} …"
             )
         return commits
 
     @contextmanager
     def staging(self, job: str) -> Iterator[Staging]:
         """A folder aside for one job, kept if the work is interrupted and found again by the same job."""
-        with _store_errors(self.path):
+        with _store_errors(self.name):
             root = self.staging_folder
             root.mkdir(parents=True, exist_ok=True)
             self.clear_published()
@@ -272,16 +323,16 @@ class Store:
 
         `known`: checksums of files that are on the disk already.
         """
-        with _store_errors(self.path):
+        with _store_errors(self.name):
             for file in staging.iterdir():
                 if file.name not in known:
                     sync(file)
-            return {**manifest, "checksums": checksums(staging, known)}
+            return {**manifest, "checksums": {**known, **checksums(staging, known)}}
 
     @contextmanager
     def publishing(self) -> Iterator[Publish]:
         """Alone among all writers: what puts a sealed folder in place. Nobody else does so until the end."""
-        with _store_errors(self.path):
+        with _store_errors(self.name):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = wait_for_lock(self.path / _LOCK, _PATIENCE)
         if lock is None:
@@ -294,24 +345,31 @@ class Store:
         finally:
             lock.release()
 
-    def _put_in_place(self, staging: Path, manifest: dict[str, Any]) -> Commit:
-        """Rename a folder to a name greater than all there are. Its time is that of the clock, whatever its name is."""
-        with _store_errors(self.path):
+    def _put_in_place(
+        self, staging: Path, manifest: dict[str, Any], lying: Mapping[str, str] = MappingProxyType({})
+    ) -> Commit:
+        """Rename a folder to a name greater than all there are. Its time is that of the clock, whatever its name is.
+
+        `lying`: files of the commit that lie in a store behind a URL already, by their names in the commit.
+        """
+        with _store_errors(self.name):
             created = datetime.now(UTC)
             name = f"{max(created, self._next_stamp()).strftime(_STAMP)}-{secrets.token_hex(3)}"
             manifest = signed({"format": FORMAT, **manifest, "commit": name, "created_at": created.isoformat()})
             write_durably(staging / MANIFEST, manifest_bytes(manifest))
             sync(staging)
             (staging.parent / _PUBLISHED).write_text(name)
+            if self.remote is not None:
+                self.remote.publish(staging, name, lying)
             target = self.path / name
             os.rename(staging, target)
             sync(self.path)
-            return Commit(path=target, manifest=manifest)
+            return Commit(path=target, manifest=manifest, remote=self.remote)
 
     def _next_stamp(self) -> datetime:
         """A time later than in the name of any commit: clocks differ between machines, and may go back."""
         stamps = [datetime.min.replace(tzinfo=UTC)]
-        for name in os.listdir(self.path):
+        for name in self.folder_names():
             if COMMIT_NAME.fullmatch(name):
                 with suppress(ValueError, OverflowError):  # no time, or the last there is
                     stamp = datetime.strptime(name[: name.rindex("-")], _STAMP).replace(tzinfo=UTC)
@@ -348,7 +406,7 @@ class Staging:
     def assembling(self) -> Iterator[Path]:
         """A fresh, empty folder for the commit's files; what goes wrong while they are written is said plainly."""
         ready = self.path / "ready"
-        with _store_errors(self.store.path):
+        with _store_errors(self.store.name):
             shutil.rmtree(ready, ignore_errors=True)
             ready.mkdir()
             yield ready
@@ -357,7 +415,7 @@ class Staging:
     def writing(self, name: str) -> Iterator[Path]:
         """A path to write to that takes its name only when it is whole."""
         aside = self.path / f".{name}"
-        with _store_errors(self.store.path):
+        with _store_errors(self.store.name):
             yield aside
             os.replace(aside, self.path / name)
 
@@ -386,21 +444,29 @@ class Staging:
 
 
 @contextmanager
-def _store_errors(path: Path) -> Iterator[None]:
+def _read_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"Cannot read the store {name}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _store_errors(name: str) -> Iterator[None]:
     """What the file system says, as one sentence."""
     try:
         yield
     except OSError as error:
-        raise store_error(path, error) from error
+        raise store_error(name, error) from error
 
 
-def store_error(path: Path, error: OSError) -> StoreError:
+def store_error(name: str, error: OSError) -> StoreError:
     """The sentence for an error of the file system under a store."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"No space left for the store {path}. Free some and give the same command again: it goes on.")
+        return StoreError(f"No space left for the store {name}. Free some and give the same command again: it goes on.")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StoreError(f"The store {path} cannot be written: {error.strerror}. Name another with --store.")
-    return StoreError(f"The store {path} cannot be written: {error.strerror or error}.")
+        return StoreError(f"The store {name} cannot be written: {error.strerror}. Name another with --store.")
+    return StoreError(f"The store {name} cannot be written: {error.strerror or error}.")
 
 
 def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock]:

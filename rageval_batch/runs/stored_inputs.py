@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import RowReader
-from rageval_batch.inputs.protocols import KeptFormat, LoadedInputs
+from rageval_batch.inputs.protocols import InputCopyFormat, LoadedInputs
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import (
@@ -28,6 +29,7 @@ from rageval_batch.inputs.sources import (
     shown_name,
     source,
 )
+from rageval_batch.locations import is_url
 from rageval_batch.model import Explanation, Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS
 from rageval_batch.runs.database import connected
@@ -40,7 +42,8 @@ MEMORY = "1GB"  # kept answers are long, and are sorted whole where their order 
 
 def _named_file(reference: dict[str, Any]) -> Source:
     """The file of a reference under the name it was given by, from which its format and run come."""
-    return replace(source(reference["name"], Path(reference["path"])), reading=_reading(reference))
+    at = None if is_url(reference["path"]) else Path(reference["path"])
+    return replace(source(reference["name"], at), reading=_reading(reference))
 
 
 def _reading(reference: dict[str, Any]) -> Reading:
@@ -53,7 +56,7 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Sou
     name = reference["name"]
     if reference["path"] is None:
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
-    if not Path(reference["path"]).exists():
+    if not is_url(reference["path"]) and not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
     file = opened(reference).with_hash()
     if file.sha256 != reference["sha256"]:
@@ -72,7 +75,7 @@ def _outputs(commit: Commit, number: int) -> Source:
         wanted = {name for (name,) in connection.execute(query, {"number": number}).fetchall()}
 
     def members(folder: dict[str, Any]) -> Source:
-        path = Path(folder["path"])
+        path = folder["path"]
         found = [member for member in json_members(path) if shown_name(member) in wanted]
         if len(found) < len(wanted):
             raise InputError(f"{reference['name']} has lost {len(wanted) - len(found)} of its files. Put them back.")
@@ -82,10 +85,10 @@ def _outputs(commit: Commit, number: int) -> Source:
 
 
 def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[Source]:
-    kept = commit.files(role)
-    if kept:
-        copies = zip(references, kept, strict=True)
-        return [replace(_copy(one["name"], at), reading=_reading(one)) for one, at in copies]
+    copies = commit.files(role)
+    if copies:
+        named = zip(references, copies, strict=True)
+        return [replace(_copy(one["name"], at), reading=_reading(one)) for one, at in named]
     return [_unchanged(reference) for reference in references]
 
 
@@ -107,22 +110,22 @@ def context_files(commit: Commit) -> list[Source]:
 
 def output_files(commit: Commit, profile: Profile, folder: Path) -> list[Source]:
     """The output files of a commit; kept answers are written out again, into the folder."""
-    kept = commit.files("kept_outputs")
-    if not kept:
+    copies = commit.files("kept_outputs")
+    if not copies:
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
     with connected(folder, MEMORY) as connection:
-        rows = _kept_rows(kept, input_kind(profile).kept)
+        rows = _copied_rows_query(copies, input_kind(profile).copy_format)
         connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet)")
     return [source(target)]
 
 
-def _kept_rows(kept: list[Path], format: KeptFormat, where: str = "true") -> str:
+def _copied_rows_query(copies: list[Path], format: InputCopyFormat, where: str = "true") -> str:
     """The query of kept answers as rows again, in the order in which they were read where that is known."""
-    fields = [field.name for field in pq.read_schema(kept[0]).field("given_by").type.value_type]
+    fields = [field.name for field in pq.read_schema(copies[0]).field("given_by").type.value_type]
     names = [*format.answer, *(f"g.{identifier(name)}" for name in fields if name not in format.places)]
     order = ", ".join(f"g.{identifier(name)}" for name in format.places)
-    rows = f"(select unnest(given_by) as g, * exclude (given_by) from {parquet_reader(kept)})"
+    rows = f"(select unnest(given_by) as g, * exclude (given_by) from {parquet_reader(copies)})"
     return f"select {', '.join(names)} from {rows} where {where}" + (f" order by {order}" if order else "")
 
 
@@ -144,13 +147,13 @@ def job_of(commit: Commit, profile: Profile, params: dict[str, Any], *, runs: fr
 
 def _kept_extras(commit: Commit, profile: Profile) -> str | None:
     """The query of other columns of kept answers, with the places that the answers have when they are read again."""
-    kept = commit.files("kept_outputs")
-    if not kept or not commit.files("extras"):
+    copies = commit.files("kept_outputs")
+    if not copies or not commit.files("extras"):
         return None
-    rows, format = commit.rows("extras"), input_kind(profile).kept
+    rows, format = commit.rows("extras"), input_kind(profile).copy_format
     if not format.places:
         return rows
-    places = f"select *, row_number() over () as again from ({_kept_places_query(kept, format)})"
+    places = f"select *, row_number() over () as again from ({_copied_places_query(copies, format)})"
     return (
         f"select x.* replace (0::integer as input, p.again as line) from ({rows}) x "
         f"join ({places}) p on p.input = x.input and p.line = x.line"
@@ -202,7 +205,7 @@ def failing_claims(
     found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
     for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
         batch = inputs.with_contexts(block.batch)
-        keys = inputs.kept_rows(batch).select(["run_id", "question_id", "repeat"]).to_pylist()
+        keys = inputs.copy_rows(batch).select(["run_id", "question_id", "repeat"]).to_pylist()
         for claim in profile.scoring.failing_claims(prepared, batch):
             key = keys[claim["row"]]
             line = {"task_id": key["question_id"], **{name: claim[name] for name in ("claim_id", "text", "reason")}}
@@ -221,10 +224,10 @@ def answers(commit: Commit, profile: Profile, runs: frozenset[str], *, folder: P
     params = profile.read_params(commit.manifest["params"])
     kind = input_kind(profile)
     inputs = kind.load(question_files(commit), context_files(commit), params, folder=folder)
-    kept = commit.files("kept_outputs")
-    places = _kept_places(kept, kind.kept) if kept else None
+    copies = commit.files("kept_outputs")
+    places = _copied_places(copies, kind.copy_format) if copies else None
     for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
-        batch = inputs.kept_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
+        batch = inputs.copy_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
         for name in ("input", "line"):
             place = block.batch.column(name)
             if places is not None:  # the copy was written out again in the order of the places
@@ -234,17 +237,17 @@ def answers(commit: Commit, profile: Profile, runs: frozenset[str], *, folder: P
         yield batch
 
 
-def _kept_places(kept: list[Path], format: KeptFormat) -> pa.Table:
+def _copied_places(copies: list[Path], format: InputCopyFormat) -> pa.Table:
     """Where the rows of a kept copy stood, in the order in which they are written out; no columns if nobody knows."""
     if not format.places:
         return pa.table({})
     with connected(memory=MEMORY) as connection:
-        return connection.sql(_kept_places_query(kept, format)).to_arrow_table()
+        return connection.sql(_copied_places_query(copies, format)).to_arrow_table()
 
 
-def _kept_places_query(kept: list[Path], format: KeptFormat) -> str:
+def _copied_places_query(copies: list[Path], format: InputCopyFormat) -> str:
     names = ", ".join(f"g.{identifier(name)}" for name in format.places)
-    return f"select {names} from (select unnest(given_by) as g from {parquet_reader(kept)}) order by {names}"
+    return f"select {names} from (select unnest(given_by) as g from {parquet_reader(copies)}) order by {names}"
 
 
 # --- single answers -------------------------------------------------------------------------------------------------
@@ -273,8 +276,9 @@ def _stored_rows(
     """The outputs of score rows as they were read, a batch of one row each; `ids` are the questions."""
     kind = input_kind(profile)
     reader = kind.row_reader(ids)
-    if kept := commit.files("kept_outputs"):
-        return [_kept_row(kept, kind.kept, reader, row=row) for row in rows]
+    if copies := commit.files("kept_outputs"):
+        with connected(memory=MEMORY) as connection:  # one for all: to open one takes longer than to read a row
+            return [_copied_row(connection, copies, kind.copy_format, reader=reader, row=row) for row in rows]
     found: dict[tuple[int, int], pa.RecordBatch] = {}
     for number in sorted({row["input"] for row in rows}):
         file = _outputs(commit, number)
@@ -294,12 +298,18 @@ def _batch(reader: RowReader, file: Source, number: int, *, block: readers.Block
     return reader.rows(file, number, block, has_run=False, output=reader.output(block)).batch
 
 
-def _kept_row(paths: list[Path], format: KeptFormat, reader: RowReader, *, row: dict[str, Any]) -> pa.RecordBatch:
+def _copied_row(
+    connection: duckdb.DuckDBPyConnection,
+    paths: list[Path],
+    format: InputCopyFormat,
+    *,
+    reader: RowReader,
+    row: dict[str, Any],
+) -> pa.RecordBatch:
     key = {**row, "run_id": row["stored_id"]}
     equal = " and ".join(f"{'' if name in format.answer else 'g.'}{identifier(name)} = ${name}" for name in format.key)
-    with connected(memory=MEMORY) as connection:
-        found = connection.sql(_kept_rows(paths, format, equal), params={name: key[name] for name in format.key})
-        kept = frame_source(found.to_arrow_table(), "kept outputs")
+    found = connection.sql(_copied_rows_query(paths, format, equal), params={name: key[name] for name in format.key})
+    kept = frame_source(found.to_arrow_table(), "kept outputs")
     for block in readers.read_blocks(kept):
         return _batch(reader, kept, 0, block=block).slice(0, 1)
     raise InputError(f"The kept inputs have no answer of '{row['stored_id']}' to '{row['question_id']}'.")

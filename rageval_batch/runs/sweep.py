@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -102,11 +103,21 @@ def nothing_usable(job: Job, rejected: int, first: dict[str, Any] | None) -> Inp
     return InputError(f"None of the {rejected} rows of {names} can be used ({where}). Nothing was scored.")
 
 
-def publish_once(store: Store, ready: Path, manifest: dict[str, Any]) -> tuple[Commit, bool]:
-    """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile."""
+def unused(job: Job, inputs: LoadedInputs, runs: Collection[str]) -> list[str]:
+    """Contexts and metadata that belong to nothing that was scored, in sentences; none where only some runs were."""
+    return [] if job.runs is not None else [*inputs.unused(runs), *job.metadata.unused(runs)]
+
+
+def publish_once(
+    store: Store, ready: Path, manifest: dict[str, Any], *, lying: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Commit, bool]:
+    """(the commit of a sealed folder, True), or the one that somebody else made of the same job meanwhile.
+
+    `lying`: files that lie behind the URL of the store already, by their names in the commit.
+    """
     with store.publishing() as publish:
         again = finished_commit(store, manifest["job"])
-        return again or publish(ready, manifest), again is None
+        return again or publish(ready, manifest, lying), again is None
 
 
 def finished_commit(store: Store, job: str) -> Commit | None:
@@ -127,19 +138,19 @@ def finished_commit(store: Store, job: str) -> Commit | None:
 def scored_tables(
     scorer: Scorer, inputs: LoadedInputs, block: Ingested, *, keep_inputs: bool, reused: ReusedScores | None
 ) -> dict[str, pa.Table]:
-    """What is kept of a block until the commit is made, by kind; only `scores` is always there."""
+    """What is tables of a block until the commit is made, by kind; only `scores` is always there."""
     batch = inputs.with_contexts(block.batch)
     scored = score_batch(scorer, batch, reused)
-    kept = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}
+    tables = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}
     if scored.tallies.num_rows:
-        kept["tallies"] = scored.tallies
+        tables["tallies"] = scored.tallies
     if block.rejects.num_rows:
-        kept["rejects"] = block.rejects
+        tables["rejects"] = block.rejects
     if block.extras is not None:
-        kept["extras"] = pa.Table.from_batches([block.extras])
+        tables["extras"] = pa.Table.from_batches([block.extras])
     if keep_inputs:
-        kept["answers"] = pa.Table.from_batches([inputs.kept_rows(batch)])
-    return kept
+        tables["answers"] = pa.Table.from_batches([inputs.copy_rows(batch)])
+    return tables
 
 
 class _Sweep:
@@ -200,11 +211,13 @@ class _Sweep:
         done = _part_name("done", number)
         found = self.staging.is_done(done)
         if not found:
-            kept = scored_tables(self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused)
-            for kind, table in kept.items():
+            tables = scored_tables(
+                self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused
+            )
+            for kind, table in tables.items():
                 with self.staging.writing(_part_name(kind, number)) as path:
                     commit_files.write_part(path, table.to_batches(), table.schema)
-            self.staging.mark_done(done, [_part_name(kind, number) for kind in kept])
+            self.staging.mark_done(done, [_part_name(kind, number) for kind in tables])
         return number, block, time.thread_time() - start, found
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
@@ -247,7 +260,7 @@ class _Sweep:
                 rejected_rows=self.rejected,
             ),
             inputs=self.ingest.counts,
-            findings=findings_of(seen, self.job.profile, runs),
+            findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
         commit_files.write_tallies(self._rows("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
@@ -260,7 +273,7 @@ class _Sweep:
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
             **self._extras(ready),
-            **(self._kept(ready) if self.job.keep_inputs else {}),
+            **(self._input_copy(ready) if self.job.keep_inputs else {}),
             **commit_record.input_copies(self.job, ready),
         }
         return finished, files
@@ -291,10 +304,13 @@ class _Sweep:
             return {}
         return {"summary": [target.name]}
 
-    def _kept(self, ready: Path) -> commit_record.Files:
+    def _input_copy(self, ready: Path) -> commit_record.Files:
         """A copy of the answers, every distinct one once."""
-        commit_files.write_kept(
-            self._part_files("answers"), self.kind.kept, target=ready / "kept_outputs.parquet", database=self.database
+        commit_files.write_input_copy(
+            self._part_files("answers"),
+            self.kind.copy_format,
+            target=ready / "kept_outputs.parquet",
+            database=self.database,
         )
         return {"kept_outputs": ["kept_outputs.parquet"]}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_batch.errors import InputError, StoreError, did_you_mean
-from rageval_batch.runs.manifest import TOMBSTONE_FORMAT, damaged_files
+from rageval_batch.runs.manifest import TOMBSTONE_FORMAT
 from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store, hidden_runs, removable_commits
 
 READER_HOURS = 1  # for which files are kept that a session may have opened before they were hidden
@@ -58,19 +58,19 @@ def _results(store: Store, listing: Listing, commits: list[Commit], *, name: str
     run, _, prefix = name.rpartition("@")
     if run:
         pinned = [c.id for c in commits if c.id.startswith(prefix) and run in c.manifest["runs"]]
-        return {_only(store, name, pinned): [run]}
+        return {_single_match(store, name, pinned): [run]}
     whole = [commit.id for commit in [*commits, *listing.packs]] + [folder.name for folder, _ in listing.reported()]
     if len(name) >= _SHORTEST and (found_names := [known for known in whole if known.startswith(name)]):
-        return {_only(store, name, found_names): None}
+        return {_single_match(store, name, found_names): None}
     runs = sorted({run for commit in commits for run in commit.manifest["runs"]})
-    raise StoreError(f"The store {store.path} has no such run or commit. {did_you_mean('run', name, runs)}")
+    raise StoreError(f"The store {store.name} has no such run or commit. {did_you_mean('run', name, runs)}")
 
 
-def _only(store: Store, name: str, found: list[str]) -> str:
+def _single_match(store: Store, name: str, found: list[str]) -> str:
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} such commits" if found else "no such result"
-    raise StoreError(f"'{name}': the store {store.path} has {what}. See rageval runs.")
+    raise StoreError(f"'{name}': the store {store.name} has {what}. See rageval runs.")
 
 
 def _publish_tombstone(staging: Staging, publish: Publish, content: Mapping[str, Any]) -> None:
@@ -110,7 +110,7 @@ def prune(
         listing = store.listing()
         pruned = removable_commits(listing.tombstones)
         limit = datetime.now(UTC) - older_than if older_than is not None else None
-        wanted = _wanted(listing.visible(), keep_last or 1)
+        wanted = _last_commits(listing.visible(), keep_last or 1)
         hidden = hidden_runs(listing.tombstones)
         dropped_packs = [pack for pack in listing.packs if hidden.get(pack.id, set()) is None]
         by_age = older_than is not None or keep_last is not None
@@ -129,7 +129,7 @@ def _made(commit: Commit) -> datetime:
     return datetime.fromisoformat(commit.manifest["created_at"])
 
 
-def _wanted(commits: list[Commit], last: int) -> set[str]:
+def _last_commits(commits: list[Commit], last: int) -> set[str]:
     """The commits that have one of the last so many results of any run."""
     results: dict[tuple[str, str, str], list[str]] = {}
     for commit in commits:
@@ -155,7 +155,7 @@ def _remove(store: Store, age: timedelta) -> list[str]:
             removed.append(folder)
             replaced_by |= others
     for path in replaced_by:  # what takes the place of files that go must be whole
-        for file, problem in damaged_files(path, packs[path].manifest):
+        for file, problem in packs[path].damaged_files(anew=True):
             raise StoreError(f"{path / file}: {problem}. Nothing was removed. Drop the pack: rageval drop {path.name}")
     for folder in removed:
         _remove_folder(store, folder)
@@ -169,6 +169,10 @@ def _remove_folder(store: Store, folder: Path) -> None:
     """Take a folder away by one rename, so that nobody sees half of it, then remove its files."""
     aside = store.staging_folder / f"removed-{folder.name}-{secrets.token_hex(4)}"
     try:
+        if store.remote is not None:
+            store.remote.remove(folder.name)
+            if not folder.exists():
+                return
         os.rename(folder, aside)
     except OSError as error:
         raise StoreError(f"{folder} cannot be removed: {error.strerror}.") from error
@@ -197,7 +201,7 @@ def check_store(store: Store) -> Checked:
     commits = listing.visible()
     for folder, commit in {commit.path: commit for commit in commits}.items():
         with suppress(FileNotFoundError):  # pruned meanwhile
-            rows += [_problem(folder.name, file, problem) for file, problem in commit.damaged_files()]
+            rows += [_problem(folder.name, file, problem) for file, problem in commit.damaged_files(anew=True)]
     unknown = sum("checksums" not in commit.manifest and not commit.packed for commit in commits)
     return Checked(rows, len(commits) + len(listing.reported()), unknown)
 

@@ -70,7 +70,7 @@ class Viewer:
     def _page(self, request: Request, template: str, content: Content, *, status: int = 200, **values: Any) -> Response:
         html = page(
             template, (_TEMPLATES,), content=content, link=content.links, limits=_LIMITS, sql_address=sql_address,
-            store=str(self._store.path), path=request.url.path, **values,
+            store=self._store.name, path=request.url.path, **values,
         )  # fmt: skip
         return HTMLResponse(str(html).encode("utf-8", "replace"), status)
 
@@ -147,12 +147,14 @@ class Viewer:
         about = {"profile": given.get("profile"), "eval_set": given.get("eval_set")}
         name = given.get("run", "")
         with self._store.session(name) as session:
+            if not keys and contents.has_several_rows(session, name, about, question=given.get("question", "")):
+                return RedirectResponse(address("/run", run=name, q=given.get("question"), **about), 303)
             content, found = contents.answer_content(
                 session,
                 name,
                 about,
                 question=given.get("question", ""),
-                repeat=_number(given.get("repeat"), 0),
+                repeat=_whole_number(given.get("repeat"), 0),
                 keys=keys,
             )
         parts = marked_sections(found.explanation) if found.explanation else []
@@ -266,7 +268,7 @@ def _picked(pick: str) -> dict[str, str | None]:
     return {name: values.get(name, [None])[0] for name in ("run", "profile", "eval_set")}
 
 
-def _number(text: str | None, other: int) -> int:
+def _whole_number(text: str | None, other: int) -> int:
     return int(text) if text and text.isdecimal() and text.isascii() and len(text) < 10 else other
 
 
@@ -275,5 +277,5 @@ def _view(request: Request, *names: str) -> View:
     given = request.query_params
     return View(
         request.url.path, {name: given.get(name) for name in names}, given.get("sort"), down=given.get("down") == "1",
-        number=_number(given.get("page"), 1),
+        number=_whole_number(given.get("page"), 1),
     )  # fmt: skip

@@ -321,6 +321,18 @@ def _best(session: Session, profile: str) -> float:
     return row.score_top if row else 1.0
 
 
+def has_several_rows(session: Session, name: str, about: Mapping[str, str | None], *, question: str) -> bool:
+    """Whether a question has rows that only their keys tell apart, as of several judges."""
+    run = find_run(session, name, about["profile"], eval_set=about["eval_set"])
+    if not _key_columns(session, run.key["profile"]):
+        return False
+    rows = session.rows(
+        f"select count(*) as n from {run.key['profile']} where run_id = {quoted(run.key['run_id'])}\n"
+        f"  and eval_set = {quoted(run.key['eval_set'])} and question_id = {quoted(question)} and repeat = 0"
+    )
+    return bool(rows[0]["n"] > 1)
+
+
 def answer_content(
     session: Session, name: str, about: Mapping[str, str | None], *, question: str, repeat: int, keys: Mapping[str, str]
 ) -> tuple[Content, ExplainedAnswer]:

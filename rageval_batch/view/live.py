@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
-from rageval_batch.errors import InputError, StoreError
+from rageval_batch.errors import InputError
+from rageval_batch.runs.store import Store
 
 LONGEST = 30.0  # seconds that a query of a user may take
 
@@ -18,10 +17,10 @@ LONGEST = 30.0  # seconds that a query of a user may take
 class LiveStore:
     """The store of a viewer. Sessions are used by one request at a time."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._pages = _Kept(path, locked=False)
-        self._queries = _Kept(path, locked=True)
+    def __init__(self, store: Store) -> None:
+        self.name = store.name
+        self._pages = _Kept(store, locked=False)
+        self._queries = _Kept(store, locked=True)
 
     @contextmanager
     def session(self, *names: str) -> Iterator[Session]:
@@ -31,7 +30,7 @@ class LiveStore:
             if all(name in runs or "@" not in name for name in names):
                 yield session
                 return
-        with open_store(self.path, functions=False, named=names) as session:
+        with open_store(self.name, functions=False, named=names) as session:
             yield session
 
     @contextmanager
@@ -66,8 +65,8 @@ class LiveStore:
 class _Kept:
     """A session that is kept for as long as no commit comes."""
 
-    def __init__(self, path: Path, locked: bool) -> None:
-        self._path, self._locked = path, locked
+    def __init__(self, store: Store, locked: bool) -> None:
+        self._store, self._locked = store, locked
         self._guard = threading.Lock()
         self._open = ExitStack()
         self._session: Session | None = None
@@ -76,10 +75,10 @@ class _Kept:
     @contextmanager
     def session(self) -> Iterator[Session]:
         with self._guard:
-            there = _commit_names(self._path)
+            there = self._store.folder_names()
             if self._session is None or there != self._seen:
                 self._open.close()
-                session = self._open.enter_context(open_store(self._path, functions=self._locked))
+                session = self._open.enter_context(open_store(self._store.name, functions=self._locked))
                 if self._locked:
                     session.lock()
                 self._session, self._seen = session, there
@@ -89,11 +88,3 @@ class _Kept:
         with self._guard:
             self._open.close()
             self._session = None
-
-
-def _commit_names(path: Path) -> list[str]:
-    """The folders of the store: another list means that something was committed or removed."""
-    try:
-        return sorted(name for name in os.listdir(path) if not name.startswith("."))
-    except OSError as error:
-        raise StoreError(f"Cannot read the store {path}: {error.strerror}.") from error

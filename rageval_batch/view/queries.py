@@ -32,7 +32,11 @@ class DescribedView:
 Views = list[DescribedView]
 
 EXAMPLES = (
-    ("Best runs", "select rank, run_id, profile, score, low, high, n\nfrom leaderboard\norder by profile, rank"),
+    ("Best runs",
+     "select run_id, profile, value as score, n\nfrom run_values\nwhere metric = 'score'\n"
+     "order by profile, score desc, run_id"),
+    ("Best runs with intervals",
+     "select rank, run_id, profile, score, low, high, n\nfrom leaderboard\norder by profile, rank"),
     ("Hardest questions",
      "select q.question_id, d.mean, d.runs, d.usual_failure, q.question\nfrom question_difficulty d\n"
      "join questions q using (profile, eval_set, question_id)\norder by d.mean, q.question_id\nlimit 50"),
@@ -98,11 +102,11 @@ def _slice(reader: pa.RecordBatchReader, first: int, count: int) -> pa.Table:
 
 def _chart(rows: pa.Table, x: str, y: str) -> tuple[Markup | None, str | None]:
     """(bars over names, or a line over numbers; what of the first rows it shows), nulls where y has no numbers."""
-    pairs = [(a, float(b)) for a, b in zip(*(rows.column(k).to_pylist() for k in (0, 1)), strict=True) if _finite(b)]
+    pairs = [(a, float(b)) for a, b in zip(*(rows.column(k).to_pylist() for k in (0, 1)), strict=True) if _is_finite(b)]
     told = f"{plain_text(y)} by {plain_text(x)}"
     if not pairs:
         return None, None
-    line = all(_finite(a) for a, _ in pairs)
+    line = all(_is_finite(a) for a, _ in pairs)
     most = MOST_POINTS if line else MOST_BARS
     cut = f"The first {most:,} rows; there are more." if rows.num_rows > most else f"n = {len(pairs):,} rows."
     if line:
@@ -111,7 +115,7 @@ def _chart(rows: pa.Table, x: str, y: str) -> tuple[Markup | None, str | None]:
     return figures.bars([(plain_text(str(a), 60), b) for a, b in pairs[:most]], told), cut
 
 
-def _finite(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return isinstance(value, _NUMBERS) and not isinstance(value, bool) and math.isfinite(value)
 
 

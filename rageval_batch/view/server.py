@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import socket
-from pathlib import Path
 
 import uvicorn
 
@@ -26,7 +25,7 @@ class ViewServer:
         bound: int = self._listening.getsockname()[1]
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.address = f"http://{HOSTS[0]}:{bound}/?token={token}"
-        self._live = LiveStore(Path(store))
+        self._live = LiveStore(Store(store))
         self._server = uvicorn.Server(
             uvicorn.Config(
                 Guard(Viewer(self._live).app(), token, bound),

@@ -13,9 +13,9 @@ import pytest
 from rageval_batch.analysis.benchmark import Baseline, Gates, RunResult, check_gates
 from rageval_batch.analysis.benchmark_config import read_benchmark
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.resources import samples_folder
+from support.command import run_command
 
 
 def answer(number: int) -> dict[str, Any]:
@@ -44,11 +44,7 @@ def write_dataset(folder: Path, name: str, questions: int, runs: dict[str, int])
 
 
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(["benchmark", *words])
-    out, err = capsys.readouterr()
-    assert isinstance(stop.value.code, int)
-    return stop.value.code, out, err
+    return run_command(capsys, "benchmark", *words)
 
 
 def test_two_datasets_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

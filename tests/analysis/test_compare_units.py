@@ -22,10 +22,10 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import Comparison, Rules, compare
 from rageval_batch.api import score
-from rageval_batch.cli import main
 from rageval_batch.columnar import statistics
 from rageval_batch.errors import InputError
 from rageval_batch.report.writers import write_file
+from support.command import run_command
 from support.effort import examples
 from support.stores import publish, score_row, simple_run
 
@@ -36,11 +36,7 @@ QUESTIONS = [f"q{k}" for k in range(7)]
 
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of a command."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(words))
-    out, err = capsys.readouterr()
-    assert isinstance(stop.value.code, int)
-    return stop.value.code, out, err
+    return run_command(capsys, *words)
 
 
 def jsonl(path: Path, rows: list[Row]) -> Path:
@@ -61,9 +57,9 @@ def good(**meta: Any) -> Row:
     }
 
 
-def compared(folder: Path, base: str, *cands: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
-    with open_compared(folder, [base, *cands]) as session:
-        return compare(session, find_compared_runs(session, base, cands, **how), rules or Rules(), answers=False)
+def compared(folder: Path, base: str, *candidates: str, rules: Rules | None = None, **how: Any) -> list[Comparison]:
+    with open_compared(folder, [base, *candidates]) as session:
+        return compare(session, find_compared_runs(session, base, candidates, **how), rules or Rules(), answers=False)
 
 
 def exported(store: Path, profile: str, runs: list[str], folder: Path) -> list[str]:
@@ -167,11 +163,11 @@ def test_any_column_of_numbers_is_a_metric(given_runs: dict[str, list[Row]]) -> 
         publish(folder / "runs", given_runs, profile="include_rate")
         for metric in ("exclude_hits", "citation_penalty"):
             scores = {run: usual(rows, metric) for run, rows in given_runs.items()}
-            cands = [run for run in CANDS if oracle.question_scores(scores["base"] + scores[run])]
-            if not cands:
+            candidates = [run for run in CANDS if oracle.question_scores(scores["base"] + scores[run])]
+            if not candidates:
                 continue
-            files = exported(folder / "runs", "include_rate", ["base", *cands], folder)
-            found = compared(folder / "runs", "base", *cands, metric=metric)
+            files = exported(folder / "runs", "include_rate", ["base", *candidates], folder)
+            found = compared(folder / "runs", "base", *candidates, metric=metric)
             assert list(map(figures, found)) == list(map(figures, compared(folder / "runs", *files, metric=metric)))
             for result in found if close_weights(given_runs) else ():
                 want = oracle.compare_questions(

@@ -223,6 +223,24 @@ def test_runs_that_differ_must_not_be_compared(tmp_path: Path, name: str) -> Non
     assert result.regressions == 1 and name in result.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("profile:eval_json_v2/1", "profile:eval_json_v2/2"), ("profile:eval_json_v2", "profile:eval_json_v2/2")],
+    ids=["both said it", "a store of 0.1"],
+)
+def test_versions_of_a_profile_are_not_compared_unless_the_user_wants_it(
+    tmp_path: Path, older: str, newer: str
+) -> None:
+    publish(tmp_path, {"a": simple_run(x=1.0)}, signature=f"{older}|params:default|questions:q@1")
+    publish(tmp_path, {"b": simple_run(x=0.5)}, signature=f"{newer}|params:default|questions:q@1")
+    with pytest.raises(IncompatibleRuns, match=r"profile_version is 1 and 2\. .* rageval rescore, or add") as caught:
+        compared(tmp_path, "a", "b")
+    mismatch = caught.value.found[0]
+    assert (mismatch["base_profile_version"], mismatch["cand_profile_version"]) == ("1", "2")
+    (result,) = compared(tmp_path, "a", "b", strict=False)
+    assert result.regressions == 1 and "profile_version is 1 and 2" in result.notes[0]
+
+
 def test_known_against_unknown_differs_except_for_parameters(tmp_path: Path) -> None:
     publish(tmp_path, {"a": simple_run(x=1.0)}, source_sha256="1" * 64)
     publish(tmp_path, {"b": simple_run(x=1.0)})

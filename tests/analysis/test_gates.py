@@ -30,6 +30,7 @@ from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.store import Store
+from support.command import run_command
 from support.effort import examples
 from support.gated_stores import SCHEMA, add_commit, score_row
 
@@ -343,12 +344,7 @@ def call(store: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
     """`rageval gate …` on the store: (exit code, stdout, stderr)."""
 
     def run(*words: str, at: Path = store) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(["gate", *words, "--store", str(at)])
-        out, err = capsys.readouterr()
-        code = left.value.code
-        assert isinstance(code, int)
-        return code, out, err
+        return run_command(capsys, "gate", *words, "--store", at)
 
     yield run
 

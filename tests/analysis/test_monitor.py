@@ -21,6 +21,7 @@ from rageval_batch.cli import main
 from rageval_batch.columnar import drift, statistics
 from rageval_batch.columnar.drift import Sample
 from rageval_batch.errors import InputError
+from support.command import run_command
 from support.effort import examples
 from support.gated_stores import add_commit, score_row
 
@@ -171,11 +172,7 @@ def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
     """`rageval monitor …` on a store of the test: (exit code, stdout, stderr)."""
 
     def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(["monitor", *words, "--store", str(tmp_path / "runs")])
-        out, err = capsys.readouterr()
-        assert isinstance(left.value.code, int)
-        return left.value.code, out, err
+        return run_command(capsys, "monitor", *words, "--store", tmp_path / "runs")
 
     yield run
 

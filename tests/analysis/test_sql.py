@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -67,6 +68,17 @@ def question_means(rows: list[dict[str, Any]], metric: str) -> list[float]:
     for row in rows:
         repeats[row["question_id"]].append(float(row[metric] or 0.0))
     return [math.fsum(values) / len(values) for values in repeats.values()]
+
+
+def test_only_a_query_of_the_user_is_bad_input(session: Session) -> None:
+    """The same mistake in a query of our own is an error of the program, which the command reports by exit code 70."""
+    query = "select no_such_column from runs"
+    with pytest.raises(InputError, match="no_such_column"):
+        session.sql(query)
+    with pytest.raises(duckdb.BinderException):
+        session.table(query)
+    with pytest.raises(duckdb.BinderException):
+        session.keep_table("mistaken", query)
 
 
 @pytest.mark.parametrize("query", ["describe", "describe;", "desc", "show tables", "show all tables"])

@@ -20,11 +20,11 @@ import pytest
 from oracles import eval_json_v2 as oracle
 from rageval_batch.bench.against import compared
 from rageval_batch.bench.sweeps import SWEEPS
-from rageval_batch.cli import main
 from rageval_batch.cli.bench import bench
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.cells import width
 from rageval_batch.resources import samples_folder
+from support.command import run_command
 from support.places import SAMPLES_FOLDER
 from support.terminal import on_terminal
 
@@ -51,10 +51,7 @@ def rageval(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
 
     def call(*words: str | Path) -> Said:
-        with pytest.raises(SystemExit) as left:
-            main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return Said(int(left.value.code or 0), captured.out, captured.err)
+        return Said(*run_command(capsys, *words))
 
     return call
 

@@ -15,9 +15,9 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.run_files import WantedRows, open_run_file
+from support.command import run_command
 from support.stores import HOSTILE, publish, score_row, simple_run
 
 FIELDS = [
@@ -46,11 +46,7 @@ def json_run(path: Path, score: float | None, results: dict[str, Any], **summary
 
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of a command."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(words))
-    out, err = capsys.readouterr()
-    assert isinstance(stop.value.code, int)
-    return stop.value.code, out, err
+    return run_command(capsys, *words)
 
 
 def test_json_runs_print_one_object_on_the_first_line(tmp_path: Path) -> None:
@@ -133,9 +129,11 @@ def test_parquet_sides_and_a_store(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(tmp_path / "runs")
-    base, *cands = (f"{k}{''.join(HOSTILE[k::3])}" for k in range(3))
-    runs = {run: [score_row(q, float(k + j)) for j, q in enumerate(HOSTILE)] for k, run in enumerate([base, *cands])}
-    runs[cands[0]] = [score_row(q, 0.0) for q in HOSTILE]
+    base, *candidates = (f"{k}{''.join(HOSTILE[k::3])}" for k in range(3))
+    runs = {
+        run: [score_row(q, float(k + j)) for j, q in enumerate(HOSTILE)] for k, run in enumerate([base, *candidates])
+    }
+    runs[candidates[0]] = [score_row(q, 0.0) for q in HOSTILE]
     publish(Path(store), runs, with_summary=True)
 
     def output(form: str, *names: str) -> str:
@@ -146,7 +144,7 @@ def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureF
         assert code == 1 and out == ""
         return "" if form == "parquet" else target.read_text(encoding="utf-8")
 
-    for names in (cands[:1], cands):
+    for names in (candidates[:1], candidates):
         for form in ("table", "md"):
             text = output(form, *names)
             assert "\x1b" not in text and "\x01" not in text and "\u202e" not in text
@@ -162,11 +160,15 @@ def test_every_format_with_hostile_names(tmp_path: Path, capsys: pytest.CaptureF
         output("parquet", *names)
         assert pq.read_table(tmp_path / "out.parquet").column("candidate_run").to_pylist() == list(names)
     code, out, _ = called(capsys, "compare", base, "--all", "--store", store, "--format", "json")
-    assert code == 1 and len(json.loads(out)) == len(cands)
+    assert code == 1 and len(json.loads(out)) == len(candidates)
     code, out, _ = called(capsys, "leaderboard", "--store", store)
     assert code == 0 and "\x1b" not in out
     code, out, _ = called(capsys, "leaderboard", "--store", store, "--format", "csv")
-    assert code == 0 and {row[1].removeprefix("'") for row in csv.reader(io.StringIO(out))} == {"run_id", base, *cands}
+    assert code == 0 and {row[1].removeprefix("'") for row in csv.reader(io.StringIO(out))} == {
+        "run_id",
+        base,
+        *candidates,
+    }
     code, out, _ = called(capsys, "leaderboard", "--store", store, "--format", "json", "-n", "2")
     assert [row["rank"] for row in json.loads(out)] == [1, 2]
 

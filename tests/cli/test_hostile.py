@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from rageval_batch.cli import COMMANDS, cli, main
+from rageval_batch.cli import COMMANDS, cli
 from rageval_batch.report.safe_text import csv_text_cell
+from support.command import run_command
 from support.hostile import HOSTILE, HOSTILE_WORD, harmless
 from support.stores import publish, score_row
 from support.terminal import on_terminal
@@ -42,10 +43,7 @@ def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("RAGEVAL_STORE", str(store))
 
     def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(list(words))
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
+        return run_command(capsys, *words)
 
     return run
 

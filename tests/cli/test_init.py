@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.cli import main
 from rageval_batch.model.examples import example_rows
 from rageval_batch.profiles import registry
 from rageval_batch.profiles.registry import PROFILES, get_profile
+from support.command import run_command
 from support.places import TESTS
 
 PACKAGED = sorted(PROFILES)
@@ -27,11 +27,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
     """(exit code, stdout, stderr) of a command line."""
 
     def run(*words: Any) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return int(stopped.value.code or 0), out, err
+        return run_command(capsys, *words)
 
     return run
 

@@ -95,13 +95,24 @@ def test_200_000_kept_inputs(tmp_path: Path) -> None:
 
 
 def test_a_run_id_of_a_megabyte(tmp_path: Path) -> None:
+    """Few questions have rows with it; for many it is refused before rows are made."""
+    questions(tmp_path, 50)
+    rows = [{**row, "run_id": "x" * 10**6} for row in answers(1, 50)]
+    outputs = write_lines(tmp_path / "outputs.jsonl", rows)
+    code, peak, said = score(tmp_path, outputs)
+    assert code == 0 and peak < 500, said
+    code, peak, said = measured("runs", "--store", tmp_path / "runs")
+    assert code == 0 and peak < 400, said
     questions(tmp_path, 1_000)
-    rows = ({**row, "run_id": "x" * 10**6} for row in answers(1, 50))
+    code, peak, said = score(tmp_path, outputs)
+    assert code == 2 and "The name of a run has 1,000,000 bytes" in said and peak < 500, said
+
+
+def test_one_repeat_a_row_is_refused(tmp_path: Path) -> None:
+    questions(tmp_path, 20_000)
+    rows = ({**row, "repeat": k} for k, row in enumerate(answers(1, 20_000)))
     code, peak, said = score(tmp_path, write_lines(tmp_path / "outputs.jsonl", rows))
-    assert code in (0, 2) and peak < 500, said
-    if code == 0:
-        code, peak, said = measured("runs", "--store", tmp_path / "runs")
-        assert code == 0 and peak < 400, said
+    assert code == 2 and "is the column repeat right?" in said and peak < 400, said
 
 
 def test_confusions(tmp_path: Path) -> None:
@@ -118,10 +129,11 @@ def test_3_000_000_rows_of_a_query(tmp_path: Path) -> None:
     questions(tmp_path, 1)
     assert score(tmp_path, write_lines(tmp_path / "outputs.jsonl", answers(1, 1)))[0] == 0
     query = "select i, md5(i::varchar) as a, md5((i + 1)::varchar) as b, i / 7 as c from range(3000000) t(i)"
-    for name in ("out.csv", "out.jsonl", "out.parquet"):
+    for name in ("out.csv", "out.jsonl", "out.parquet", "out.md"):
         code, peak, said = measured("sql", query, "-o", tmp_path / name, "--store", tmp_path / "runs")
         assert code == 0 and peak < 350, said
-    assert sum(1 for _ in (tmp_path / "out.csv").open("rb")) == 3_000_001
+    with (tmp_path / "out.csv").open("rb") as lines:
+        assert sum(1 for _ in lines) == 3_000_001
 
 
 def test_one_run_id_a_row_is_refused(tmp_path: Path) -> None:

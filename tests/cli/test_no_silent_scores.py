@@ -235,6 +235,64 @@ def test_judgements_without_scores_are_told(tmp_path: Path) -> None:
     assert "missing_field (the record has rating, comment" in result.output
 
 
+# --- what belongs to nothing ----------------------------------------------------------------------------------------
+
+
+def test_contexts_and_metadata_of_nothing_are_told(tmp_path: Path) -> None:
+    """How many rows of contexts have no question or run, and how many runs of --run-meta, each with the first."""
+    outputs = put(tmp_path / "o.jsonl", [{"run_id": "a", "question_id": "1", "output": "Paris 12"}])
+    questions = put(tmp_path / "q.jsonl", [{"id": "1", "reference": "Paris"}])
+    contexts = put(
+        tmp_path / "c.jsonl",
+        [
+            {"question_id": "1", "chunks": ["12"]},
+            {"question_id": "9", "chunks": ["x"]},
+            {"run_id": "b", "question_id": "1", "chunks": ["x"]},
+        ],
+    )
+    metadata = put(tmp_path / "m.jsonl", [{"run_id": "a", "k": 1}, {"run_id": "z", "k": 2}])
+    result = score(tmp_path, outputs, "-p", "reference", "-q", questions, "-c", contexts, "--run-meta", metadata)
+    assert result.exit_code == 0, result.output
+    assert f"1 of 3 contexts are of no question of the eval set (first '9', {contexts}, line 2)" in result.output
+    assert "contexts of runs without answers: 1, the first 'b'" in result.output
+    assert "--run-meta has runs without answers: 1, the first 'z'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("m.jsonl", [{"run_id": "a", "k": 1}, {"run_id": "a", "k": 2}], "line 2: run 'a' has other metadata already"),
+        ("m.json", b'{"a": {"k": 1}, "a": {"k": 2}}', "'a' is there twice with other values"),
+    ],
+)
+def test_metadata_that_contradicts_itself_is_an_error(tmp_path: Path, name: str, content: Any, said: str) -> None:
+    """Neither row wins; the same row twice is no contradiction."""
+    outputs, questions = put(tmp_path / "o.jsonl", answers("Paris", "Rome")), put(tmp_path / "q.jsonl", QUESTIONS)
+    words = (outputs, "-p", "include_rate", "-q", questions)
+    assert said in refused(score(tmp_path, *words, "--run-meta", put(tmp_path / name, content)))
+    assert "--meta k is given twice" in refused(score(tmp_path, *words, "--meta", "k=1", "--meta", "k=2"))
+    assert score(tmp_path, *words, "--meta", "k=1", "--meta", "k=1").exit_code == 0
+
+
+def test_gates_say_where_missing_answers_flatter(tmp_path: Path) -> None:
+    """Less is better, and a question without an answer has no value: the gate names both numbers. A missing answer is a
+    refusal."""
+    outputs, questions = put(tmp_path / "o.jsonl", answers("Paris")), put(tmp_path / "q.jsonl", QUESTIONS)
+    assert score(tmp_path, outputs, "-p", "include_rate", "-q", questions).exit_code == 0
+    gates = put(
+        tmp_path / "g.toml", b'[[gates]]\nname = "clean"\nmetric = "exclude_hits"\nstat = "max"\nop = "<="\nlimit = 0\n'
+    )
+    for format in ("table", "md", "json"):
+        words = ["gate", "--all", "--gates", str(gates), "--store", str(tmp_path / "runs"), "--format", format]
+        output = CliRunner().invoke(cli, words).output
+        assert "is over 1 of 2 questions; those without an answer (1) count neither" in output.replace("\\", "")
+    references = put(tmp_path / "r.jsonl", [{"id": "1", "reference": "Paris"}, {"id": "2", "reference": "Berlin"}])
+    assert score(tmp_path / "other", outputs, "-p", "reference", "-q", references).exit_code == 0
+    with open_store(tmp_path / "other" / "runs", functions=False) as session:
+        (row,) = session.rows("select mean, n_scored from run_summary where metric = 'refused'")
+    assert row["mean"] == 0.5
+
+
 # --- stores ---------------------------------------------------------------------------------------------------------
 
 

@@ -19,9 +19,9 @@ from prompt_toolkit.output import DummyOutput
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.read_only import single_query
-from rageval_batch.cli import main
 from rageval_batch.cli.sql_shell import NameCompleter, run_shell
 from rageval_batch.errors import InputError
+from support.command import run_command
 from support.stores import publish, simple_run
 from support.terminal import on_terminal
 
@@ -43,10 +43,7 @@ def call(store: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkey
     (tmp_path / "secret.csv").write_text("word\nhidden\n", encoding="utf-8")
 
     def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(["sql", *words, "--store", str(store)])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
+        return run_command(capsys, "sql", *words, "--store", str(store))
 
     return run
 

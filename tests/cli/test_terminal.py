@@ -16,6 +16,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from rageval_batch.cli import cli, main
+from support.command import run_command
 from support.gated_stores import add_commit
 from support.gated_stores import score_row as gated_row
 from support.places import SAMPLES_FOLDER
@@ -46,10 +47,7 @@ def call(store: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkey
     monkeypatch.setenv("RAGEVAL_STORE", str(store))
 
     def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(list(words))
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
+        return run_command(capsys, *words)
 
     return run
 

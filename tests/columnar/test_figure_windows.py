@@ -4,6 +4,7 @@ import random
 from decimal import Decimal
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from rageval_batch.bench.functions import made_up_texts
 from rageval_batch.columnar.strings import from_arrow, from_list
 from rageval_batch.columnar.values import numbers_in
-from rageval_batch.columnar.values.plain_windows import plain_numbers
+from rageval_batch.columnar.values.plain_windows import packed, plain_numbers, unpacked
 from rageval_batch.columnar.values.windows import Windows, find_windows, padded, window_numbers
 from support.effort import examples
 from support.figures import FIGURES, GAPS, INERT, SIGNS, WORDS, made_up
@@ -20,10 +21,20 @@ pieces = st.one_of(*map(st.sampled_from, (INERT, FIGURES, SIGNS, WORDS, GAPS)))
 texts = st.lists(pieces, max_size=25).map("".join)
 
 
+def plain_lists(stretches: list[str], flags: list[int]) -> list[list[Decimal] | None]:
+    """The numbers of each stretch by compiled code, None where it leaves them to the reader."""
+    numbers, bounds, plain = plain_numbers(from_list(stretches), np.array(flags, np.uint16))
+    values = [unpacked(number) for number in numbers.tolist()]
+    lists = [values[a:b] for a, b in pairwise(bounds.tolist())]
+    return [found if is_plain else None for found, is_plain in zip(lists, plain.tolist(), strict=True)]
+
+
 def column_numbers(written: list[str]) -> list[list[Decimal]]:
     windows = find_windows(from_list(written))
+    stretches, flags = windows.texts.to_arrow().to_pylist(), windows.flags.tolist()
     found = [
-        window_numbers(*one) for one in zip(windows.texts.to_arrow().to_pylist(), windows.flags.tolist(), strict=True)
+        window_numbers(stretch, flag) if plain is None else plain
+        for stretch, flag, plain in zip(stretches, flags, plain_lists(stretches, flags), strict=True)
     ]
     bounds = windows.bounds.tolist()
     return [[v for one in found[a:b] for v in one] for a, b in pairwise(bounds)]
@@ -116,10 +127,10 @@ def test_plain_stretches_say_what_the_reader_reads(
     text: str, left: int, right: int, decimal_comma: bool, edges: tuple[bool, bool]
 ) -> None:
     at_start, at_end = edges
-    plain = plain_numbers(text, decimal_comma=decimal_comma, at_start=at_start, at_end=at_end)
     flags = 2048 | decimal_comma | at_start << 1 | at_end << 2 | (not at_start) * left << 4 | (not at_end) * right << 7
+    (plain,) = plain_lists([text], [flags])
     before, behind = padded(text, flags)
-    assert plain is None or list(map(str, plain)) == list(map(str, numbers_in(f"{before}{text}{behind}")))
+    assert plain is None or plain == numbers_in(f"{before}{text}{behind}")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +139,12 @@ def test_plain_stretches_say_what_the_reader_reads(
         ("", ()),
         (" 30 of 1,250.50 and ", ("30", "1250.50")),
         ("は三百、", ("300",)),
+        ("千二百三十四万五千六百七十八", ("12345678",)),
+        ("三万亿", ("3000000000000",)),
+        (" 30 of March 1,250,000.5 and ", None),
+        (" March 1250 ", ("1250",)),
+        ("1,250", ("1250",)),
+        ("123456789012345678901", None),
         ("三日", ("3",)),
         ("一定", ()),
         (" March, 1,250 ", None),
@@ -139,5 +156,23 @@ def test_plain_stretches_say_what_the_reader_reads(
     ],
 )
 def test_what_is_plain(text: str, numbers: tuple[str, ...] | None) -> None:
-    found = plain_numbers(text, decimal_comma=False, at_start=False, at_end=False)
-    assert (found if found is None else tuple(map(str, found))) == numbers
+    (found,) = plain_lists([text], [0])
+    assert found == (None if numbers is None else [Decimal(number) for number in numbers])
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    st.text("零〇一二两三五七八九十拾百千万亿萬", min_size=1, max_size=12), st.sampled_from(["", "元", "公里", "は"])
+)
+def test_numerals(run: str, behind: str) -> None:
+    (found,) = plain_lists([f"{run}{behind}"], [0])
+    assert found is None or found == numbers_in(f"門{run}{behind}\x00")
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.decimals(allow_nan=False, allow_infinity=False) | st.integers(-(10**16), 10**16).map(Decimal))
+@example(Decimal("1E+127"))
+@example(Decimal("-0.00"))
+def test_packed_numbers_are_the_same_numbers(value: Decimal) -> None:
+    number = packed(value)
+    assert number is None or (unpacked(number) == value and packed(unpacked(number)) == number)

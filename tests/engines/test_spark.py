@@ -3,115 +3,35 @@ bit, whatever the number of partitions and whatever is killed."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from rageval_batch.cli import cli
-from rageval_batch.cli.demo import SAMPLES
-from rageval_batch.engines import session as spark_session
+import rageval_batch
 from rageval_batch.engines import spark as engine
 from rageval_batch.engines.ranges import plan_ranges
-from rageval_batch.engines.session import has_java, quiet_pandas, session
 from rageval_batch.inputs.sources import sources
-from rageval_batch.profiles.registry import PROFILES
+from rageval_batch.locations import Folder
+from rageval_batch.profiles.registry import PROFILES, get_profile
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import sweep
 from rageval_batch.runs.job import Job
-from rageval_batch.runs.store import Commit, Store
-from rageval_batch.runs.sweep import Outcome
-from support.cluster import CONF, Cluster, kill, started
-from support.hostile_sweep import write_hostile_sweep
+from rageval_batch.runs.store import Store
+from support import outside_profile
+from support.cluster import Cluster, kill
+from support.engines import assert_same, hostile_job, sample_job, tables
+from support.s3 import BUCKET
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What a commit says of itself that is not the same in two commits of the same job, and how its rows are cut into files.
-OWN = {"commit", "created_at", "checksums", "manifest_sha256", "files"}
-
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A master and two workers; skipped, and said so, where there is no Java."""
-    if not has_java():
-        pytest.skip("the engine spark was not tested: there is no Java")
-    with started(tmp_path_factory.mktemp("cluster")) as found:
-        yield found
-
-
-@pytest.fixture(scope="session")
-def spark(cluster: Cluster) -> Iterator[SparkSession]:
-    """A session of the cluster."""
-    with quiet_pandas(), session(cluster.url, CONF) as found:
-        yield found
-
-
-def sample_job(name: str, **more: Any) -> Job:
-    """The job of a profile's samples."""
-    words = [word.format(samples_folder() / name) for word in SAMPLES[name]]
-    options: dict[str, list[str]] = {"": [words[0]], "-q": [], "-c": []}
-    for option, value in pairwise(words):
-        options.setdefault(option, []).append(value)
-    profile = PROFILES[name]
-    return Job(
-        profile=profile,
-        params=profile.read_params({}),
-        outputs=sources(options[""], profile.inputs.whole_files),
-        questions=sources(options["-q"]),
-        contexts=sources(options["-c"]),
-        **more,
-    )
-
-
-def hostile_job(folder: Path, rows: int, **more: Any) -> Job:
-    """The job of a sweep with all that can be wrong."""
-    files = write_hostile_sweep(folder, rows)
-    profile = PROFILES["eval_json_v2"]
-    return Job(
-        profile=profile,
-        params=profile.read_params({}),
-        outputs=sources([str(files.outputs)]),
-        questions=sources([str(files.questions)]),
-        contexts=sources([str(files.contexts)]),
-        **more,
-    )
-
-
-def tables(commit: Commit) -> dict[str, pa.Table]:
-    """The rows of a commit by their role, in the order of its files."""
-    out = {}
-    for role in commit.manifest["files"]:
-        if files := [path for path in commit.files(role) if path.suffix == ".parquet"]:
-            out[role] = pa.concat_tables(_nullable(pq.read_table(path, partitioning=None)) for path in files)
-    return out
-
-
-def _nullable(table: pa.Table) -> pa.Table:
-    """A file in which no value is null may say so of its columns."""
-    return pa.Table.from_arrays(table.columns, schema=pa.schema([one.with_nullable(True) for one in table.schema]))
-
-
-def assert_same(local: Outcome, other: Outcome) -> None:
-    """Two commits of the same job say the same."""
-    assert other.created
-    one, two = tables(local.commit), tables(other.commit)
-    assert sorted(one) == sorted(two)
-    for role in one.keys() - {"kept_outputs"}:  # distinct answers are in the order in which they were first met
-        assert one[role].equals(two[role]), role
-    if "kept_outputs" in one:
-        order = [("question_id", "ascending"), ("output", "ascending"), ("chunks", "ascending")]
-        assert one["kept_outputs"].sort_by(order).equals(two["kept_outputs"].sort_by(order))
-    first, second = local.commit.manifest, other.commit.manifest
-    assert {k: v for k, v in first.items() if k not in OWN} == {k: v for k, v in second.items() if k not in OWN}
-    assert local.counts == other.counts
+pytestmark = pytest.mark.xdist_group("spark")
+ON_S3 = "include_rate"  # the profile whose samples and store lie behind a URL
 
 
 def kill_an_executor(cluster: Cluster, parts: Path, killed: list[int]) -> None:
@@ -125,15 +45,31 @@ def kill_an_executor(cluster: Cluster, parts: Path, killed: list[int]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.xdist_group("spark")
+def put_samples(url: str) -> None:
+    """A copy of the samples of a profile behind a URL."""
+    folder = samples_folder() / ON_S3
+    for path in folder.rglob("*"):
+        if path.is_file():
+            Folder(url).upload(path, path.relative_to(folder).as_posix())
+
+
+@pytest.mark.usefixtures("s3_environment")
 def test_a_cluster_gives_the_same_bits(cluster: Cluster, spark: SparkSession, tmp_path: Path) -> None:
-    """The samples of every profile; a hostile sweep in several partitions, an executor killed meanwhile; and the same
-    job again, whichever engine made the commit."""
+    """The samples of every profile, one of them from and to S3; a hostile sweep in several partitions, an executor
+    killed meanwhile; and the same job again, whichever engine made the commit."""
+    url = f"s3a://{BUCKET}/samples"
+    put_samples(url)
     for name in PROFILES:
-        local = sweep.run(sample_job(name), Store(tmp_path / "local"))
-        assert_same(
-            local, engine.run(sample_job(name), Store(tmp_path / "spark"), spark, partitions=1 + (name == "legal_rag"))
-        )
+        job, store = sample_job(name), Store(tmp_path / "spark")
+        if name == ON_S3:
+            job = sample_job(name, lambda path: path.replace(str(samples_folder() / ON_S3), url))
+            store = Store(f"s3://{BUCKET}/runs")
+            assert all(file.url for file in (*job.outputs, *job.questions))
+        other = engine.run(job, store, spark, partitions=1 + (name == "legal_rag"))
+        assert_same(sweep.run(job, Store(tmp_path / "local")), other)
+    there = [entry for entry in Folder(f"s3://{BUCKET}/runs").entries(recursive=True) if not entry.is_folder]
+    names = {entry.name.partition("/")[0] for entry in there}
+    assert names == {Store(f"s3://{BUCKET}/runs").commits()[0].id}  # nothing is left of the work
     hostile = hostile_job(tmp_path / "hostile", 3_000, keep_inputs=True)
     local = sweep.run(hostile, Store(tmp_path / "local"))
     reasons = local.reject_reasons
@@ -147,11 +83,130 @@ def test_a_cluster_gives_the_same_bits(cluster: Cluster, spark: SparkSession, tm
     assert len(other.commit.files("scores")) > 5
     assert_same(local, other)
     assert not list((tmp_path / "spark" / ".staging").iterdir())
-    for store, engine_again in (("local", True), ("spark", False)):
-        place = Store(tmp_path / store)
+    for store_name, engine_again in (("local", True), ("spark", False)):
+        place = Store(tmp_path / store_name)
         again = engine.run(hostile, place, spark) if engine_again else sweep.run(hostile, place)
         assert not again.created
         assert again.counts == local.counts
+
+
+FAILS_ONCE = """
+import os
+
+def score(prepared, batch):
+    try:
+        os.close(os.open({mark!r}, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return _score(prepared, batch)
+    raise RuntimeError("the first try of the first task")
+
+import dataclasses
+_score = PROFILE.scoring.score
+PROFILE = dataclasses.replace(PROFILE, scoring=dataclasses.replace(PROFILE.scoring, score=score))
+"""
+
+
+def wide_rows() -> list[list[dict[str, Any]]]:
+    """The rows of files with more columns than are kept: which of them are the first can only all files tell."""
+
+    def row(question: str, **more: Any) -> dict[str, Any]:
+        return {"run_id": "r", "question_id": question, "output": "alpha beta", **more}
+
+    def numbered(low: int, high: int) -> dict[str, int]:
+        return {f"c{k:04d}": k for k in range(low, high)}
+
+    return [
+        [row("q0", shared=1, **numbered(0, 600)), row("q1", text="x")],
+        [row("q2", **numbered(3000, 4100), shared=2), row("q3", **numbered(590, 700))],
+        [row("q0", **numbered(5000, 5010)), row("q4", shared="last", **numbered(600, 610))],
+    ]
+
+
+def test_a_profile_of_a_file_that_executors_lack(spark: SparkSession, tmp_path: Path) -> None:
+    """Sent as it is, in a job whose first task fails once; and of more columns than are kept, the same are kept."""
+    declared = tmp_path / "mine" / "words.py"
+    declared.parent.mkdir()
+    source = Path(outside_profile.__file__).read_text(encoding="utf-8").replace('"has_words"', '"own_words"')
+    mark = tmp_path / "failed-once"
+    declared.write_text(source + FAILS_ONCE.format(mark=str(mark)), encoding="utf-8")
+    profile = get_profile(f"{declared}:PROFILE")
+    declared.rename(tmp_path / "moved.py")
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    for number, rows in enumerate(wide_rows()):
+        (outputs / f"{number}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(f'{{"id": "q{k}", "words": ["alpha", "gamma"]}}\n' for k in range(6)))
+    job = Job(
+        profile=profile,
+        params=profile.read_params({}),
+        outputs=sources([outputs]),
+        questions=sources([questions]),
+        contexts=[],
+    )
+    other = engine.run(job, Store(tmp_path / "spark"), spark)
+    assert mark.exists()
+    local = sweep.run(job, Store(tmp_path / "local"))
+    assert_same(local, other)
+    names = tables(local.commit)["extras"].column_names
+    assert {"shared", "c0599", "c3000"} <= set(names)
+    assert not {"c4099", "c0600", "c5000"} & set(names)
+    assert "others are not ('c0600', 'c0601', 'c0602', …)" in local.warnings[-1]
+
+
+TOML = """
+name = "own_f1"
+[fields]
+reference = "text"
+[metrics]
+f1 = "token_f1(output, reference)"
+[score]
+expr = "f1"
+"""
+
+
+def test_a_data_frame_and_a_profile_file(spark: SparkSession, tmp_path: Path) -> None:
+    """A frame whose rows are partly unusable gives what the same rows give in memory, whatever their order."""
+    rows: list[dict[str, Any]] = [
+        {"run_id": run, "question_id": f"q{k}", "output": f"{text} {k}", "latency": k / 4}
+        for run in ("a", "b é\u2028", "c")
+        for k, text in enumerate(("one", "two", "three"))
+    ]
+    rows += [
+        {**rows[0], "output": "another answer"},
+        {**rows[1], "run_id": None},
+        {**rows[2], "question_id": "nobody asked"},
+        {**rows[3], "question_id": None},
+        {**rows[4], "output": None, "run_id": "d"},
+    ]
+    declared = tmp_path / "own.toml"
+    declared.write_text(TOML)
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(f'{{"id": "q{k}", "reference": "two {k}"}}\n' for k in range(4)))
+    frame = spark.createDataFrame(rows[::-1], "run_id string, question_id string, output string, latency double")
+    profile = get_profile(str(declared)).name
+    declared.unlink()
+    other = engine.score(frame, str(questions), profile, store=tmp_path / "spark", partitions=3)
+    assert other.reject_reasons == {"duplicate": 1, "null_question_id": 1, "null_run_id": 1, "unknown_question": 1}
+    texts = {json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode(): row for row in rows}
+    ordered = pa.Table.from_pylist([row for _, row in sorted(texts.items())])
+    rageval_batch.score(ordered, str(questions), profile, store=tmp_path / "local")
+    one, two = tables(Store(tmp_path / "local").commits()[0]), tables(other.commit)
+    for role in ("scores", "rejects", "tallies", "summary", "extras"):
+        assert one[role].equals(two[role]), role
+    again = engine.score(frame.orderBy("latency"), str(questions), profile, store=tmp_path / "spark")
+    assert not again.created
+    assert not list((tmp_path / "spark" / ".staging").iterdir())
+
+
+@pytest.mark.soak
+def test_a_large_hostile_sweep(spark: SparkSession, tmp_path: Path) -> None:
+    """200,000 rows in 1, 7 and 200 partitions: score rows, rejects, tallies, summaries, runs, other columns and kept
+    answers, bit for bit."""
+    job = hostile_job(tmp_path / "hostile", 200_000, keep_inputs=True)
+    local = sweep.run(job, Store(tmp_path / "local"))
+    for partitions in (1, 7, 200):
+        assert_same(local, engine.run(job, Store(tmp_path / f"spark-{partitions}"), spark, partitions=partitions))
 
 
 def test_large_runs_are_divided_by_questions() -> None:
@@ -167,27 +222,3 @@ def test_large_runs_are_divided_by_questions() -> None:
         assert mine == [row for row, at in zip(rows, found, strict=True) if at == partition]
     grouped = [(set(partitions), runs) for partitions, runs in ranges.groups()]
     assert [run for _, runs in grouped for run in runs] == ["a", "b", "c", "d"]
-
-
-def score_words(folder: Path) -> list[str]:
-    samples = samples_folder() / "include_rate"
-    words = ["score", str(samples / "outputs"), "-p", "include_rate", "-q", str(samples / "questions.jsonl")]
-    return [*words, "--store", str(folder / "runs"), "--engine", "spark"]
-
-
-def test_without_the_extra_or_java_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def said() -> str:
-        result = CliRunner().invoke(cli, score_words(tmp_path), standalone_mode=False)
-        return str(result.exception)
-
-    monkeypatch.setattr(spark_session, "find_spec", lambda name: None if name == "pyspark" else object())
-    assert "pip install 'rageval-batch[spark]'" in said()
-    monkeypatch.setattr(spark_session, "find_spec", lambda name: object())
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert "needs Java 17" in said()
-    assert not (tmp_path / "runs").exists()
-
-
-def test_settings_of_spark_need_the_engine(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, [*score_words(tmp_path)[:-2], "--master", "local[1]"], standalone_mode=False)
-    assert "add --engine spark" in str(result.exception)

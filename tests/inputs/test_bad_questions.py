@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from rageval_batch import api
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.check import Part, _schema_rule, check_file, file_schema
 from rageval_batch.inputs.sources import source
 from rageval_batch.model.field_names import is_slip
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.runs.store import Store
+from support.command import run_command
 from support.effort import examples
 from support.inputs import put
 from support.places import CASES_FOLDER
@@ -184,10 +184,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return int(str(stop.value.code)), out, err
+    return run_command(capsys, *words)
 
 
 def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], profile: str, content: Any, name: str) -> str:

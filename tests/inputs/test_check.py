@@ -18,6 +18,7 @@ from rageval_batch.inputs.check import Checked, check_file, file_schema
 from rageval_batch.inputs.eval_sets import read_questions
 from rageval_batch.inputs.sources import source, sources
 from rageval_batch.profiles.registry import PROFILES
+from support.command import run_command
 from support.effort import examples
 from support.places import SAMPLES_FOLDER
 
@@ -192,10 +193,7 @@ def test_anything_is_checked(tmp_path_factory: pytest.TempPathFactory, items: li
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(words)
-    out, err = capsys.readouterr()
-    return int(str(stop.value.code)), out, err
+    return run_command(capsys, *words)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rageval_batch.cli import main
 from rageval_batch.inputs.check_outputs import check_outputs
 from rageval_batch.inputs.sources import source
 from rageval_batch.model.examples import example_rows
 from rageval_batch.profiles.registry import get_profile
+from support.command import run_command
 from support.inputs import put
 from support.places import SAMPLES_FOLDER
 
@@ -78,10 +78,7 @@ def test_the_samples_of_good_runs_are_ok() -> None:
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def call(*words: Any) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
+        return run_command(capsys, *words)
 
     file = put(tmp_path / "outputs.jsonl", [{"question_id": "q1", "output": 5}])
     code, out, err = call("check", "--outputs", file, "-p", "include_rate", "--format", "jsonl")

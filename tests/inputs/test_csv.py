@@ -90,6 +90,18 @@ def test_a_quote_that_is_never_closed_is_an_error(
         read(put(tmp_path / "o.csv", content))
 
 
+def test_a_record_of_the_wrong_width_with_bytes_that_are_no_text_is_a_reject(tmp_path: Path) -> None:
+    """Arrow drops such a record, as it cannot show it; all others are read as before."""
+    rows = [f"q{k},ä alpha".encode() for k in range(300)]
+    path = put(tmp_path / "outputs.csv", b"\n".join([b"question_id,output", *rows, b"q1,x,y\xff", b"q2,\xff", b"q3,z"]))
+    found: dict[int, str] = {}
+    for block in read_blocks(source(path)):
+        bad = {error.row: error.reason for error in block.row_errors}
+        found |= {line: bad.get(row) or block.raw(row) for row, line in enumerate(block.lines.tolist())}
+    assert len(found) == 303 and [found[302], found[303]] == ["malformed_csv", "not_utf8"]
+    assert found[304] == '{"question_id": "q3", "output": "z"}'
+
+
 def test_columns_without_a_name_are_called_by_their_place(tmp_path: Path) -> None:
     path = put(tmp_path / "o.csv", ",question_id,output,\n0,1,a,\n")
     (block,) = read_blocks(source(path))

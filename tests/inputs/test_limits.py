@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -251,6 +252,19 @@ def test_a_file_with_its_own_compression_that_grows(
             archive.writestr(name, " " * 20_000_000)
     assert path.stat().st_size * 300 < 20_000_000
     with pytest.raises(InputError, match="grows to more than 250 times its size"):
+        list(read_blocks(sources.source(path)))
+
+
+def test_an_arrow_file_whose_offsets_lead_out_of_it(tmp_path: Path) -> None:
+    """Refused before its texts are read from somewhere else in memory."""
+    path = tmp_path / "rows.arrow"
+    table = pa.table({"question_id": ["q0", "q1", "q2"], "output": ["alpha", "alpha", "alpha"]})
+    with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
+        writer.write_table(table)
+    good, bad = struct.pack("<4i", 0, 5, 10, 15), struct.pack("<4i", 0, 5, 2_000_000_000, 15)
+    assert path.read_bytes().count(good) == 1
+    path.write_bytes(path.read_bytes().replace(good, bad))
+    with pytest.raises(InputError, match="Cannot read"):
         list(read_blocks(sources.source(path)))
 
 

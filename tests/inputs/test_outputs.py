@@ -711,7 +711,7 @@ def with_contexts(tmp_path: Path, *paths: Path) -> tuple[dict[str, Any], Callabl
     """(chunks of each question, chunks of a run and question) of context files."""
     folder = tmp_path / "staging"
     folder.mkdir(exist_ok=True)
-    found, of_runs = eval_sets.with_contexts(QUESTIONS, sources.sources(paths), folder)
+    found, of_runs, _ = eval_sets.with_contexts(QUESTIONS, sources.sources(paths), folder)
 
     def own(run: str, question: str) -> Any:
         if of_runs is None:

@@ -10,6 +10,11 @@ from oracles.text import squash
 SENTENCE_END = "。！？!?；;\n\r"
 MASK = "\x00"
 HAN = "\u4e00-\u9fff\u3400-\u4dbf"
+THOUSANDS = "٬"  # what separates thousands whatever the language of the text
+FRACTIONS = {"½": "0.5", "¼": "0.25", "¾": "0.75", "⅕": "0.2", "⅖": "0.4", "⅗": "0.6", "⅘": "0.8", "⅒": "0.1"}
+FRACTIONS |= {"⅛": "0.125", "⅜": "0.375", "⅝": "0.625", "⅞": "0.875", "⅓": f"0.{'3' * 28}", "⅔": f"0.{'6' * 27}7"}
+FRACTIONS |= {"⅙": f"0.1{'6' * 26}7", "⅚": f"0.8{'3' * 27}", "⅑": f"0.{'1' * 28}"}
+FRACTIONS |= {"⅐": "0.1428571428571428571428571429"}
 
 
 class Normal(NamedTuple):
@@ -24,17 +29,56 @@ class Normal(NamedTuple):
 
 
 def normalised(raw: str) -> Normal:
-    """NFKC character by character; signs such as ① ² ½ (category No) stand for no number and become blanks."""
+    """NFKC character by character, digits of every script as 0 to 9; signs such as ① and ² (category No) stand for no
+    number and become blanks, ½ is 0.5, and 2½ and 2 ½ are 2.5."""
     out: list[str] = []
     at: list[int] = []
     thousands = _thousands(raw)
+    apostrophes = _apostrophes(raw)
     for i, c in enumerate(raw):
-        form = MASK if unicodedata.category(c) == "No" else unicodedata.normalize("NFKC", c)
+        category = unicodedata.category(c)
+        form = MASK if category == "No" else unicodedata.normalize("NFKC", c)
+        if category == "Nd":
+            form = str(unicodedata.digit(c))
+        elif c in FRACTIONS:
+            form = FRACTIONS[c][_behind_digit(raw, i) :]
+        elif c == " " and raw[i + 1 : i + 2] in FRACTIONS and i and unicodedata.category(raw[i - 1]) == "Nd":
+            form = ""
+        elif i in apostrophes:
+            form = THOUSANDS
+        elif c in "壱弐٫":
+            form = {"壱": "壹", "弐": "貳", "٫": "."}[c]
+        elif c == "参" and _is_three(raw, i):
+            form = "參"
         if c == "，" and not _wide_digits_around(raw, i) and i not in thousands:
             form = "，"  # it separates clauses
         out.append(form)
         at += [i] * len(form)
     return Normal("".join(out), at)
+
+
+def _behind_digit(raw: str, i: int) -> bool:
+    """Whether a digit stands before this place, perhaps with one blank between them."""
+    lead = raw[:i].removesuffix(" ")
+    return lead != "" and unicodedata.category(lead[-1]) == "Nd"
+
+
+def _is_three(raw: str, i: int) -> bool:
+    """Whether 参 is a numeral: 参拾万円, 弐拾参."""
+    if raw[:i].endswith("拾") or raw[i + 1 : i + 2] in tuple("拾十百佰万萬亿億"):
+        return True
+    return raw[i + 1 : i + 2] in ("千", "仟") and raw[i + 2 : i + 3] != "克"
+
+
+def _apostrophes(raw: str) -> set[int]:
+    """Where apostrophes separate thousands: 1'250'000."""
+    found: set[int] = set()
+    for m in re.finditer("[0-9]+(?:['’][0-9]+)+", raw):
+        first, *groups = re.split("['’]", m[0])
+        fits = first[0] != "0" and len(first) <= 3 and all(len(group) == 3 for group in groups)
+        if fits and raw[m.start() - 1 : m.start()] not in (".", ","):
+            found |= {m.start() + k for k, c in enumerate(m[0]) if c in "'’"}
+    return found
 
 
 def _wide_digits_around(raw: str, i: int) -> bool:
@@ -97,7 +141,7 @@ def mostly_cyrillic(text: str) -> bool:
 def figures_unified(text: str, decimal_mark: str = "auto") -> str:
     """1 250,5 and 1.250,5 as 1,250.5: every figure with separators in the format with a decimal point."""
     comma = decimal_mark == "comma" or (decimal_mark == "auto" and mostly_cyrillic(text))
-    listing = decimal_mark != "auto" or any("\u3040" <= c <= "\u30ff" or "\u3400" <= c <= "\u9fff" for c in text)
+    listing = any("\u3040" <= c <= "\u30ff" or "\u3400" <= c <= "\u9fff" for c in text)
     out = list(text)
     i = 0
     while i < len(text):
@@ -112,11 +156,31 @@ def figures_unified(text: str, decimal_mark: str = "auto") -> str:
         even = decimal_mark == "auto" and re.fullmatch("[1-9][0-9]{0,2},000", text[i:end])
         if not named and not even:
             bracketed = lead[-1:] == "[" and text[end : end + 1] == "]"
-            unified = _unified(groups, marks, comma, not (listing or bracketed))
-            if unified is not None:
-                out[i:end] = unified
+            tenths = not (listing or bracketed or decimal_mark != "auto")
+            pairs = not (comma or listing or bracketed)
+            out[i:end] = _one_or_several(groups, marks, comma, tenths, pairs)
         i = end
     return "".join(out)
+
+
+def _one_or_several(
+    groups: list[str], marks: list[str], comma: bool, tenths: bool, pairs: bool, is_part: bool = False
+) -> str:
+    """A run of groups as one figure, else its parts between blanks; a blank inside 1 250,5 is none of those."""
+    whole = "".join(one for both in zip(["", *marks], groups, strict=True) for one in both)
+    unified = _unified(groups, marks, comma, tenths, pairs)
+    if unified is not None and not (is_part and " " in marks and marks[-1] == " "):
+        return unified
+    blanks = [k for k, mark in enumerate(marks) if mark == " "]
+    for k in reversed(blanks):  # the longest head that is one figure
+        head = _unified(groups[: k + 1], marks[:k], comma, tenths, pairs)
+        if " " in marks[:k] and marks[k - 1] == " ":
+            head = None  # 8 800 555 35 35
+        if head is None and k == blanks[0]:
+            head = whole[: sum(map(len, groups[: k + 1])) + k]
+        if head is not None:
+            return f"{head} {_one_or_several(groups[k + 1 :], marks[k + 1 :], comma, tenths, pairs, True)}"
+    return whole
 
 
 def _groups(text: str, i: int) -> tuple[list[str], list[str], int]:
@@ -125,7 +189,7 @@ def _groups(text: str, i: int) -> tuple[list[str], list[str], int]:
     while i < len(text):
         if text[i] in "0123456789":
             groups[-1] += text[i]
-        elif text[i] in " .," and text[i + 1 : i + 2] and text[i + 1] in "0123456789":
+        elif text[i] in f" .,{THOUSANDS}" and text[i + 1 : i + 2] and text[i + 1] in "0123456789":
             groups.append("")
             marks.append(text[i])
         else:
@@ -134,11 +198,21 @@ def _groups(text: str, i: int) -> tuple[list[str], list[str], int]:
     return groups, marks, i
 
 
-def _unified(groups: list[str], marks: list[str], comma: bool, tenths: bool) -> str | None:
+def _unified(groups: list[str], marks: list[str], comma: bool, tenths: bool, pairs: bool) -> str | None:
     """The figure in the format with a decimal point; None where it stays as it is."""
     if not marks:
         return None
     sound = groups[0][0] != "0" and len(groups[0]) <= 3  # as the first of thousands
+    if THOUSANDS in marks:
+        if set(marks[:-1]) == {THOUSANDS} and marks[-1] in ".,":  # 1'250,5
+            return f"{THOUSANDS.join(groups[:-1])}.{groups[-1]}"
+        return None
+    end = len(groups) - (marks[-1] == ".")
+    fits = (
+        end >= 3 and set(marks[: end - 1]) == {","} and [len(group) for group in groups[1:end]] == [2] * (end - 2) + [3]
+    )
+    if pairs and fits and groups[0][0] != "0" and len(groups[0]) <= 2:  # 1,00,000
+        return THOUSANDS.join(groups[:end]) + "".join(f".{group}" for group in groups[end:])
     whole, tail = groups, ""
     spaced = marks[0] == " "
     if spaced:

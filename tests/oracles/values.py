@@ -115,7 +115,7 @@ def date_ranges(raw: str) -> list[tuple[Date, Date]]:
 
 # --- numbers -------------------------------------------------------------------------------------------------------
 
-_ARABIC = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?")
+_ARABIC = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:٬[0-9]+)*)(?:\.[0-9]+)?")
 _TENTHS = re.compile(r"\.[0-9]+")
 _EXPONENT = re.compile(r"[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9])")
 _BEFORE_POINT = " \t\n\r([{<>=≤≥≈~:,;、，+*/|\"'“‘「『¥￥$€£−-为為是约約近于於达達到至负負"
@@ -148,7 +148,7 @@ def _run(text: str, i: int) -> tuple[list[tuple[str, Token]], list[int]]:
             end = _figure_end(text, i)
             if end is None or not (before is None or before == "d0" or str(before)[0] == "m"):
                 break
-            tokens.append((text[i:end], Decimal(text[i:end].replace(",", ""))))
+            tokens.append((text[i:end], Decimal(text[i:end].replace(",", "").replace("٬", ""))))
             i, arabic = end, True
         elif c in NUMERAL and not (c not in MAGNITUDES and isinstance(before, Decimal)):
             if c == "兆" and (before is None or _is_mega(text, i)):
@@ -452,11 +452,11 @@ def _low_end(text: str, here: Number, figure: int, lone: bool, after_: tuple[Num
         if named or joiner != joiner.strip() or not (there.unit or any(c in MAGNITUDES for c in written_last)):
             return None
     low = here.value
-    if there.value > 0 and re.fullmatch(f"[0-9.,点點{NUMERAL}]+", written):
+    if there.value > 0 and re.fullmatch(f"[0-9.,٬点點{NUMERAL}]+", written):
         figure_end = _figure_end(text, there_figure)
         power = scale_word(text, there_figure, figure_end)[0] if figure_end else 0
         if power and figure_end:
-            if abs(low) < Decimal(text[there_figure:figure_end].replace(",", "")):
+            if abs(low) < Decimal(text[there_figure:figure_end].replace(",", "").replace("٬", "")):
                 with decimal.localcontext(exact_context(len(text))):
                     low = low.scaleb(power)
             return low if low < there.value else None

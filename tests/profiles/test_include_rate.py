@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import rageval_batch
 from oracles import include_rate as oracle
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import BATCH, EvalSet
 from rageval_batch.profiles.include_rate import PROFILE
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import batch
+from support.command import run_command
 from support.effort import examples
 from support.places import CASES_FOLDER
 
@@ -222,11 +222,7 @@ def test_explanation_of_nothing() -> None:
 
 
 def rageval(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    assert "Traceback" not in err
-    return int(stop.value.code or 0), out, err
+    return run_command(capsys, *words)
 
 
 def test_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,11 +26,11 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import find_run, summarize
 from rageval_batch.analysis.session import Session
 from rageval_batch.api import score
-from rageval_batch.cli import main
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs.archive import Names
 from rageval_batch.runs.file_system import try_lock
+from support.command import run_command
 from support.effort import examples
 
 Row = dict[str, Any]
@@ -46,10 +46,7 @@ def rageval(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
 
     def call(*words: str | Path) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return int(left.value.code or 0), captured.out, captured.err
+        return run_command(capsys, *words)
 
     return call
 

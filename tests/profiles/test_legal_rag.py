@@ -19,6 +19,7 @@ from rageval_batch.profiles.legal_rag.questions import weights
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.batch import missing_rows, score_batch, scorer
 from support.cases import Case, scored_and_explained
+from support.command import run_command
 from support.effort import examples
 from support.places import CASES_FOLDER, SAMPLES_FOLDER
 
@@ -435,10 +436,7 @@ QUESTION_FILES = [str(SAMPLES / f"{name}.json") for name in ("fact_exact", "evid
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(words)
-    out, err = capsys.readouterr()
-    return int(str(stop.value.code)), out, err
+    return run_command(capsys, *words)
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.profiles import registry
+from support.command import run_command
 from support.inputs import put
 from support.places import TESTS
+from support.registered import forget_profiles
 
 FILE = TESTS / "support" / "outside_profile.py"
 QUESTIONS = [{"id": "a", "words": ["Rome", "Milan"]}, {"id": "b", "words": ["seven"]}]
@@ -31,15 +32,8 @@ Call = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes this process know only the profiles of the package, as a fresh one does."""
-    packaged = {name: one for name, one in registry.PROFILES.items() if registry.profile_reference(one) is None}
-
-    def forget() -> None:
-        for name in ("_REFERENCES", "_STORED"):
-            monkeypatch.setattr(registry, name, {})
-        monkeypatch.setattr(registry, "PROFILES", dict(packaged))
-
-    forget()
-    return forget
+    forget_profiles(monkeypatch)
+    return lambda: forget_profiles(monkeypatch)
 
 
 @pytest.fixture
@@ -47,10 +41,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Iterator[Call]:
     """(exit code, stdout, stderr) of a command line."""
 
     def run(*words: Any) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
+        return run_command(capsys, *words)
 
     yield run
 

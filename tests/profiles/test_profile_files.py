@@ -13,13 +13,14 @@ import pytest
 
 import rageval_batch
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.cli import main
 from rageval_batch.errors import InputError
 from rageval_batch.model import BATCH, EvalSet, Profile
 from rageval_batch.profiles import registry
 from rageval_batch.profiles.files.build import check_expressions
 from rageval_batch.profiles.registry import profile_of_text
+from support.command import run_command
 from support.inputs import put
+from support.registered import forget_profiles
 
 # A stranger's file of twelve lines.
 STRANGER = """\
@@ -48,15 +49,8 @@ Call = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes this process know only the profiles of the package, as a fresh one does."""
-    packaged = {name: one for name, one in registry.PROFILES.items() if registry.profile_reference(one) is None}
-
-    def forget() -> None:
-        for name in ("_REFERENCES", "_STORED", "_KEPT"):
-            monkeypatch.setattr(registry, name, {})
-        monkeypatch.setattr(registry, "PROFILES", dict(packaged))
-
-    forget()
-    return forget
+    forget_profiles(monkeypatch)
+    return lambda: forget_profiles(monkeypatch)
 
 
 @pytest.fixture
@@ -64,10 +58,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Iterator[Call]:
     """(exit code, stdout, stderr) of a command line."""
 
     def run(*words: Any) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
+        return run_command(capsys, *words)
 
     yield run
 
@@ -176,7 +167,7 @@ def test_the_content_is_part_of_identity_and_signature(call: Call, place: Path, 
 
     forgotten()
     code, _, err = call("compare", f"good@{oldest.id}", "good", "--store", place / "runs")
-    assert (code, "profile_revision" in err) == (2, True)
+    assert (code, "profile_version" in err) == (2, True)
     assert call("compare", f"good@{oldest.id}", "good", "--store", place / "runs", "--no-strict-hashes")[0] in (0, 1)
 
     forgotten()
@@ -197,10 +188,10 @@ def test_expressions_that_fail_are_said(call: Call, place: Path, forgotten: Call
     put(place / "mine.toml", STRANGER + 'length = "left(output, 1)::int"\n')
     code, _, err = score(call, place)
     assert code == 0
-    assert "3 rows have an expression that failed" in err
+    assert "3 rows have an expression without a value, the first run " in err
     put(place / "mine.toml", STRANGER)
     forgotten()
-    assert "expression that failed" not in score(call, place)[2]
+    assert "expression without a value" not in score(call, place)[2]
 
 
 def test_two_stores_with_two_files_of_one_name(call: Call, place: Path, forgotten: Callable[[], None]) -> None:
@@ -706,7 +697,7 @@ def test_metrics_may_be_called_like_parameters_of_macros(call: Call, place: Path
         "base",
         "cand",
         "base_set",
-        "cands",
+        "candidates",
         "of_profile",
         "of_metric",
         "stat",

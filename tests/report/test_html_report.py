@@ -192,7 +192,10 @@ def test_pieces_are_the_texts_and_what_is_unmarked_is_shared(before: str, after:
     assert "".join(piece.text for piece in left) == before
     assert "".join(piece.text for piece in right) == after
     same = ["".join(piece.text for piece in side if not piece.changed) for side in (left, right)]
-    assert same[0] == same[1]
+    assert "".join(same[0].split()) == "".join(same[1].split())
+    marked = [piece.text for side in (left, right) for piece in side if piece.changed]
+    assert bool(marked) == (before != after)
+    assert all(text == text.strip() for text in marked) or not any(text.strip() for text in marked)
 
 
 def test_only_what_differs_is_marked() -> None:

@@ -101,10 +101,20 @@ def test_a_button_turns_the_colours(browser: Browser, report: str) -> None:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
 
 
+# How far what was seen has moved by itself: the sum that browsers call cumulative layout shift.
+_SHIFTED = """new Promise(done => {
+    let sum = 0;
+    new PerformanceObserver(list => { for (const one of list.getEntries()) sum += one.value; })
+        .observe({type: "layout-shift", buffered: true});
+    setTimeout(() => done(sum), 100);
+})"""
+
+
 def test_a_phone_does_not_scroll_sideways(browser: Browser, report: str, hostile: str) -> None:
     with opened_page(browser, width=360) as (page, _):
         for address in (report, hostile):
             page.goto(address)
+            assert page.evaluate(_SHIFTED) < 0.1, "nothing jumps while it loads"
             page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
             assert not scrolls_sideways(page)
 

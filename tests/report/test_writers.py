@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_batch.errors import InputError
-from rageval_batch.report.formats import chosen_format, html_page
+from rageval_batch.report.formats import chosen_format, html_lines
 from rageval_batch.report.safe_text import csv_text_cell
 from rageval_batch.report.writers import csv_text, text_chunks, to_arrow, write_file
 from support.hostile import HOSTILE
@@ -136,7 +136,7 @@ def test_values_of_several_types_become_text() -> None:
 
 
 def test_a_page_of_html_holds_every_digit_and_no_markup_of_others() -> None:
-    page = html_page([{"<b>": "<script>", "x": 1 / 3}], ("<b>", "x"))
+    page = "\n".join(html_lines([{"<b>": "<script>", "x": 1 / 3}], ("<b>", "x")))
     assert "<script>" not in page and "<b>" not in page and repr(1 / 3) in page
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.cli import main
 from rageval_batch.errors import DamagedCommit, StoreError
 from rageval_batch.runs.manifest import signed
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.upkeep import check_store, drop
+from support.command import run_command
 from support.places import SAMPLES_FOLDER
 from support.stores import publish, rewritten, simple_run
 
@@ -80,10 +80,7 @@ DAMAGES: dict[str, Callable[[Commit], object]] = {
 
 
 def _call(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return run_command(capsys, *words)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rageval_batch.cli import main
 from rageval_batch.profiles import registry
+from support.command import run_command
 from support.inputs import put
 
 Call = Callable[..., tuple[int, str, str]]
@@ -30,10 +30,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
     def run(*words: Any) -> tuple[int, str, str]:
         monkeypatch.setattr(registry, "_KEPT", {})
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
+        return run_command(capsys, *words)
 
     yield run
 

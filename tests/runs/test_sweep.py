@@ -24,6 +24,7 @@ import pytest
 from oracles import eval_json_v2 as oracle
 from rageval_batch.bench import synthetic
 from rageval_batch.errors import InputError, StoreError
+from rageval_batch.inputs import by_question
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
@@ -571,7 +572,7 @@ def test_a_store_that_cannot_be_written(folder: Path) -> None:
     [(errno.ENOSPC, "No space left"), (errno.EACCES, "Name another with --store"), (errno.EIO, "cannot be written")],
 )
 def test_what_the_file_system_says_becomes_a_sentence(code: int, message: str) -> None:
-    assert message in str(store.store_error(Path("runs"), OSError(code, os.strerror(code))))
+    assert message in str(store.store_error("runs", OSError(code, os.strerror(code))))
 
 
 def test_a_full_disk_while_a_part_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -687,6 +688,21 @@ def test_more_score_rows_than_allowed_are_refused_before_they_are_made(folder: P
         sweep.run(mistaken, place)
     assert place.commits() == []
     assert sweep.run(replace(mistaken, max_rows=9 * QUESTIONS), place).counts.score_rows == 9 * QUESTIONS
+
+
+def test_names_and_repeats_that_make_too_much_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name of a run that is long, for many questions; a number of the repeat that every row has for itself."""
+    put(folder / "outputs.jsonl", inputs.jsonl([{"run_id": "x" * 2_000, "question_id": "q00000", "output": "{}"}]))
+    long = replace(job(folder), outputs=sources([folder / "outputs.jsonl"]))
+    monkeypatch.setattr(by_question, "_MOST_NAME_BYTES", 2_000 * QUESTIONS - 1)
+    with pytest.raises(InputError, match=r"The name of a run has 2,000 bytes \(x{40}…\)"):
+        sweep.run(long, Store(folder / "store"))
+    rows = [{"run_id": "r", "question_id": "q00000", "repeat": k, "output": "{}"} for k in range(9)]
+    put(folder / "outputs.jsonl", inputs.jsonl(rows))
+    many = replace(job(folder), outputs=sources([folder / "outputs.jsonl"]), max_rows=9 * QUESTIONS - 1)
+    with pytest.raises(InputError, match=r"9 repeats of 1 runs x 12 questions .* is the column repeat right\?"):
+        sweep.run(many, Store(folder / "store"))
+    assert sweep.run(replace(many, max_rows=9 * QUESTIONS), Store(folder / "store")).created
 
 
 @pytest.mark.parametrize("size", [10, pytest.param(400_000, marks=pytest.mark.soak)])

@@ -18,6 +18,7 @@ from rageval_batch.errors import InputError, StoreError
 from rageval_batch.runs.manifest import MANIFEST, TOMBSTONE_FORMAT
 from rageval_batch.runs.store import STAGING, Commit, Store
 from rageval_batch.runs.upkeep import Pruned, check_store, drop, prune
+from support.command import run_command
 from support.stores import publish, rewritten, simple_run
 
 
@@ -237,10 +238,7 @@ def test_a_version_that_knows_no_tombstones_does_not_read_the_store(store: Store
 
 def test_commands(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     def call(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main([*words, "--store", str(store.path)])
-        captured = capsys.readouterr()
-        return int(left.value.code or 0), captured.out, captured.err
+        return run_command(capsys, *words, "--store", str(store.path))
 
     first, _, third = store.commits()
     assert call("fsck") == (0, "", "3 commits read, 0 problems.\n")

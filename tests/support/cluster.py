@@ -17,6 +17,7 @@ from typing import IO
 
 HOST = "127.0.0.1"
 _PR_SET_PDEATHSIG = 1
+_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # these processes live for a minute
 CONF = {
     "spark.driver.host": HOST,
     "spark.driver.bindAddress": HOST,
@@ -24,7 +25,10 @@ CONF = {
     "spark.executor.memory": "512m",
     "spark.driver.memory": "512m",
     "spark.task.maxFailures": "8",
+    "spark.sql.shuffle.partitions": "4",
     "spark.excludeOnFailure.enabled": "false",
+    "spark.driver.extraJavaOptions": _QUICK_JAVA,
+    "spark.executor.extraJavaOptions": _QUICK_JAVA,
 }
 
 
@@ -93,6 +97,7 @@ def started(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": _QUICK_JAVA,
         "PYSPARK_PYTHON": sys.executable,
     }
     port = _free_port()

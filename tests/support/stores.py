@@ -57,7 +57,14 @@ def publish(
 
     With a summary every session is spared the making of one: for stores that many commands read.
     """
-    about = {"questions_sha256": QUESTIONS, "source_sha256": None, "params_sha256": PARAMS, "eval_set": "q@1", **record}
+    about = {
+        "questions_sha256": QUESTIONS,
+        "source_sha256": None,
+        "params_sha256": PARAMS,
+        "eval_set": "q@1",
+        "signature": "given",
+        **record,
+    }
     rows = [{**row, "run_id": run} for run in sorted(runs) for row in runs[run]]
     rows.sort(key=lambda row: (row["run_id"].encode(), row["question_id"].encode(), row["repeat"]))
     records = [
@@ -65,7 +72,6 @@ def publish(
             **about,
             "run_id": run,
             "profile": profile,
-            "signature": "given",
             "version": "0",
             "question_count": len({row["question_id"] for row in runs[run]}),
             "answered_count": len({row["question_id"] for row in runs[run]}),

@@ -80,6 +80,7 @@ def test_runs_are_filtered_sorted_and_picked(client: Client) -> None:
     ]  # fmt: skip
     assert "baseline" not in page and 'aria-sort="descending"' in page
     assert re.findall(r">(adapter-\w+)</bdi>", client.get("/", q="WEAK")) == ["adapter-weak"]
+    assert "No run matches." in client.get("/", q="no such run")
     picks = [pick.replace("&amp;", "&") for pick in re.findall(r'name="pick" value="([^"]+)"', page)]
     status, _, headers = client.ask(f"/?{urlencode([('pick', picks[0]), ('pick', picks[1])])}")
     assert status == 303
@@ -93,6 +94,9 @@ def test_from_a_run_to_a_question_to_an_answer(client: Client) -> None:
     run = client.get("/run", run="adapter-weak")
     link = next(one for one in re.findall(r'href="(/answer\?[^"]+)"', run) if "tc-03" in one).replace("&amp;", "&")
     answer = client.get(link)
+    assert "入住時信用卡預授權要刷多少" in run and "入住時信用卡預授權要刷多少" in client.get(
+        "/run", run="adapter-weak", sort="question_id"
+    )
     assert '<mark class="pair0">入住與退房</mark>' in answer, "matched items are marked in the text"
     assert '<mark class="bad">財務人員</mark>' in answer
     assert answer.count('title="pair 1"') == 2, "expected and got have one colour"
@@ -115,6 +119,8 @@ def test_from_a_run_to_a_question_to_an_answer(client: Client) -> None:
 def test_the_sections_of_the_report_are_pages(client: Client, section: str) -> None:
     page = client.get("/set", profile="include_rate", eval_set=eval_set(client, "include_rate"), section=section)
     assert 'aria-current="page"' in page and f'id="set-{section}"' in page
+    if section in ("hardest", "movers"):
+        assert "Какова текучесть кадров?" in page and 'href="/question?' in page
 
 
 def test_gates_and_rejects(client: Client) -> None:
@@ -225,6 +231,9 @@ def test_answers_of_several_judges_are_told_apart(tmp_path: Path) -> None:
         link = next(one for one in re.findall(r'href="(/answer\?[^"]+)"', page) if "key.judge_model" in one)
         answer = client.get(link.replace("&amp;", "&"))
         assert "rules broken" in answer and quote("spring-judging") in answer
+        status, _, headers = client.ask("/answer?run=spring-judging&question=Q1")
+        assert status == 303, "which of its rows is to be picked there"
+        assert len(re.findall(r'href="/answer\?', client.get(headers["location"]))) == 18
 
 
 def test_inputs_that_are_gone_are_said(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets, bounds_of
 
 Type = Literal["text", "refs", "list", "groups", "integer", "number", "numbers"]
 
@@ -64,7 +64,7 @@ class SharedLists:
         if len(self.codes) == len(self.distinct.bounds) - 1 and (self.codes == np.arange(len(self.codes))).all():
             return self.distinct
         places, counts = self.distinct.places(self.codes)
-        return Lists(self.distinct.values.take(pa.array(places)), _bounds(counts))
+        return Lists(self.distinct.values.take(pa.array(places)), bounds_of(counts))
 
     def of_rows(self, rows: npt.NDArray[np.int64] | slice) -> SharedLists:
         """The lists of some rows, and no others."""
@@ -73,7 +73,7 @@ class SharedLists:
             bounds = self.distinct.bounds[used[0] : used[-1] + 2]
             return SharedLists(Lists(self.distinct.values[bounds[0] : bounds[-1]], bounds - bounds[0]), codes)
         places, counts = self.distinct.places(used)
-        return SharedLists(Lists(self.distinct.values.take(pa.array(places)), _bounds(counts)), codes)
+        return SharedLists(Lists(self.distinct.values.take(pa.array(places)), bounds_of(counts)), codes)
 
 
 @dataclass(frozen=True)
@@ -191,11 +191,7 @@ def _lists(column: pa.Array, drop_nulls: bool = True) -> Lists:
         there = values.is_valid()
         owners = np.repeat(np.arange(len(counts)), counts)[there.to_numpy(zero_copy_only=False)]
         counts, values = np.bincount(owners, minlength=len(counts)), values.drop_null()
-    return Lists(values, _bounds(counts))
-
-
-def _bounds(counts: npt.NDArray[np.int64]) -> Offsets:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Lists(values, bounds_of(counts))
 
 
 def _read_groups(array: pa.Array) -> ReadColumn:

@@ -16,7 +16,7 @@ from rageval_batch.columnar.functions.columns import SharedLists
 from rageval_batch.columnar.kernels import grams
 from rageval_batch.columnar.kernels import overlap as kernel
 from rageval_batch.columnar.kernels.words import ALONE_BIT, DROPPED_BIT, SPACE_BIT, WORD_BIT, encoded, word_codes
-from rageval_batch.columnar.strings import Floats, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import Floats, Ints, Offsets, Strings, bounds_of, from_arrow
 
 Counts = npt.NDArray[np.int64]
 
@@ -52,7 +52,7 @@ class Words:
         return np.diff(self.bounds)
 
 
-def _number(texts: pa.Array) -> Words:
+def _number_words(texts: pa.Array) -> Words:
     column = text.lower_untabled(from_arrow(texts))
     codes, bounds, starts, _ = word_codes(column.data, column.offsets, _word_table())
     return Words(codes, bounds, len(starts) - 1)
@@ -91,7 +91,7 @@ class Compared:
         places, counts = refs.distinct.places(refs.codes)
         self.left: Offsets = np.repeat(np.arange(len(texts)), counts)
         self.right: Offsets = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[places] + len(texts)
-        self._bounds: Offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._bounds = bounds_of(counts)
 
     def is_of(self, texts: pa.Array, refs: SharedLists) -> bool:
         """Whether it compares these texts with these references."""
@@ -111,7 +111,7 @@ class Compared:
     @cached_property
     def words(self) -> Words:
         """The words of all texts."""
-        return _number(self.batch)
+        return _number_words(self.batch)
 
     @cached_property
     def shared_words(self) -> Counts:

@@ -15,7 +15,7 @@ from rageval_batch.columnar import characters, kernels, text
 from rageval_batch.columnar.functions.columns import Groups, SharedLists
 from rageval_batch.columnar.kernels import boundaries
 from rageval_batch.columnar.strings import Bytes, Flags, Strings, from_arrow
-from rageval_batch.columnar.values.normal import WHITE_SPACE, plain
+from rageval_batch.columnar.values.normal import WHITE_SPACE, phrase_key
 from rageval_batch.resources import packaged_data
 
 # Scripts that write no spaces between words.
@@ -61,7 +61,7 @@ def newest_folded(texts: pa.Array) -> Strings:
     return _newest.folded
 
 
-def _found(s: Strings, parts: Strings, which: npt.NDArray[np.int64], *, part: npt.NDArray[np.int64]) -> Flags:
+def _contains(s: Strings, parts: Strings, which: npt.NDArray[np.int64], *, part: npt.NDArray[np.int64]) -> Flags:
     """Whether part `part[p]` stands in text `which[p]`, both folded."""
     return boundaries.whole_parts(s.data, s.offsets, which, parts.data, parts.offsets, part, _spaced())
 
@@ -69,14 +69,14 @@ def _found(s: Strings, parts: Strings, which: npt.NDArray[np.int64], *, part: np
 def contains(s: pa.Array, part: pa.Array) -> Flags:
     """Whether the part stands in the text."""
     rows = np.arange(len(s), dtype=np.int64)
-    return _found(folded(s), folded(part), rows, part=rows)
+    return _contains(folded(s), folded(part), rows, part=rows)
 
 
 def _parts_found(s: pa.Array, parts: SharedLists) -> npt.NDArray[np.int64]:
     """How many of the parts of each text stand in it."""
     places, counts = parts.distinct.places(parts.codes)
     rows = np.repeat(np.arange(len(s)), counts)
-    found = _found(newest_folded(s), folded(parts.distinct.values), rows, part=places)
+    found = _contains(newest_folded(s), folded(parts.distinct.values), rows, part=places)
     return np.bincount(rows[found], minlength=len(s))
 
 
@@ -106,7 +106,7 @@ def include_rate(s: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
 def _refusals() -> str:
     """One pattern for the packaged phrases of refusal and abstention, in any spelling of white space."""
     lists = packaged_data("phrases.json")
-    phrases = [plain(p) for kind in ("refusal", "abstention") for some in lists[kind].values() for p in some]
+    phrases = [phrase_key(p) for kind in ("refusal", "abstention") for some in lists[kind].values() for p in some]
     spelled = (re.escape(phrase).replace("\\ ", f"[{WHITE_SPACE}]+").replace("'", "['’]") for phrase in phrases)
     return "|".join(dict.fromkeys(spelled))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -12,79 +11,93 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, json_tape, kernels
-from rageval_batch.columnar.functions.columns import SharedLists
+from rageval_batch.columnar.functions.columns import Lists, SharedLists
 from rageval_batch.columnar.kernels.boundaries import main_script
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.columnar.kernels.keywords import keyword_codes
 from rageval_batch.columnar.kernels.overlap import codes_among
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, bounds_of, from_arrow
+from rageval_batch.columnar.values.plain_windows import packed, plain_numbers, unpacked
 from rageval_batch.columnar.values.windows import find_windows, window_numbers
 
 # --- numbers ----------------------------------------------------------------------------------------------------
 
 
-class _Numbers(NamedTuple):
-    """The numbers of texts by their place among the distinct ones: text t has `codes[bounds[t]:bounds[t + 1]]`."""
+_FIRST_LARGE = 1 << 62  # greater than all that `packed` gives
 
-    codes: npt.NDArray[np.int64]
+
+class _Numbers(NamedTuple):
+    """The numbers of texts, equal ones as equal integers: text t has `packed[bounds[t]:bounds[t + 1]]`."""
+
+    packed: npt.NDArray[np.int64]
     bounds: Offsets
 
 
-class _Distinct:
-    """Numbers in the order in which they are met."""
+class _NumberColumns:
+    """Numbers of columns of texts as integers, the same in all of its columns."""
 
     def __init__(self) -> None:
-        self._places: dict[Decimal, int] = {}
+        self._large: dict[Decimal, int] = {}  # those that have no room in an integer, by their places
 
     def read(self, texts: pa.Array) -> _Numbers:
-        """The numbers of texts: of each distinct text every distinct stretch that holds some is read once."""
-        coded_texts = texts.fill_null("").dictionary_encode()
-        windows = find_windows(from_arrow(coded_texts.dictionary))
-        coded = windows.texts.to_arrow().dictionary_encode()
-        placed = pa.array(coded.indices.to_numpy().astype(np.int64) << 16 | windows.flags).dictionary_encode()
-        distinct = placed.dictionary.to_numpy()
-        written = coded.dictionary.take(pa.array(distinct >> 16)).to_pylist()
-        found = [self._coded(window_numbers(*one)) for one in zip(written, (distinct & 0xFFFF).tolist(), strict=True)]
-        by_window = pa.array(found, pa.large_list(pa.int64())).take(placed.indices)
-        ends = _bounds(pc.list_value_length(by_window))
-        by_text = pa.LargeListArray.from_arrays(pa.array(ends[windows.bounds]), by_window.flatten())
-        lists = by_text.take(coded_texts.indices)
-        return _Numbers(lists.flatten().to_numpy(zero_copy_only=False), _bounds(pc.list_value_length(lists)))
+        """The numbers of texts without nulls; of stretches that are not plain each distinct one is read once."""
+        windows = find_windows(from_arrow(texts))
+        numbers, bounds, plain = plain_numbers(windows.texts, windows.flags)
+        other = np.flatnonzero(~plain)
+        if len(other):
+            coded = windows.texts.to_arrow().take(pa.array(other)).dictionary_encode()
+            placed = pa.array(
+                coded.indices.to_numpy().astype(np.int64) << 16 | windows.flags[other]
+            ).dictionary_encode()
+            distinct = placed.dictionary.to_numpy()
+            written = coded.dictionary.take(pa.array(distinct >> 16)).to_pylist()
+            read = [window_numbers(*one) for one in zip(written, (distinct & 0xFFFF).tolist(), strict=True)]
+            which = np.arange(len(plain))
+            which[other] = len(plain) + placed.indices.to_numpy()
+            ends = bounds[-1] + np.cumsum([len(one) for one in read])
+            numbers = np.append(numbers, np.array([self._packed(value) for one in read for value in one], np.int64))
+            places, counts = Lists(pa.nulls(0), np.append(bounds, ends)).places(which)
+            numbers, bounds = numbers[places], bounds_of(counts)
+        return _Numbers(numbers, bounds[windows.bounds])
 
-    def _coded(self, values: Iterable[Decimal]) -> list[int]:
-        return [self._places.setdefault(value, len(self._places)) for value in values]
+    def _packed(self, value: Decimal) -> int:
+        number = packed(value)
+        return _FIRST_LARGE + self._large.setdefault(value, len(self._large)) if number is None else number
 
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def as_doubles(self) -> npt.NDArray[np.float64]:
-        """The numbers by their places."""
-        return np.array([float(value) for value in self._places], np.float64)
-
-
-def _bounds(counts: pa.Array) -> Offsets:
-    return np.concatenate([[0], np.cumsum(counts.to_numpy(zero_copy_only=False))]).astype(np.int64)
+    def as_doubles(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Numbers that were read as the doubles nearest to them."""
+        coded = pa.array(numbers).dictionary_encode()
+        large = tuple(self._large)
+        values = (large[n - _FIRST_LARGE] if n >= _FIRST_LARGE else unpacked(n) for n in coded.dictionary.to_pylist())
+        distinct = np.array([float(value) for value in values], np.float64)
+        doubles: npt.NDArray[np.float64] = distinct[coded.indices.to_numpy()]
+        return doubles
 
 
 def numbers(s: pa.Array) -> pa.Array:
     """The numbers of each text."""
-    distinct = _Distinct()
-    found = distinct.read(s)
-    return pa.LargeListArray.from_arrays(pa.array(found.bounds), pa.array(distinct.as_doubles()[found.codes]))
+    columns = _NumberColumns()
+    found = columns.read(s.fill_null(""))
+    return pa.LargeListArray.from_arrays(pa.array(found.bounds), pa.array(columns.as_doubles(found.packed)))
 
 
 def numbers_supported(s: pa.Array, texts: SharedLists) -> pa.Array:
     """Numbers that some text has over all numbers of the text; only what has numbers is looked up."""
-    distinct = _Distinct()
-    mine = distinct.read(s)
+    columns = _NumberColumns()
+    mine = columns.read(s.fill_null(""))
     counts = np.diff(mine.bounds)
     rows = np.flatnonzero(counts)
     lists = texts.of_rows(rows)
-    theirs = distinct.read(lists.distinct.values)
+    coded_texts = lists.distinct.values.dictionary_encode()  # several lists may have a text
+    theirs = columns.read(coded_texts.dictionary)
+    places, found = Lists(pa.nulls(0), theirs.bounds).places(coded_texts.indices.to_numpy())
+    bounds = bounds_of(found)[lists.distinct.bounds]
+    coded = pa.array(np.append(mine.packed, theirs.packed)).dictionary_encode()
+    codes = coded.indices.to_numpy().astype(np.int64)
     supported = np.zeros(len(counts), np.int64)
     supported[rows] = codes_among(
-        mine.codes, mine.bounds[np.append(rows, len(counts))], theirs.codes, theirs.bounds[lists.distinct.bounds],
-        lists.codes, len(distinct),
+        codes[: len(mine.packed)], mine.bounds[np.append(rows, len(counts))], codes[len(mine.packed) :][places], bounds,
+        lists.codes, len(coded.dictionary),
     )  # fmt: skip
     return _share(supported, counts, texts)
 
@@ -104,7 +117,7 @@ def grounded_share(s: pa.Array, texts: SharedLists) -> pa.Array:
     coded = texts.distinct.values.dictionary_encode()
     mine, codes, bounds, known = keyword_codes(found, from_arrow(coded.dictionary))
     of_texts = pa.LargeListArray.from_arrays(pa.array(bounds), pa.array(codes)).take(coded.indices)
-    ends = _bounds(pc.list_value_length(of_texts))[texts.distinct.bounds]
+    ends = bounds_of(pc.list_value_length(of_texts).to_numpy(zero_copy_only=False))[texts.distinct.bounds]
     hits = codes_among(mine, found.bounds, of_texts.flatten().to_numpy(), ends, texts.codes, known)
     return _share(hits, found.counts(), texts)
 

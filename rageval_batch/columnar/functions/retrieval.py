@@ -52,7 +52,7 @@ def _numbered(ids: Lists, gold: Lists) -> tuple[Ints, Ints, int]:
     return codes[: len(ids.values)], codes[len(ids.values) :], len(coded.dictionary)
 
 
-def _found(shared_ids: SharedLists, shared_gold: SharedLists) -> Found:
+def _found_gold(shared_ids: SharedLists, shared_gold: SharedLists) -> Found:
     ids, gold = shared_ids.by_row(), shared_gold.by_row()
     mine, wanted, known = _numbered(ids, gold)
     ranks, gains, bounds, count = gold_ranks(mine, ids.bounds, wanted, gold.bounds, np.ones(len(wanted)), known)
@@ -61,19 +61,19 @@ def _found(shared_ids: SharedLists, shared_gold: SharedLists) -> Found:
 
 def recall_at(ids: SharedLists, gold: SharedLists, k: Counts) -> pa.Array:
     """Gold ids at the first k ranks over all gold ids."""
-    found = _found(ids, gold)
+    found = _found_gold(ids, gold)
     return _from_one(found.over(found.hits(k), found.wanted), k)
 
 
 def precision_at(ids: SharedLists, gold: SharedLists, k: Counts) -> pa.Array:
     """Gold ids at the first k ranks over k."""
-    found = _found(ids, gold)
+    found = _found_gold(ids, gold)
     return found.over(found.hits(k), k)
 
 
 def hit_at(ids: SharedLists, gold: SharedLists, k: Counts) -> pa.Array:
     """1 where a gold id is at the first k ranks."""
-    found = _found(ids, gold)
+    found = _found_gold(ids, gold)
     return _from_one(found.over((found.hits(k) > 0).astype(np.float64), np.ones(len(k))), k)
 
 
@@ -84,7 +84,7 @@ def _from_one(values: pa.Array, k: Counts) -> pa.Array:
 
 def reciprocal_rank(ids: SharedLists, gold: SharedLists) -> pa.Array:
     """1 over the rank of the first gold id."""
-    found = _found(ids, gold)
+    found = _found_gold(ids, gold)
     some = np.diff(found.bounds) > 0
     first = np.zeros(len(some))
     first[some] = 1.0 / found.ranks[found.bounds[:-1][some]]
@@ -93,7 +93,7 @@ def reciprocal_rank(ids: SharedLists, gold: SharedLists) -> pa.Array:
 
 def average_precision(ids: SharedLists, gold: SharedLists) -> pa.Array:
     """Mean precision at the ranks of the gold ids."""
-    found = _found(ids, gold)
+    found = _found_gold(ids, gold)
     place = np.arange(len(found.ranks)) - found.bounds[found.rows()] + 1
     return found.over(found.total(place / found.ranks), found.wanted)
 

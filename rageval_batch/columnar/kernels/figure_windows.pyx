@@ -32,6 +32,7 @@ cdef enum:
     EACH = 16
     INERT_KANA = 17
     NAMED = 18  # no rule looks beyond it, but some look at it
+    APOSTROPHE = 19  # between digits a separator of thousands, else a mark
     # classes of tokens only
     FIGURE = 20
     WORD = 21
@@ -261,7 +262,7 @@ def figure_windows(
                             if kind[run] == DIGIT or kind[run] == NUMERAL:
                                 run += 1
                             elif (
-                                kind[run] == SEPARATOR and kind[run - 1] == DIGIT and run + 1 < used
+                                (kind[run] == SEPARATOR or kind[run] == APOSTROPHE) and kind[run - 1] == DIGIT and run + 1 < used
                                 and kind[run + 1] == DIGIT
                             ):
                                 run += 2
@@ -278,6 +279,8 @@ def figure_windows(
                         neutral = neutral or one != BLANK
                     elif one == NEGATIVE or one == LIABILITY or one == EACH:
                         one = STRONG
+                    elif one == APOSTROPHE:
+                        one = MARK
                     tokens.kind[tokens.count], tokens.start[tokens.count] = one, k
                     tokens.count += 1
                     k = run

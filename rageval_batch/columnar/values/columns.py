@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
+
+import pyarrow.compute as pc
 
 from rageval_batch.columnar.computed_once import computed_once
 from rageval_batch.columnar.strings import Strings
 from rageval_batch.columnar.values import Citation, Date, Number, Reader, Reading
-from rageval_batch.columnar.values.dates import may_have_dates
-from rageval_batch.columnar.values.references import may_cite
+from rageval_batch.columnar.values.dates import PERHAPS_DATE
+from rageval_batch.columnar.values.references import PERHAPS_CITED
 from rageval_batch.columnar.values.window_classes import classes_for_reading
 from rageval_batch.columnar.values.windows import WHOLE, find_windows, padded
 
@@ -38,15 +41,19 @@ class ColumnReader:
         """The readings of texts, in their order."""
         windows = find_windows(column, self._classes)
         texts: list[str] = column.to_arrow().to_pylist()
-        stretches: list[str] = windows.texts.to_arrow().to_pylist()
+        found = windows.texts.to_arrow()
+        stretches: list[str] = found.to_pylist()
         flags, first, bounds = windows.flags.tolist(), windows.first.tolist(), windows.bounds.tolist()
+        dated, cites = (pc.match_substring_regex(found, one).to_pylist() for one in (PERHAPS_DATE, PERHAPS_CITED))
+        of_places = zip(repeat(self._stretch), stretches, flags, first, dated, cites)
+        places = list(map(_Place._make, of_places))
         return [
             Reading(self.reader, text)
             if start < end and flags[start] & WHOLE
             else _ReadByStretches(
                 self.reader,
                 text,
-                tuple(_Place(self._stretch, stretches[k], flags[k], first=first[k]) for k in range(start, end)),
+                tuple(places[start:end]),
             )
             for text, start, end in zip(texts, bounds, bounds[1:], strict=False)
         ]
@@ -79,12 +86,14 @@ class _Stretch:
 
 
 class _Place(NamedTuple):
-    """A stretch in a text: how it is read, and its first character."""
+    """A stretch in a text: how it is read, its first character, and whether it can have dates and cited pages."""
 
     read: Callable[[str, int], _Stretch]
     text: str
     flags: int
     first: int
+    dated: bool
+    cites: bool
 
 
 def _moved_number(number: Number, by: int) -> Number:
@@ -107,7 +116,7 @@ class _ReadByStretches(Reading):
     def numbers(self) -> list[Number]:
         return [
             _moved_number(number, first)
-            for read, text, flags, first in self.places
+            for read, text, flags, first, _, _ in self.places
             for number in read(text, flags).numbers
         ]
 
@@ -115,8 +124,8 @@ class _ReadByStretches(Reading):
     def dates(self) -> list[Date]:
         return [
             _moved_date(date, first)
-            for read, text, flags, first in self.places
-            if may_have_dates(text)
+            for read, text, flags, first, dated, _ in self.places
+            if dated
             for date in read(text, flags).dates
         ]
 
@@ -124,7 +133,8 @@ class _ReadByStretches(Reading):
     def date_ranges(self) -> list[tuple[Date, Date]]:
         return [
             (_moved_date(low, first), _moved_date(high, first))
-            for read, text, flags, first in self.places
+            for read, text, flags, first, dated, _ in self.places
+            if dated
             for low, high in read(text, flags).date_ranges
         ]
 
@@ -132,7 +142,7 @@ class _ReadByStretches(Reading):
     def citations(self) -> list[Citation]:
         return [
             Citation(page, start + first, end + first)
-            for read, text, flags, first in self.places
-            if may_cite(text)
+            for read, text, flags, first, _, cites in self.places
+            if cites
             for page, start, end in read(text, flags).citations
         ]

@@ -64,7 +64,7 @@ _END_DAY = re.compile(rf"(?P<day>[0-9]{{1,2}}|{_CN_DAY}){_B}[日号號]")
 _END_MONTH_DAY = re.compile(r"(?P<month>[0-9]{1,2})(?P<mark>[-/.])(?P<day>[0-9]{1,2})(?![0-9])(?!(?P=mark)[0-9])")
 
 
-_PERHAPS_DATE = re.compile("[-/.․﹒﹣－．／年月A-Za-zА-Яа-я]")
+PERHAPS_DATE = "[-/.․﹒﹣－．／年月A-Za-zА-Яа-я]"  # of texts with letters and Han in NFKC: without these no date
 
 
 class Date(NamedTuple):
@@ -101,7 +101,7 @@ class Dates(NamedTuple):
     rest: str
 
 
-def _number(text: str | None) -> int | None:
+def _read_number(text: str | None) -> int | None:
     if text is None:
         return None
     if text[0] in "0123456789":
@@ -111,9 +111,11 @@ def _number(text: str | None) -> int | None:
     return int("".join(str(DIGITS[c]) for c in text)) if len(text) == 4 else chinese_int(text)
 
 
-def _read(m: re.Match[str]) -> Date:
+def _read_date(m: re.Match[str]) -> Date:
     parts = m.groupdict()
-    return Date(_number(parts.get("year")), _number(parts.get("month")), _number(parts.get("day")), *m.span())
+    return Date(
+        _read_number(parts.get("year")), _read_number(parts.get("month")), _read_number(parts.get("day")), *m.span()
+    )
 
 
 def _is_glued(m: re.Match[str]) -> bool:
@@ -124,7 +126,7 @@ def _is_glued(m: re.Match[str]) -> bool:
 
 def _read_era(m: re.Match[str]) -> Date | None:
     """A year of an era as one of our own; None for a year that is none."""
-    date = _read(m)
+    date = _read_date(m)
     return date._replace(year=_ERAS[m["era"]] + date.year) if date.year else None
 
 
@@ -134,7 +136,7 @@ def _named_reader() -> Callable[[re.Match[str]], Date | None]:
 
     def read(m: re.Match[str]) -> Date | None:
         parts = m.groupdict()
-        day, year = _number(parts.get("day")), _number(parts.get("year"))
+        day, year = _read_number(parts.get("day")), _read_number(parts.get("year"))
         if m.start("month") in impossible or not is_date_with_name(m["month"], day is not None, year is not None):
             return None
         date = Date(year, month_number(m["month"]), day, *m.span())
@@ -182,11 +184,6 @@ def _is_separated(m: re.Match[str], date: Date) -> bool:
     return date.exists() and not _is_glued(m)
 
 
-def may_have_dates(text: str) -> bool:
-    """Whether a text with letters and Han in NFKC has a character without which there is no date."""
-    return _PERHAPS_DATE.search(text) is not None
-
-
 def find_dates(text: str, order: str = "auto") -> Dates:
     """The dates of a normal text without references."""
     found: list[Date] = []
@@ -195,7 +192,7 @@ def find_dates(text: str, order: str = "auto") -> Dates:
     def take(
         pattern: re.Pattern[str],
         fits: Callable[[re.Match[str], Date], bool] = _exists,
-        read: Callable[[re.Match[str]], Date | None] = _read,
+        read: Callable[[re.Match[str]], Date | None] = _read_date,
     ) -> None:
         nonlocal text
         taken = []
@@ -227,7 +224,7 @@ def find_dates(text: str, order: str = "auto") -> Dates:
         take(_YEAR, lambda m, date: FIRST_YEAR <= (date.year or 0) <= LAST_YEAR and date.start not in refused)
     if not found:
         return Dates([], [], text)
-    dates, ranges = _joined(text, sorted(found, key=lambda date: date.start))
+    dates, ranges = _join_ranges(text, sorted(found, key=lambda date: date.start))
     return Dates(dates, ranges, _mask(text, [date for date in dates if date not in found]))
 
 
@@ -241,7 +238,7 @@ def ambiguous_dates(text: str) -> list[tuple[int, int]]:
     return out
 
 
-def _joined(text: str, found: list[Date]) -> tuple[list[Date], list[tuple[Date, Date]]]:
+def _join_ranges(text: str, found: list[Date]) -> tuple[list[Date], list[tuple[Date, Date]]]:
     """Pairs joined by 至, to or a dash; the end has from its beginning what it does not say itself."""
     dates: list[Date] = []
     ranges: list[tuple[Date, Date]] = []
@@ -273,7 +270,7 @@ def _short_ends(text: str, at: int, first: Date) -> Iterator[Date]:
     if first.day is None:
         return
     if m := _END_DAY.match(text, at):
-        yield Date(first.year, first.month, _number(m["day"]), *m.span())
+        yield Date(first.year, first.month, _read_number(m["day"]), *m.span())
     elif first.year is not None and (m := _END_MONTH_DAY.match(text, at)) and text[at - 1] != m["mark"]:
         yield Date(first.year, int(m["month"]), int(m["day"]), *m.span())
 

@@ -1,4 +1,4 @@
-"""Figures with separators in one format: 1 250,5 and 1.250,5 as 1,250.5, character by character.
+"""Figures with separators in one format: 1 250,5, 1.250,5 and 1,00,000 as 1,250.5 and 100000, character by character.
 
 What a comma and a point mean in 1,250 and 1.250 only the language says: in a text whose letters are mostly Cyrillic the
 comma stands before decimals (but 42,000 is a round number in every language), in every other text the point. 12,5 has
@@ -12,10 +12,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rageval_batch.columnar.values.normal import THOUSANDS
+
 DECIMAL_MARKS = ("auto", "point", "comma")
 
 _PERHAPS = re.compile("[0-9][ .,][0-9]")
-_FIGURES = re.compile(r"[0-9]+(?:[ .,][0-9]+)+")
+_FIGURES = re.compile(rf"[0-9]+(?:[ .,{THOUSANDS}][0-9]+)+")
+_MARKED = re.compile(rf"[0-9]+(?:{THOUSANDS}[0-9]+)+[.,][0-9]+")  # 1'250,5
+_INDIAN = re.compile(r"[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?")  # 1,00,000
+_FIRST_GROUP = re.compile("[1-9][0-9]{0,2}")
+_GROUP = re.compile("[0-9]{3}")
+_LAST_GROUP = re.compile("[0-9]{3}[.,][0-9]+")
 _SPACED = re.compile(r"[1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?")  # 1 250,5
 _POINTED = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")  # 1.250,5
 _POINTS = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3}){2,}")  # 1.250.000
@@ -67,17 +74,18 @@ def point_format(text: str, mark: str = "auto") -> str:
     pieces: list[str] = []
     at = 0
     comma = None
-    lists = mark != "auto" or _HAN_OR_KANA.search(text) is not None
+    listed = _HAN_OR_KANA.search(text) is not None
     for m in _runs(text):
         if mark == "auto" and _ROUND.fullmatch(m[0]):
             continue
         if "," not in m[0] and " " not in m[0] and m[0].count(".") == 1 and not _EITHER.fullmatch(m[0]):
             continue  # 4.25
         comma = _has_decimal_comma(text, mark) if comma is None else comma
-        decimals = comma or not (
-            lists or (text[m.start() - 1 : m.start()] == "[" and text[m.end() : m.end() + 1] == "]")
-        )
-        if (written := _in_points(m[0], comma, decimals)) is not None:
+        lists = listed or (text[m.start() - 1 : m.start()] == "[" and text[m.end() : m.end() + 1] == "]")
+        rules = _Rules(comma, comma or (mark == "auto" and not lists), not (comma or lists))
+        if (written := _in_points(m[0], rules)) is None and " " in m[0]:
+            written = " ".join(_in_points(part, rules) or part for part in _spaced_parts(m[0], comma))
+        if written is not None:
             pieces += [text[at : m.start()], written]
             at = m.end()
     return "".join([*pieces, text[at:]]) if pieces else text
@@ -87,18 +95,53 @@ _COMMA_TO_POINT = str.maketrans(".,", ",.")
 _BLANK_TO_COMMA = str.maketrans(" ,", ",.")
 
 
-def _in_points(figure: str, comma: bool, decimals: bool) -> str | None:
-    """A figure in the format with a decimal point; None where it is no one number, or is in that format already.
+def _spaced_parts(run: str, comma: bool) -> Iterator[str]:
+    """Figures that are no one number, one by one: 1 250,5 and 30 of `1 250,5 30`; 8 800 555 35 35 is five."""
+    words = run.split(" ")
+    first = 0
+    while first < len(words):
+        end = first + 1
+        if _FIRST_GROUP.fullmatch(words[first]):
+            while end < len(words) and _GROUP.fullmatch(words[end]):
+                end += 1
+            ended = end < len(words) and _LAST_GROUP.fullmatch(words[end]) is not None
+            end += ended
+            whole = " ".join(words[first:end])
+            if ended and (comma or not _is_listed(whole)):
+                yield whole
+                first = end
+                continue
+        yield from words[first:end]
+        first = end
 
-    `comma`: a comma stands before decimals; `decimals`: it does where it cannot separate thousands.
-    """
+
+def _is_listed(spaced: str) -> bool:
+    """Whether groups of three digits are a list: 100 200 300."""
+    groups = re.split("[.,]", spaced)[0].split(" ")
+    return len(groups[0]) == 3 and not any(group[0] == "0" for group in groups)
+
+
+class _Rules(NamedTuple):
+    """What a comma is: `comma`, it stands before decimals; `decimals`, it does where it cannot separate thousands;
+    `pairs`, it may separate pairs of digits before the last three."""
+
+    comma: bool
+    decimals: bool
+    pairs: bool
+
+
+def _in_points(figure: str, rules: _Rules) -> str | None:
+    """A figure in the format with a decimal point; None where it is no one number, or is in that format already."""
+    comma = rules.comma
     if _SPACED.fullmatch(figure):
-        groups = re.split("[.,]", figure)[0].split(" ")
-        listed = len(groups[0]) == 3 and not any(group[0] == "0" for group in groups)  # 100 200 300
-        return None if listed and not comma else figure.translate(_BLANK_TO_COMMA)
+        return None if _is_listed(figure) and not comma else figure.translate(_BLANK_TO_COMMA)
     if _POINTED.fullmatch(figure) or _TENTHS.fullmatch(figure):
         return figure.translate(_COMMA_TO_POINT)
-    if decimals and _NO_THOUSANDS.fullmatch(figure):
+    if rules.pairs and _INDIAN.fullmatch(figure):
+        return figure.replace(",", THOUSANDS)
+    if _MARKED.fullmatch(figure):
+        return figure.replace(",", ".")
+    if rules.decimals and _NO_THOUSANDS.fullmatch(figure):
         return figure.translate(_COMMA_TO_POINT)
     if _POINTS.fullmatch(figure) and (comma or not _ADDRESS.fullmatch(figure)):
         return figure.translate(_COMMA_TO_POINT)

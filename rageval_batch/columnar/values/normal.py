@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from decimal import Decimal
 
 from rageval_batch.columnar.computed_once import computed_once
 
@@ -23,20 +24,47 @@ _WIDE_THOUSANDS = re.compile(
 )
 _EACH = re.compile("(?:分别|分別)[^，。；\n]{0,4}\\Z")
 _EACH_REACH = 6  # characters in which 分别 and what may follow it have room
+THOUSANDS = (
+    "\u066c"  # between digits it separates thousands in every language: what 1'250 and 1,00,000 are written with
+)
+_APOSTROPHES = re.compile(r"(?<![0-9.,])(?<![0-9]['’])[1-9][0-9]{0,2}(?:['’][0-9]{3})+(?!['’]?[0-9])")  # 1'250'000
+_THREE = re.compile("参(?=[拾十百佰万萬亿億]|[千仟](?!克))|(?<=拾)参")  # 参拾万円, 弐拾参; 参加 is no number
+_FRACTION_SIGNS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_MIXED_NUMBER = re.compile(rf"(?<=\d)(?P<gap> ?)(?P<sign>[{_FRACTION_SIGNS}])")  # 2½, 2 ½
+# What such signs and the blank before them are replaced with, one for one: no text has lone surrogates.
+_NO_GAP, _DECIMALS = "\udc00", {sign: chr(0xDC01 + place) for place, sign in enumerate(_FRACTION_SIGNS)}
+_NOTABLE = re.compile(f"[，参'’{_FRACTION_SIGNS}]")
 _SENTENCE = re.compile("[^。！？!?；;\n\r]+")
 
 
 class _Forms(dict[int, str]):
-    """NFKC of single characters, worked out when first met; signs such as ① ² ½ stand for no number."""
+    """NFKC of single characters, worked out when first met; digits of every script are those of ASCII; signs such as
+    ① and ² stand for no number."""
 
     def __missing__(self, point: int) -> str:
         character = chr(point)
-        form = MASK if unicodedata.category(character) == "No" else unicodedata.normalize("NFKC", character)
+        category = unicodedata.category(character)
+        if category == "Nd":
+            form = str(unicodedata.decimal(character))
+        else:
+            form = MASK if category == "No" else unicodedata.normalize("NFKC", character)
         self[point] = form
         return form
 
 
-_FORMS = _Forms({ord("，"): "，"})  # it separates clauses, and thousands only between wide digits
+def _fraction(sign: str) -> str:
+    """½ as 0.5; a third has 28 digits."""
+    numerator, denominator = unicodedata.normalize("NFKC", sign).split("\u2044")
+    return str(Decimal(numerator) / Decimal(denominator))
+
+
+_FORMS = _Forms(
+    {ord("，"): "，"}  # it separates clauses, and thousands only between wide digits
+    | {ord("壱"): "壹", ord("弐"): "貳", ord("٫"): "."}
+    | {ord(sign): _fraction(sign) for sign in _FRACTION_SIGNS}
+    | {ord(_NO_GAP): ""}
+    | {ord(mark): _fraction(sign).removeprefix("0") for sign, mark in _DECIMALS.items()}
+)
 
 
 @dataclass(frozen=True)
@@ -55,13 +83,22 @@ class Normal:
     @computed_once
     def _origins(self) -> list[int]:
         """For every character of the normal text the index of the raw one it came from."""
-        return [at for at, character in enumerate(_narrow_commas(self.raw)) for _ in _FORMS[ord(character)]]
+        return [at for at, character in enumerate(_marked(self.raw)) for _ in _FORMS[ord(character)]]
+
+
+def _marked(raw: str) -> str:
+    """The text with characters replaced, one for one, whose neighbours say what they are: separators of thousands, 参
+    and fractions behind a figure."""
+    if _NOTABLE.search(raw) is None:
+        return raw
+    raw = _APOSTROPHES.sub(lambda m: m[0].replace("'", THOUSANDS).replace("’", THOUSANDS), raw)
+    raw = _THREE.sub("參", raw)
+    raw = _MIXED_NUMBER.sub(lambda m: _NO_GAP * len(m["gap"]) + _DECIMALS[m["sign"]], raw)
+    return _narrow_commas(raw) if "，" in raw else raw
 
 
 def _narrow_commas(raw: str) -> str:
     """The text with the full-width commas that separate thousands narrow."""
-    if "，" not in raw:
-        return raw
 
     def narrow(m: re.Match[str]) -> str:
         listed = _EACH.search(raw, max(0, m.start() - _EACH_REACH), m.start())
@@ -72,7 +109,7 @@ def _narrow_commas(raw: str) -> str:
 
 def normal(raw: str) -> Normal:
     """A text made ready for reading."""
-    return Normal(raw, raw if raw.isascii() else _narrow_commas(raw).translate(_FORMS))
+    return Normal(raw, raw if raw.isascii() and "'" not in raw else _marked(raw).translate(_FORMS))
 
 
 def squash(text: str) -> str:
@@ -85,7 +122,7 @@ def fold(text: str) -> str:
     return squash(unicodedata.normalize("NFKC", text)).casefold()
 
 
-def plain(text: str) -> str:
+def phrase_key(text: str) -> str:
     """How phrases are looked up: NFKC, casefold, one kind of apostrophe, white space runs as one space."""
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
 

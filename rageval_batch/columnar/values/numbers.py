@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from rageval_batch.columnar.values.lexicon import CURRENCIES, MONEY_BEHIND, MULTIPLYING_UNIT, SAME_UNIT, longest_first
+from rageval_batch.columnar.values.normal import THOUSANDS
 from rageval_batch.columnar.values.numerals import (
     ARABIC,
     CHINESE,
@@ -90,7 +91,7 @@ _POWERS_LAST = re.compile(
     rf"(?P<powers>(?:[百佰]|[千仟](?!克))?[万萬]?[亿億]?兆?)(?<=[{''.join(POWERS)}])[^0-9{CHINESE}]*\Z"
 )
 _ARABIC = re.compile(ARABIC)
-_FIGURE = re.compile(rf"[0-9.,点點{CHINESE}]+")
+_FIGURE = re.compile(rf"[0-9.,{THOUSANDS}点點{CHINESE}]+")
 _ZERO_IN_FRONT = re.compile("0[0-9]")
 _SERIAL_BEFORE = re.compile(r"[0-9]-\Z")
 _SERIAL_BEHIND = re.compile("-[0-9]")

@@ -11,6 +11,8 @@ import decimal
 import re
 from decimal import Decimal
 
+from rageval_batch.columnar.values.normal import THOUSANDS
+
 ZEROS = "零〇○"
 _DIGIT_ROWS = (ZEROS, "一壹", "二两兩贰貳", "三叁參叄", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖")
 DIGITS = {character: value for value, row in enumerate(_DIGIT_ROWS) for character in row}
@@ -20,7 +22,8 @@ CHINESE = "".join(DIGITS) + "".join(POWERS) + "".join(TENS)
 
 # .5 is a figure at the beginning of a text and behind what cannot end a sentence; 1e5 one where no letters follow.
 ARABIC = (
-    r"(?>(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9]))?"
+    rf"(?>(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![0-9])|[0-9]+(?:{THOUSANDS}[0-9]+)*)"
+    r"(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9]))?"
     r"|(?:(?<![^ \t\n\r(\[{<>=≤≥≈~:,;、，+*/|\"'“‘「『¥￥$€£−-])|(?<=[为為是约約近于於达達到至负負]))"
     r"\.[0-9]+(?:[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9]))?)"
 )
@@ -58,7 +61,7 @@ EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decim
 
 def arabic(text: str) -> Decimal:
     """The figure 42,000.50 as a decimal."""
-    return Decimal(text.replace(",", ""))
+    return Decimal(text.replace(",", "").replace(THOUSANDS, ""))
 
 
 def scaled(value: Decimal, power: int) -> Decimal:

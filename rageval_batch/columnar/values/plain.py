@@ -16,7 +16,7 @@ _COMPARISON = re.compile(
     rf"\b(?:(?P<more>more than|greater than|over|above)|less than|fewer than|under|below)[ \t]+(?=-?{_CURRENCY}[0-9])"
 )
 _FIGURE = re.compile(
-    r"(?<![0-9a-z_.,])(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(?:\.[0-9]+)?(?![0-9_]|[.,][0-9])"
+    r"(?<![0-9a-z_.,])(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*(?:\u066c[0-9]+)*)(?:\.[0-9]+)?(?![0-9_]|[.,][0-9])"
 )
 # Words, no zeros: 3200000 would be found in 3200000000.
 _SCALES = {

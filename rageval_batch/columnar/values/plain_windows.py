@@ -1,104 +1,100 @@
-"""The numbers of stretches whose figures no rule of the reader changes, by one pattern instead of all of its rules.
-
-A figure is plain where nothing in the stretch can be a part of a date, a page, a sign, a magnitude, a range or a list
-marker. What is not plain is left to the reader.
-"""
+"""The numbers of stretches whose figures no rule of the reader changes, by compiled code; the tables it stands on."""
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from rageval_batch.columnar.kernels.plain_figures import plain_figures
+from rageval_batch.columnar.strings import Bytes, Flags, Offsets, Strings
 from rageval_batch.columnar.values.lexicon import lexicon
-from rageval_batch.columnar.values.numbers import unit_pattern
-from rageval_batch.columnar.values.numerals import CHINESE, arabic, run_value
-from rageval_batch.columnar.values.window_classes import MONTH_NAMES, VALUE_WORD_BEGINNINGS, VALUE_WORDS
+from rageval_batch.columnar.values.numerals import CHINESE, DIGITS, EXACT, POWERS, TENS
+from rageval_batch.columnar.values.window_classes import (
+    MONTH_NAMES,
+    VALUE_WORD_BEGINNINGS,
+    VALUE_WORDS,
+    hash_table,
+)
 
 # Han and Kana with which rules begin or without which they do not: all others say nothing of a value.
-_SPEAKING = "第页頁行ジ年月分角毛点點半多余餘几幾数數至到负負ゝゞ゛゜ゟヿ"
+_SPEAKING = "参壱弐第页頁行ジ年月分角毛点點半多余餘几幾数數至到负負ゝゞ゛゜ゟヿ"
 _SIGNS = "。“”‘’「」『』《》〈〉…・%$€£ \t\n"
-_LATIN, _CYRILLIC = "A-Za-z", "А-Яа-яЁё"
-_LETTER = f"{_LATIN}{_CYRILLIC}"
-_NUMERAL = CHINESE.replace("兆", "")  # 兆 begins no number and may be a part of a unit
-_UNIT = unit_pattern(lexicon().units)
-
-_QUIET_HAN = f"(?![{_SPEAKING}{CHINESE}])[\u4e00-\u9fff\u3400-\u4dbf\u3041-\u30ff]"
-_WORD = f"(?<![0-9{CHINESE}])(?:[{_LATIN}]++|[{_CYRILLIC}]++)(?![0-9{CHINESE}{_LETTER}])"
-_COMMAS = "，(?![0-9]{3})|(?<![0-9])，|,(?![0-9])"
-# What may not stand behind a figure: a part of it, a magnitude, a mark of a list; 、 may where it begins no line.
-_ALONE = rf"(?![0-9]|[,.][0-9]|[ \t]*[{CHINESE}.)\]】]|[ \t]+、)"
-_NO_MARKER = "(?!、)"
-_POINT_FIGURE = r"(?>[1-9][0-9]{0,2}(?:,[0-9]{3})++|[0-9]++)(?:\.[0-9]++)?+(?![ \t]+[0-9]{3}(?![0-9]))"
-_COMMA_FIGURE = r"[0-9]++(?:,[0-9]{1,2}+)?+(?![ \t]+[0-9])"
-_NUMERALS = rf"[{_NUMERAL}]++(?!克|[ \t]*[0-9])"  # 千克 is a unit
-
-
-def _stretch(figure: str) -> re.Pattern[str]:
-    number = rf"(?:{figure}|{_NUMERALS}){_ALONE}"
-    return re.compile(f"(?:(?:{_QUIET_HAN}|、)(?:{number})?+|[{_SIGNS}]|{number}{_NO_MARKER}|{_WORD}|{_COMMAS})*+")
-
-
-_POINT_STRETCH, _COMMA_STRETCH = _stretch(_POINT_FIGURE), _stretch(_COMMA_FIGURE)
-_NUMBERS = re.compile(rf"(?P<numerals>[{_NUMERAL}]+)|[0-9](?:[0-9.,]*[0-9])?")
-_FIGURES = re.compile("[0-9](?:[0-9.,]*[0-9])?")
-_WORDS = re.compile(f"[{_LETTER}]+")
-_TOKENS = re.compile(rf"[0-9](?:[0-9.,]*[0-9])?|[{_LETTER}]+")
-_HAS_NUMERAL = re.compile(f"[{_NUMERAL}]")
+_QUIET_RANGES = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x3041, 0x30FF))
 _BETWEEN = frozenset(
     {"to", "through", "until", "до", "по"}
 )  # both ends of a range have the values they are written with
-_CHANGING = VALUE_WORDS - _BETWEEN
-_LONGEST_DAY = 2  # digits
-_YEAR = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])")
-_DAY = re.compile(r"[0-9]{1,2}(?![0-9])")
+
+# Classes of characters and words, by the numbers that the kernel has for them.
+_QUIET, _SIGN, _DIGIT, _LATIN, _CYRILLIC, _COMMA, _WIDE_COMMA, _TRILLION = range(1, 9)
+_CHINESE_DIGIT, _CHINESE_POWER, _CHINESE_TENS = 16, 32, 63
+_UNIT, _UNIT_BEGINNING = 64, 128
+_CHANGING, _CHANGING_BEGINNING, _MONTH, _FILLER = range(1, 5)
+_POINTS = 0x10000  # code points that the table has
+
+# How the kernel writes a number: its digits times _EXPONENTS, plus _NO_EXPONENT and the power of ten behind them.
+_EXPONENTS, _NO_EXPONENT, _LARGEST = 256, 128, 1 << 47
 
 
-def plain_numbers(text: str, *, decimal_comma: bool, at_start: bool, at_end: bool) -> tuple[Decimal, ...] | None:
-    """The numbers of a stretch that is plain, None of any other.
+class _Tables(NamedTuple):
+    characters: Bytes
+    keys: npt.NDArray[np.uint64]
+    words: Bytes
+    units: npt.NDArray[np.int64]
 
-    `decimal_comma`: the text in which it stands has a comma before decimals; `at_start`, `at_end`: nothing stands
-    before it, behind it.
-    """
-    if not at_start:
-        text = f"門{text}"
-    if (_COMMA_STRETCH if decimal_comma else _POINT_STRETCH).fullmatch(text) is None:
+
+def _character_classes(units: tuple[str, ...]) -> Bytes:
+    table = np.zeros(_POINTS, np.uint8)
+    for first, last in _QUIET_RANGES:
+        table[first : last + 1] = _QUIET
+    groups = ((0, _SPEAKING + CHINESE), (_QUIET, "、"), (_SIGN, _SIGNS), (_DIGIT, "0123456789"), (_TRILLION, "兆"))
+    for number, characters in (*groups, (_COMMA, ","), (_WIDE_COMMA, "，"), (_CHINESE_TENS, "".join(TENS))):
+        table[[ord(character) for character in characters]] = number
+    for point in range(0x452):
+        letter = chr(point)
+        if letter.isascii() and letter.isalpha():
+            table[point] = _LATIN
+        elif "А" <= letter <= "я" or letter in "Ёё":
+            table[point] = _CYRILLIC
+    for character, value in DIGITS.items():
+        table[ord(character)] = _CHINESE_DIGIT + value
+    for character, power in POWERS.items():
+        if character != "兆":  # it begins no number and may be a part of a unit
+            table[ord(character)] = _CHINESE_POWER + power
+    table[[ord(unit) for unit in units if len(unit) == 1]] |= _UNIT
+    table[[ord(unit[0]) for unit in units if len(unit) > 1]] |= _UNIT_BEGINNING
+    return table
+
+
+@lru_cache(maxsize=1)
+def _tables() -> _Tables:
+    """For the packaged units."""
+    units = lexicon().units
+    words = dict.fromkeys(MONTH_NAMES, _MONTH) | {"of": _FILLER} | dict.fromkeys(VALUE_WORDS - _BETWEEN, _CHANGING)
+    words |= dict.fromkeys(VALUE_WORD_BEGINNINGS, _CHANGING_BEGINNING)
+    pairs = [ord(character) for unit in units if len(unit) > 1 for character in unit[:2]]
+    return _Tables(_character_classes(units), *hash_table(words), np.array(pairs, np.int64))
+
+
+def plain_numbers(stretches: Strings, flags: npt.NDArray[np.uint16]) -> tuple[npt.NDArray[np.int64], Offsets, Flags]:
+    """(numbers of the stretches that are plain, as `packed` writes them, bounds of each stretch's, whether it is)."""
+    return plain_figures(stretches.data, stretches.offsets, flags, *_tables())
+
+
+def packed(value: Decimal) -> int | None:
+    """A number as one integer, equal numbers as equal ones; None where its digits have no room in it."""
+    if not value:
+        return _NO_EXPONENT
+    sign, digits, exponent = EXACT.normalize(value).as_tuple()
+    whole = int("".join(map(str, digits)))
+    if not isinstance(exponent, int) or whole >= _LARGEST or not -_NO_EXPONENT <= exponent < _NO_EXPONENT:
         return None
-    words = _WORDS.findall(text.lower())
-    has_numeral = _HAS_NUMERAL.search(text) is not None
-    if has_numeral and (words or (at_start and at_end)):
-        return None
-    if words and not _leave_values_alone(text.lower(), words):
-        return None
-    figure = _with_comma if decimal_comma else arabic
-    if not has_numeral:
-        return tuple(map(figure, _FIGURES.findall(text)))
-    values = (_numeral(m) if m["numerals"] else figure(m[0]) for m in _NUMBERS.finditer(text))
-    return tuple(value for value in values if value is not None)
+    return (-whole if sign else whole) * _EXPONENTS + exponent + _NO_EXPONENT
 
 
-def _with_comma(figure: str) -> Decimal:
-    return Decimal(figure.replace(",", "."))
-
-
-def _numeral(m: re.Match[str]) -> Decimal | None:
-    """The value of numerals, None where they are a part of a word."""
-    return run_value(m[0], _UNIT.match(m.string, m.end()) is not None)
-
-
-def _leave_values_alone(text: str, words: list[str]) -> bool:
-    """Whether none of the words multiplies, negates or numbers a figure, and no month makes a date of one."""
-    if not _CHANGING.isdisjoint(words) or any(word.startswith(VALUE_WORD_BEGINNINGS) for word in words):
-        return False
-    if MONTH_NAMES.isdisjoint(words):
-        return True
-    tokens = [token for token in _TOKENS.findall(text) if token != "of"]
-    return not any(map(_may_be_date, tokens, tokens[1:]))
-
-
-def _may_be_date(first: str, second: str) -> bool:
-    """Whether a figure and a month beside each other, in lower case, may be a date."""
-    if second in MONTH_NAMES:
-        return first[0].isdecimal() and len(first) <= _LONGEST_DAY
-    if first not in MONTH_NAMES:
-        return False
-    return _YEAR.match(second) is not None or (first.isascii() and _DAY.match(second) is not None)
+def unpacked(number: int) -> Decimal:
+    """The number that `packed` wrote."""
+    return EXACT.scaleb(Decimal(number // _EXPONENTS), number % _EXPONENTS - _NO_EXPONENT)

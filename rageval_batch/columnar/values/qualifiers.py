@@ -105,12 +105,12 @@ def before(text: str, figure: Figure, listed: bool = False) -> Before:
     if negative and sign is not None:
         start, head = start - len(head) + sign.start(), head[: sign.start()]
     word = _word_before(head)
-    if word is None or (word[2] in BETWEEN_NUMBERS and _joined(head[: word[0]], figure)):  # 3~5
+    if word is None or (word[2] in BETWEEN_NUMBERS and _is_adjacent(head[: word[0]], figure)):  # 3~5
         return Before(start, negative, Kind.EXACT)
     return Before(start - len(head) + word[0], negative, word[1])
 
 
-def _joined(lead: str, figure: Figure) -> bool:
+def _is_adjacent(lead: str, figure: Figure) -> bool:
     """Whether there is nothing between the number before and what follows the lead."""
     return figure.previous_end > 0 and figure.start - figure.previous_end <= _LOOK_BACK and not lead.strip(" \t")
 
@@ -118,7 +118,7 @@ def _joined(lead: str, figure: Figure) -> bool:
 def _is_sign(head: str, sign: re.Match[str], text: str, *, figure: Figure, listed: bool) -> bool:
     """Whether what looks like a sign is none of a hyphen, a bullet, a subtraction or a 负 of another word."""
     lead = head[: sign.start()]
-    if _joined(lead, figure):  # 5 - 3, 5元-3元, 5 minus 3
+    if _is_adjacent(lead, figure):  # 5 - 3, 5元-3元, 5 minus 3
         return False
     previous, solid = lead[-1:], lead.rstrip(" \t")[-1:]
     if sign["negative"]:

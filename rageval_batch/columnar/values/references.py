@@ -55,7 +55,8 @@ _REFERENCES = (
     ),
 )
 _REFERENCE_MARK = re.compile("[第页頁pPсСジ行lL]")
-_PAGE_MARK = re.compile("[第pPсСジ]")
+PERHAPS_CITED = "[第pPсСジ]"  # without these characters a normal text cites no page
+_PAGE_MARK = re.compile(PERHAPS_CITED)
 _ORDINAL_MARK = re.compile("[0-9][sSnNrRtT]")
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9.,])[0-9]+(?:st|nd|rd|th)(?![A-Za-z])", re.IGNORECASE)
 
@@ -100,16 +101,11 @@ def without_markers(text: str) -> str:
     return _MARKER.sub(_masked, text) if _PERHAPS_MARKER.search(text) else text
 
 
-def may_cite(text: str) -> bool:
-    """Whether a normal text has a character without which no page is cited."""
-    return _PAGE_MARK.search(text) is not None
-
-
 def cited_pages(given: Normal) -> list[Citation]:
     """第N页, p. N, page N, стр. N, Nページ in the order of the text; a page that two forms find is cited once."""
     found: list[Citation] = []
     text = given.text
-    if not may_cite(text) or (_DIGIT.search(text) is None and "第" not in text):
+    if _PAGE_MARK.search(text) is None or (_DIGIT.search(text) is None and "第" not in text):
         return found
     for mark, pattern in _PAGES:
         if mark.search(text) is None:

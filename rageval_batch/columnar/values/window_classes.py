@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import NamedTuple
@@ -32,16 +32,18 @@ _POINTS = 0x20000  # code points that the table has
 
 # Classes of characters and words, by the numbers that the kernel has for them.
 _BLANK, _DIGIT, _NUMERAL, _LETTER, _INERT, _UNIT, _STRONG, _SEPARATOR = range(1, 9)
-_MARK, _STOP, _CLOSING, _WIDE_COMMA, _CURRENCY, _NEGATIVE, _LIABILITY, _EACH, _INERT_KANA, _NAMED = range(9, 19)
+_MARK, _STOP, _CLOSING, _WIDE_COMMA, _CURRENCY, _NEGATIVE, _LIABILITY, _EACH, _INERT_KANA, _NAMED, _APOSTROPHE = range(
+    9, 20
+)
 _WEAK_WORD, _STRONG_BEGINNING, _STRONG_WORD, _STRONG_WITH_POINT = range(1, 5)
 
 _CLASSES = (
     (_BLANK, " \t"),
     (_DIGIT, "0123456789"),
-    (_NUMERAL, numerals.CHINESE),
+    (_NUMERAL, f"{numerals.CHINESE}参壱弐"),
     (_UNIT, "%人名次套件台张張笔筆元块塊圆圓天日个個岁歲克吨噸"),
     (_SEPARATOR, ".,"),
-    (_MARK, "\"'“”‘’«»「」『』…·・《》〈〉"),
+    (_MARK, '"“”‘«»「」『』…·・《》〈〉'),
     (_STOP, "\n\r。！？!?；;:：([【"),
     (_CLOSING, ")]】"),
     (_WIDE_COMMA, "，"),
@@ -49,6 +51,7 @@ _CLASSES = (
     (_NEGATIVE, "负負"),
     (_LIABILITY, "责責债債义義"),
     (_EACH, "别別"),
+    (_APOSTROPHE, "'’"),
 )
 _HAN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF))
 _KANA_RANGES = ((0x3041, 0x30FF), (0x3005, 0x3005))
@@ -183,6 +186,11 @@ def _word_classes(beginnings: Iterable[str]) -> tuple[npt.NDArray[np.uint64], By
     )
     for number, words in groups:
         classes |= dict.fromkeys(words, number)
+    return hash_table(classes)
+
+
+def hash_table(classes: Mapping[str, int]) -> tuple[npt.NDArray[np.uint64], Bytes]:
+    """Words in lower case with their classes as a table with empty places: hashes, each at its place, and classes."""
     size = max(_PLACES, 1 << (4 * len(classes)).bit_length())
     keys, values = np.zeros(size, np.uint64), np.zeros(size, np.uint8)
     for word, number in classes.items():

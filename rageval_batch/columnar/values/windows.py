@@ -20,7 +20,6 @@ from rageval_batch.columnar.kernels.figure_windows import figure_windows
 from rageval_batch.columnar.strings import Offsets, Strings
 from rageval_batch.columnar.values import numbers_in
 from rageval_batch.columnar.values.normal import MASK
-from rageval_batch.columnar.values.plain_windows import plain_numbers
 from rageval_batch.columnar.values.window_classes import WindowClasses, classes_for_values
 
 # What a stretch is, as the kernel says it.
@@ -64,13 +63,5 @@ def window_numbers(text: str, flags: int) -> tuple[Decimal, ...]:
     """The numbers of a stretch as they are read where it stands; those of the newest are kept."""
     if flags & WHOLE:
         return tuple(numbers_in(text))
-    plain = plain_numbers(
-        text,
-        decimal_comma=flags & _CYRILLIC != 0,
-        at_start=flags & _AT_START != 0,
-        at_end=flags & _AT_END != 0,
-    )
-    if plain is not None:
-        return plain
     before, behind = padded(text, flags)
     return tuple(numbers_in(f"{before}{text}{behind}"))

@@ -17,7 +17,7 @@ from rageval_batch.columnar.values.lexicon import (
     TRUE_WORDS,
     longest_first,
 )
-from rageval_batch.columnar.values.normal import HAN, Normal, plain, squash
+from rageval_batch.columnar.values.normal import HAN, Normal, phrase_key, squash
 
 _ELLIPSIS = re.compile(r"…+|\.{3,}")
 
@@ -152,11 +152,11 @@ class Phrases:
     """A list of phrases that may stand in a text in any spelling of white space, case and width."""
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self._phrases = tuple(dict.fromkeys(map(plain, phrases)))
+        self._phrases = tuple(dict.fromkeys(map(phrase_key, phrases)))
 
     def first(self, text: str) -> str | None:
         """The first listed phrase that the text has, in plain spelling."""
-        spelled = plain(text)
+        spelled = phrase_key(text)
         return next((phrase for phrase in self._phrases if phrase in spelled), None)
 
 

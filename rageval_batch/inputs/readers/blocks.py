@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
@@ -61,23 +61,32 @@ class Column:
 
 
 class ColumnLimit:
-    """Lets in the first so many names, in the order in which rows have them, and counts the others."""
+    """Lets in the first so many names, in the order in which rows have them, and notes the first of the others.
 
-    def __init__(self, most: int = MOST_COLUMNS) -> None:
-        self._most = most
-        self._names: set[str] = set()
-        self.left_out: set[str] = set()
+    `names`: those that are in already. What the limits of the parts of an input have noted, taken in the order of the
+    parts, is what the limit of the whole input notes, as long as parts note twice as many `others`.
+    """
+
+    def __init__(self, names: Iterable[str] = (), others: int = MOST_COLUMNS) -> None:
+        self._others = others
+        self.names: dict[str, None] = dict.fromkeys(names)  # in their order
+        self.left_out: dict[str, None] = {}
 
     def take(self, name: str) -> bool:
         """Whether a name is one of the first."""
-        if name in self._names:
+        if name in self.names:
             return True
-        if len(self._names) < self._most:
-            self._names.add(name)
+        if len(self.names) < MOST_COLUMNS:
+            self.names[name] = None
             return True
-        if len(self.left_out) < self._most:
-            self.left_out.add(name)
+        if len(self.left_out) < self._others:
+            self.left_out[name] = None
         return False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more of the others are noted."""
+        return len(self.left_out) == self._others
 
 
 @dataclass(frozen=True)

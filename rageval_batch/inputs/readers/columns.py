@@ -6,7 +6,6 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ from rageval_batch.inputs.readers.blocks import (
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, steps_of
 from rageval_batch.inputs.sources import Source, check_growth
+from rageval_batch.locations import arrow_input, open_input
 from rageval_batch.model.schemas import FIELDS, OutputField
 
 _BLOCK_BYTES = 4 * blocks.BLOCK_BYTES  # of columns, which are wider in memory than in a file
@@ -153,7 +153,7 @@ class ColumnBlock:
 class RowGroups:
     """Some row groups of a Parquet file. `line` is the number of the first row."""
 
-    path: Path
+    place: str
     groups: tuple[int, ...]
     line: int
 
@@ -162,9 +162,8 @@ def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(source.path, read_dictionary=_dictionary_columns(source.path)) as file:
-        groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
-        check_growth(source, max(file.metadata.num_rows, sum(group.total_byte_size for group in groups)))
+    with pq.ParquetFile(arrow_input(source.place), read_dictionary=_dictionary_columns(source.place)) as file:
+        check_parquet_growth(source, file.metadata)
         batches = file.iter_batches(batch_size=blocks.BLOCK_ROWS)
         yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
 
@@ -174,18 +173,25 @@ def read_row_groups(source: Source, part: RowGroups) -> Iterator[ColumnBlock]:
     import pyarrow.parquet as pq
 
     longest = source.reading.max_row_bytes
-    with pq.ParquetFile(part.path, read_dictionary=_dictionary_columns(part.path)) as file:
+    with pq.ParquetFile(arrow_input(part.place), read_dictionary=_dictionary_columns(part.place)) as file:
         line = part.line
         for batch in file.iter_batches(batch_size=blocks.BLOCK_ROWS, row_groups=list(part.groups)):
-            yield from column_blocks([batch], np.arange(line, line + batch.num_rows), longest=longest)
+            lines = np.arange(line, line + batch.num_rows)
+            yield from column_blocks([batch], lines, _fields(source), longest=longest)
             line += batch.num_rows
 
 
-def _dictionary_columns(path: Path) -> list[str]:
+def check_parquet_growth(source: Source, metadata: Any) -> None:
+    """InputError where a Parquet file says to hold what is beyond all measure."""
+    groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
+    check_growth(source, max(metadata.num_rows, sum(group.total_byte_size for group in groups)))
+
+
+def _dictionary_columns(place: str) -> list[str]:
     """The columns of texts that are stored as a dictionary: they stay one, as they may stand for far more bytes."""
     import pyarrow.parquet as pq
 
-    metadata = pq.read_metadata(path)
+    metadata = pq.read_metadata(arrow_input(place))
     if not metadata.num_row_groups:
         return []
     found = (metadata.row_group(0).column(k) for k in range(metadata.num_columns))
@@ -198,7 +204,7 @@ def _dictionary_columns(path: Path) -> list[str]:
 
 def read_arrow(source: Source) -> Iterator[ColumnBlock]:
     """The rows of an Arrow IPC file or stream."""
-    with pa.memory_map(str(source.path)) as mapped:
+    with open_input(source.place) if source.url else pa.memory_map(source.place) as mapped:
         check_growth(source, decompressed_size(mapped))
         mapped.seek(0)
         try:
@@ -208,7 +214,13 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(mapped)
         else:
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
-        yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
+        yield from column_blocks(map(_validated, batches), texts=_fields(source), longest=source.reading.max_row_bytes)
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch whose offsets lie in its buffers: Arrow maps a file as it is, and would read beyond a damaged one."""
+    batch.validate(full=True)
+    return batch
 
 
 def read_frame(source: Source) -> Iterator[ColumnBlock]:
@@ -276,11 +288,11 @@ def _long_rows(batch: pa.RecordBatch, lines: Offsets, longest: int) -> ColumnBlo
 
 def _beginning(batch: pa.RecordBatch, row: int) -> str:
     """The texts and numbers of a row as JSON, as far as a row that is too long is kept."""
-    cells = {name: _short(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+    cells = {name: _text_start(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
     return cut_long(json.dumps(cells, ensure_ascii=False).encode())
 
 
-def _short(cell: pa.Scalar) -> str | None:
+def _text_start(cell: pa.Scalar) -> str | None:
     """The beginning of a value as text, of lists and structs nothing."""
     if isinstance(cell, pa.DictionaryScalar):
         cell = cell.value

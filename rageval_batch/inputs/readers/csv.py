@@ -7,6 +7,7 @@ begin with one, parity says nothing: from there on Python's reader takes each re
 from __future__ import annotations
 
 import csv
+import io
 import re
 import sys
 from collections.abc import Generator, Iterator
@@ -21,7 +22,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import RowError
 from rageval_batch.inputs.readers.columns import ColumnBlock, column_blocks
-from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, read_more
+from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, is_utf8, read_more
 from rageval_batch.inputs.recognise import HEAD
 from rageval_batch.inputs.sources import Source
 
@@ -57,8 +58,10 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
                 width = _first_record(part)
                 names = _header(source, part[:width].tobytes().decode("utf-8", "replace"), delimiter)
                 part, line = part[width:], line + 1
-            if len(part):
+            if len(part) and is_utf8(part):
                 line = yield from _parsed(source, part, names, line=line)
+            elif len(part):  # Arrow drops a record of the wrong width whose bytes it cannot show
+                line = yield from _by_record(source, part, io.BytesIO(), names=names, line=line)
             if at_end:
                 return
             if len(rest) > source.reading.max_row_bytes:
@@ -200,8 +203,13 @@ def _bad_record_block(records: list[tuple[int, str, str]]) -> ColumnBlock:
 # --- record by record -----------------------------------------------------------------------------------------------
 
 
-def _by_record(source: Source, data: Bytes, stream: BinaryIO, *, names: list[str], line: int) -> Iterator[ColumnBlock]:
-    """The records of the data and the rest of the stream, by Python's reader; bytes that are not UTF-8 survive it."""
+def _by_record(
+    source: Source, data: Bytes, stream: BinaryIO, *, names: list[str], line: int
+) -> Generator[ColumnBlock, None, int]:
+    """The records of the data and the rest of the stream, by Python's reader; the line of the next record.
+
+    Bytes that are not UTF-8 survive it.
+    """
     csv.field_size_limit(sys.maxsize)
     longest = source.reading.max_row_bytes
     read: list[str] = []
@@ -243,6 +251,7 @@ def _by_record(source: Source, data: Bytes, stream: BinaryIO, *, names: list[str
             yield from _record_blocks(names, good, bad)
             good, bad, size = [], [], 0
     yield from _record_blocks(names, good, bad)
+    return line
 
 
 def _lines(data: bytes, stream: BinaryIO, longest: int) -> Iterator[bytes]:

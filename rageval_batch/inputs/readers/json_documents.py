@@ -26,6 +26,7 @@ from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, JsonBlock, j
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, steps_of
 from rageval_batch.inputs.recognise import HEAD
 from rageval_batch.inputs.sources import Source, check_growth, unreadable
+from rageval_batch.locations import open_input
 
 _OPEN = np.frombuffer(b"[", np.uint8)
 
@@ -206,7 +207,7 @@ def read_zipped_samples(source: Source) -> Iterator[JsonBlock]:
     """The rows of a zip archive: the JSON files of its folder `samples`, in the order of their names."""
     longest = source.reading.max_row_bytes
     try:
-        with ZipFile(source.path) as archive, source.path.open("rb") as file:
+        with open_input(source.place) as file, ZipFile(file) as archive:
             infos = [info for info in archive.infolist() if info.filename.startswith("samples/")]
             infos = sorted((info for info in infos if info.filename.endswith(".json")), key=lambda one: one.filename)
             check_growth(source, sum(info.file_size for info in infos))

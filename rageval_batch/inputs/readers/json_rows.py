@@ -60,6 +60,7 @@ class JsonBlock:
     ) -> None:
         """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them."""
         self.lines = lines
+        self._found: dict[Names, Field] = {}
         self._data, self._starts, self._ends = data, starts, ends
         self._too_long = ends - starts > longest
         utf8 = _utf8_rows(data, starts, ends)
@@ -86,6 +87,11 @@ class JsonBlock:
         return len(self.lines)
 
     def field(self, names: tuple[str, ...]) -> Field:
+        if names not in self._found:  # several ask for the answers, which are long
+            self._found[names] = self._field(names)
+        return self._found[names]
+
+    def _field(self, names: tuple[str, ...]) -> Field:
         if names not in FIELDS:
             return _first_present(self._tape, self._tape.members(self._root, list(names)))
         found = self._read.fields[FIELDS.index(names)]
@@ -209,13 +215,16 @@ def json_of_nodes(tape: Tape, node: Ints) -> pa.Array:
 
 def _utf8_rows(data: Bytes, starts: Offsets, ends: Offsets) -> Flags:
     """Which rows are UTF-8. Usually all, which Arrow sees at once; else each row is checked."""
-    bounds = np.array([0, len(data)], np.int64)
-    whole = Strings(data, bounds).to_arrow()
+    return np.ones(len(starts), np.bool_) if is_utf8(data) else valid_utf8(data, starts, ends)
+
+
+def is_utf8(data: Bytes) -> bool:
+    """Whether bytes are UTF-8 as a whole."""
     try:
-        whole.validate(full=True)
+        Strings(data, np.array([0, len(data)], np.int64)).to_arrow().validate(full=True)
     except pa.ArrowInvalid:
-        return valid_utf8(data, starts, ends)
-    return np.ones(len(starts), np.bool_)
+        return False
+    return True
 
 
 def _row_error(read: ReadRows, row: int, utf8: bool) -> RowError:

@@ -20,6 +20,7 @@ from rageval_batch.inputs.readers.json_documents import read_document
 from rageval_batch.inputs.readers.json_rows import JsonBlock
 from rageval_batch.inputs.reading import steps_of
 from rageval_batch.inputs.sources import Source, check_growth, value_column
+from rageval_batch.locations import open_input
 
 _MOST_CELLS = 30_000_000
 _CELL = re.compile(rb'<(?:\w+:)?(?:c|row) [^>]{0,99}?\br="([A-Z]{0,3})([0-9]{1,7})"')
@@ -33,7 +34,8 @@ def read_xlsx(source: Source) -> Iterator[ColumnBlock]:
 
     try:
         _check_sheets(source)
-        book = python_calamine.CalamineWorkbook.from_path(str(source.path))
+        with open_input(source.place) as file:
+            book = python_calamine.CalamineWorkbook.from_filelike(file)
         sheets = (book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names)
         rows = next((rows for rows in sheets if rows), [])
     except (python_calamine.CalamineError, OSError, BadZipFile, zlib.error, EOFError, RuntimeError) as error:
@@ -52,7 +54,7 @@ def read_xlsx(source: Source) -> Iterator[ColumnBlock]:
 
 def _check_sheets(source: Source) -> None:
     """InputError where the file, or a table from the first to the last cell of a sheet, is beyond all measure."""
-    with ZipFile(source.path) as archive:
+    with open_input(source.place) as file, ZipFile(file) as archive:
         check_growth(source, sum(info.file_size for info in archive.infolist()))
         for name in archive.namelist():
             if not name.startswith("xl/worksheets/") or not name.endswith(".xml"):

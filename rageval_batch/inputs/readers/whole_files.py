@@ -12,6 +12,7 @@ from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import KEPT_OF_LONG, cut_long, too_long_error
 from rageval_batch.inputs.readers.columns import ColumnBlock
 from rageval_batch.inputs.sources import Source, shown_name
+from rageval_batch.locations import open_input
 from rageval_batch.model.schemas import FILE, OUTPUT
 
 
@@ -22,7 +23,7 @@ def read_whole_files(source: Source) -> Iterator[ColumnBlock]:
     contents: list[bytes] = []
     size, line = 0, 1
     for member in source.members:
-        with (source.path / member).open("rb") as file:
+        with open_input(source.member_place(member)) as file:
             content = file.read(max(longest, KEPT_OF_LONG) + 1)
         names.append(shown_name(member))
         contents.append(content)

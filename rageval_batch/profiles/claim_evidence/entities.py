@@ -13,7 +13,17 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.kernels.entities import ASK, ITSELF, find_words, fold
-from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow, from_list
+from rageval_batch.columnar.strings import (
+    LARGE_STRING,
+    Bytes,
+    Flags,
+    Ints,
+    Offsets,
+    Strings,
+    bounds_of,
+    from_arrow,
+    from_list,
+)
 from rageval_batch.columnar.text import nfkc_casefold
 
 # Blocks of scripts that are written without spaces, and of Hangul, whose particles follow a word directly.
@@ -119,7 +129,7 @@ class EntityIndex:
         self._before = np.array([_letter_or_digit(name[0]) for name in self.names], np.bool_)
         self._behind = np.array([_letter_or_digit(name[-1]) for name in self.names], np.bool_)
         self.counts = np.bincount(owner[there], minlength=len(expected)).astype(np.int32)
-        self.bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        self.bounds = bounds_of(self.counts)
 
     def found(self, question: Ints, texts: Strings, text_bounds: Offsets) -> tuple[Flags, Offsets]:
         """(found, bounds of rows) of the entities of each row's question in the row's texts, each by itself."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.json_values import Coded
 from rageval_batch.columnar.kernels.ranking import rank_scores
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, bounds_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,11 +29,11 @@ class GradedIds:
         self._depth = depth
         self._names = pa.array(sorted({name for grades in graded for name in grades}), LARGE_STRING)
         place = {name: k for k, name in enumerate(self._names.to_pylist())}
-        flat = [(place[name], grade) for grades in graded for name, grade in _finite(grades).items()]
+        flat = [(place[name], grade) for grades in graded for name, grade in _scaled_grades(grades).items()]
         self._gold = np.array([name for name, _ in flat], np.int32)
         self._grades = np.array([grade for _, grade in flat], np.float64)
-        self._bounds = np.concatenate([[0], np.cumsum([len(grades) for grades in graded])]).astype(np.int64)
-        self._ideal = np.array([_ideal(_finite(grades), depth) for grades in graded], np.float64)
+        self._bounds = bounds_of([len(grades) for grades in graded])
+        self._ideal = np.array([_ideal(_scaled_grades(grades), depth) for grades in graded], np.float64)
         self.applies = np.array([any(grade > 0 for grade in grades.values()) for grades in graded], np.bool_)
 
     def scores(self, question: Ints, ranked: Coded, bounds: Offsets) -> tuple[Floats, Floats]:
@@ -47,7 +47,7 @@ class GradedIds:
         )  # fmt: skip
 
 
-def _finite(grades: Mapping[str, float]) -> Mapping[str, float]:
+def _scaled_grades(grades: Mapping[str, float]) -> Mapping[str, float]:
     """Grades whose sum is finite: only their proportions matter."""
     if math.isfinite(sum(grades.values())):
         return grades

@@ -29,7 +29,7 @@ from rageval_batch.columnar.json_values import (
     objects,
 )
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, bounds_by_owner, bounds_of
 from rageval_batch.model import BATCH, EvalSet, Gate, Params, Scored
 from rageval_batch.profiles.claim_evidence import tasks
 from rageval_batch.profiles.claim_evidence.claims import WHY, Claims, read_claims
@@ -276,15 +276,11 @@ def find_entities(prepared: Prepared, question: Ints, fields: AnswerFields, *, c
     searched = (nodes >= 0) & (prepared.entities.counts[question] > 0)[row]
     order = np.argsort(row[searched], kind="stable")
     texts = fields.tape.texts(nodes[searched][order])
-    return EntityHits(*prepared.entities.found(question, texts, _bounds(row[searched], len(question))))
-
-
-def _bounds(row: Ints, count: int) -> Offsets:
-    return np.concatenate([[0], np.cumsum(_sum(row, count))]).astype(np.int64)
+    return EntityHits(*prepared.entities.found(question, texts, bounds_by_owner(row[searched], len(question))))
 
 
 def _entity_cells(entities: EntityHits) -> Cells:
-    running, bounds = np.concatenate([[0], np.cumsum(entities.found)]), entities.bounds
+    running, bounds = bounds_of(entities.found), entities.bounds
     return _rate_cells("entity_recall", running[bounds[1:]] - running[bounds[:-1]], np.diff(bounds))
 
 
@@ -320,7 +316,7 @@ def read_ranking(fields: AnswerFields) -> Ranking:
 
 
 def _ranking_cells(prepared: Prepared, question: Ints, fields: AnswerFields, *, ranking: Ranking) -> Cells:
-    gain, average = prepared.ranking.scores(question, ranking.ids, _bounds(ranking.row, len(question)))
+    gain, average = prepared.ranking.scores(question, ranking.ids, bounds_by_owner(ranking.row, len(question)))
     there = fields.ok & prepared.ranking.applies[question]
     return {GAIN: (gain, there), "map": (average, there)}
 

@@ -78,15 +78,15 @@ def read_stages(tape: Tape, nodes: Ints) -> Stages:
     by_names = e_list & c_list
     by_count = (e_list | e_whole) & ~by_names
     as_map = (tape.kinds(nodes) == OBJECT) & ~by_names & ~by_count
-    states = _in_order(
+    states = _by_answer(
         [
             _from_records(tape, nodes),
-            _from_names(tape, _only(expected, by_names), _only(completed, by_names)),
-            _from_map(tape, _only(nodes, as_map)),
+            _from_names(tape, _chosen_nodes(expected, by_names), _chosen_nodes(completed, by_names)),
+            _from_map(tape, _chosen_nodes(nodes, as_map)),
         ]
     )
-    total = np.where(by_count, e_count + _distinct(tape, _only(expected, by_count)), 0)
-    finished = np.where(by_count, c_count + _distinct(tape, _only(completed, by_count)), 0)
+    total = np.where(by_count, e_count + _distinct(tape, _chosen_nodes(expected, by_count)), 0)
+    finished = np.where(by_count, c_count + _distinct(tape, _chosen_nodes(completed, by_count)), 0)
     return Stages(
         np.minimum(finished, total) + np.bincount(states.row[states.done], minlength=rows),
         total + np.bincount(states.row, minlength=rows),
@@ -94,11 +94,11 @@ def read_stages(tape: Tape, nodes: Ints) -> Stages:
     )
 
 
-def _only(nodes: Ints, chosen: Flags) -> Ints:
+def _chosen_nodes(nodes: Ints, chosen: Flags) -> Ints:
     return np.where(chosen, nodes, -1).astype(np.int32)
 
 
-def _in_order(parts: list[States]) -> States:
+def _by_answer(parts: list[States]) -> States:
     """The stages of all forms by answer; each answer has one form."""
     row = np.concatenate([part.row for part in parts])
     order = np.argsort(row, kind="stable")

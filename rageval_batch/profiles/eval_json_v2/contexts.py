@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OBJECT, STRING
-from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, bounds_by_owner, from_arrow
 from rageval_batch.model.schemas import CHUNK_TEXT, SOURCE_PATH
 
 
@@ -32,10 +32,10 @@ class Contexts:
         own = read_contexts(chunks)
         has_own = chunks.is_valid().to_numpy(zero_copy_only=False)
         rows = np.arange(len(question)) + len(self.present)
-        return _joined(self, own), np.where(has_own, rows, question).astype(np.int32)
+        return _concatenated(self, own), np.where(has_own, rows, question).astype(np.int32)
 
 
-def _joined(a: Contexts, b: Contexts) -> Contexts:
+def _concatenated(a: Contexts, b: Contexts) -> Contexts:
     return Contexts(
         _behind(a.paths, b.paths),
         np.concatenate([a.path_bounds, b.path_bounds[1:] + a.path_bounds[-1]]),
@@ -64,8 +64,8 @@ def read_contexts(column: pa.Array) -> Contexts:
     present = np.bincount(owners, minlength=len(column)) > 0
     return Contexts(
         kernels.cut(paths.data, starts, ends),
-        _bounds(owners[cited], len(column)),
-        _join_lines(tape.texts(text_nodes), _bounds(owners, len(column))),
+        bounds_by_owner(owners[cited], len(column)),
+        _join_lines(tape.texts(text_nodes), bounds_by_owner(owners, len(column))),
         present=present,
     )
 
@@ -78,10 +78,6 @@ def _first_texts(tape: Tape, owners: Ints, names: tuple[str, ...]) -> Ints:
         node = np.ascontiguousarray(parts[:, k], np.int32)
         out = np.where(tape.kinds(node) == STRING, node, out).astype(np.int32)
     return out
-
-
-def _bounds(owners: Ints, count: int) -> Offsets:
-    return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
 
 
 def _join_lines(texts: Strings, bounds: Offsets) -> Strings:

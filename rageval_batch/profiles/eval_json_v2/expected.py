@@ -15,7 +15,7 @@ import pyarrow as pa
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Points32
 from rageval_batch.columnar.kernels.answers import ExpectedItems
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_of, from_arrow
 from rageval_batch.model import Params
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
@@ -53,10 +53,10 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     return Prepared(
         params,
         {name: examples.texts[name] for name in CLASSES},
-        items=_joined(
+        items=_concatenated(
             [
                 *(_class_items(examples.texts[name], form) for name in CLASSES),
-                *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form) for name in LISTS),
+                *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form=form) for name in LISTS),
             ]
         ),
         evidence=text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
@@ -114,7 +114,7 @@ def _class_items(texts: pa.Array, form: str) -> Items:
     return Items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), rows, rows + np.int32(1))
 
 
-def _list_items(texts: pa.Array, owners: Ints, count: int, form: str) -> Items:
+def _list_items(texts: pa.Array, owners: Ints, count: int, *, form: str) -> Items:
     return filled_items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), owners, count)
 
 
@@ -130,17 +130,17 @@ def filled_items(points: Points32, owners: Ints, count: int) -> Items:
 
 
 def _of_widths(points: Points32, widths: Offsets, kept: npt.NDArray[np.bool_]) -> Points32:
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)])
+    offsets = bounds_of(widths)
     return Points32(points.points, offsets, points.low[kept], points.high[kept])
 
 
-def _joined(parts: Sequence[Items]) -> ExpectedItems:
+def _concatenated(parts: Sequence[Items]) -> ExpectedItems:
     """Items of several fields as one column of them."""
     starts = np.cumsum([0, *(len(part.points.low) for part in parts)], dtype=np.int32)
     widths = np.concatenate([np.diff(part.points.offsets) for part in parts])
     points = Points32(
         np.concatenate([part.points.points[: part.points.offsets[-1]] for part in parts]),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)]),
+        bounds_of(widths),
         np.concatenate([part.points.low for part in parts]),
         np.concatenate([part.points.high for part in parts]),
     )

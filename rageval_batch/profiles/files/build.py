@@ -19,6 +19,7 @@ from rageval_batch.model import (
     ByQuestion,
     Column,
     Gate,
+    Inputs,
     Metric,
     OutputField,
     Param,
@@ -121,7 +122,7 @@ class _Builder:
             base = find(self.tables.extends)
         except InputError as error:
             raise InputError(f"{self.where}, extends: {error}") from error
-        if not isinstance(base.inputs, ByQuestion):
+        if not base.inputs.questions_required:
             raise InputError(f"{self.where}, extends: rows of {base.name} answer no questions, so it has no extension.")
         if self.tables.name == base.name:
             raise InputError(f"{self.where}, name: an extension of {base.name} needs a name of its own.")
@@ -324,7 +325,7 @@ class _Builder:
         except DeclarationError as error:
             raise InputError(f"{where}: {error}.") from error
 
-    def _inputs(self, fields: Sequence[Field], outputs: Sequence[Field]) -> ByQuestion:
+    def _inputs(self, fields: Sequence[Field], outputs: Sequence[Field]) -> Inputs:
         if self.base is None:
             names = (*(one.name for one in outputs), *self.tables.output_members)
             return ByQuestion(
@@ -332,7 +333,6 @@ class _Builder:
                 output_fields=tuple(OutputField(name) for name in dict.fromkeys(names)),
                 fields_first=bool(names),
             )
-        assert isinstance(self.base.inputs, ByQuestion)
         if outputs or self.tables.output_members:
             raise InputError(f"{self.where}, outputs: outputs are those of {self.base.name}. Leave the table out.")
         questions = question_format(fields, self._any_of(fields), self.base.inputs.questions)

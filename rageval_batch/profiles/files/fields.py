@@ -105,10 +105,12 @@ def question_format(
 
 def field_column(field: Field, questions: Sequence[dict[str, Any]]) -> pa.Array:
     """The values of a field, one a question; null where a question has none."""
-    return pa.array([_value(field.type, first_of(question, field.names)) for question in questions], TYPES[field.type])
+    return pa.array(
+        [_typed_value(field.type, first_of(question, field.names)) for question in questions], TYPES[field.type]
+    )
 
 
-def _value(type_: str, value: Any) -> Any:
+def _typed_value(type_: str, value: Any) -> Any:
     if value is None or type_ in ("text", "number", "boolean"):
         return value
     if type_ == "json":
@@ -127,7 +129,7 @@ def group_column(field: Field, questions: Sequence[dict[str, Any]]) -> pa.Array:
     """The names of the groups that questions are in by a field: texts, or lists of them."""
     values = [first_of(question, field.names) for question in questions]
     if field.type == "list":
-        return pa.array([_value("list", value) for value in values], LIST_OF_TEXTS)
+        return pa.array([_typed_value("list", value) for value in values], LIST_OF_TEXTS)
     return pa.array([None if value is None else as_text(value) for value in values], LARGE_STRING)
 
 

@@ -222,7 +222,7 @@ def run_steps(program: Program, params: Params, table: pa.Table) -> Computed:
                 expressions[step.name] = step.how
         found |= _evaluated(program, params, done.table, expressions=expressions)
         for step in group:
-            _note(done, step, found[step.name])
+            _take_values(done, step, found[step.name])
     return done
 
 
@@ -240,13 +240,13 @@ def _evaluated(
             by_row[name] = text
             continue
         questions = pa.table({one: column.dictionary for one, column in columns.items()})
-        values = engine.evaluate({name: text}, _rows(program, params, questions, expressions=[name]))[name]
+        values = engine.evaluate({name: text}, _expression_rows(program, params, questions, expressions=[name]))[name]
         codes = columns[used[0]].indices
         found[name] = engine.Values(values.column.take(codes), values.failed[codes.to_numpy()])
-    return found | engine.evaluate(by_row, _rows(program, params, table, expressions=by_row))
+    return found | engine.evaluate(by_row, _expression_rows(program, params, table, expressions=by_row))
 
 
-def _rows(program: Program, params: Params, table: pa.Table, *, expressions: Iterable[str]) -> engine.Rows:
+def _expression_rows(program: Program, params: Params, table: pa.Table, *, expressions: Iterable[str]) -> engine.Rows:
     """What expressions see of a table: the columns that they use."""
     uses = plan_of(program).uses
     used = [name for name in table.column_names if any(name in uses[one] for one in expressions)]
@@ -280,7 +280,7 @@ def _called(call: Call | None, table: pa.Table, json_columns: Sequence[str]) -> 
     return function.call(*columns)
 
 
-def _note(done: Computed, step: Step, values: engine.Values) -> None:
+def _take_values(done: Computed, step: Step, values: engine.Values) -> None:
     """Take over the values of a step: null where they are no number that can be kept."""
     name, column = step.name, values.column
     if values.failed.any():

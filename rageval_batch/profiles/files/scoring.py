@@ -101,7 +101,7 @@ class FileScorer:
             **by_question(prepared.groups, batch.column("question")),
             FAIL_REASON: self._reasons(computed, batch, scored),
         }
-        columns[FAIL_DETAIL] = _joined(scored.columns.get(FAIL_DETAIL), computed.detail(batch.num_rows))
+        columns[FAIL_DETAIL] = _merge_details(scored.columns.get(FAIL_DETAIL), computed.detail(batch.num_rows))
         return Scored(columns, scored.tallies)
 
     def missing(self, prepared: Prepared, question: Any) -> dict[str, pa.Array]:
@@ -239,7 +239,7 @@ def _own_chunks(own: pa.Array, of_question: pa.Array) -> pa.Array:
     return shared(both, pa.array(places))
 
 
-def _joined(base: pa.Array | None, own: pa.Array) -> pa.Array:
+def _merge_details(base: pa.Array | None, own: pa.Array) -> pa.Array:
     """Two details in one; null where both are."""
     if base is None or own.null_count == len(own):
         return own if base is None else base

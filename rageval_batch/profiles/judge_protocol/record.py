@@ -15,7 +15,7 @@ from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_TYPE
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, bounds_by_owner, from_arrow
 from rageval_batch.profiles.judge_protocol.evidence import Evidence, entries_of
 from rageval_batch.profiles.judge_protocol.fields import Fields, absent
 from rageval_batch.profiles.judge_protocol.rubric import EVIDENCE, JUDGE, KEYS, OVERALL, SAMPLE, SCORES, Rubric
@@ -282,7 +282,7 @@ def _own_flags(judged: Judged, usable: Flags) -> Flags:
     strings = tape.kind[nodes] == STRING
     wrong = np.zeros(len(flags), np.bool_)
     wrong[owner[~strings]] = True
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(owner[strings], minlength=len(flags)))]).astype(np.int64)
+    bounds = bounds_by_owner(owner[strings], len(flags))
     words = tape.texts(nodes[strings]).to_arrow()
     unlisted = pa.array(tape.kinds(flags) != ARRAY)
     judged.columns["judge_flags"] = pa.LargeListArray.from_arrays(pa.array(bounds), words, mask=unlisted)

@@ -199,8 +199,8 @@ def rubric_problems(table: dict[str, Any], taken: frozenset[str]) -> list[str]:
         problems.append("$.scale_bottom: must be below 'scale_top'")
     if found := _record_problems(rubric.record, names):
         return problems + found
-    asked = frozenset(_NOT_ASKED).difference(rubric.record.not_asked)
-    if rubric.evidence_required is True and EVIDENCE not in asked:
+    required = frozenset(_NOT_ASKED).difference(rubric.record.not_asked)
+    if rubric.evidence_required is True and EVIDENCE not in required:
         problems.append("$.evidence_required: is true, but 'record.not_asked' has 'evidence' in it")
     if rubric.verdict is not msgspec.UNSET:
         problems += _verdict_problems(rubric.verdict, names, len(names) * rubric.scale_top)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Grams, Points32
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, from_list
+from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, bounds_of, from_list
 from rageval_batch.profiles.legal_rag.outputs import Codes, Items, Labels, joined, spread
 from rageval_batch.profiles.legal_rag.questions import Question
 
@@ -37,10 +37,6 @@ class Entries:
     labels: Labels
 
 
-def _bounds(sizes: Sequence[int]) -> Offsets:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.array(sizes, np.int64))])
-
-
 def entries_of(questions: Sequence[Question]) -> Entries:
     """The evidence side of an eval set."""
     required = [entry for question in questions for entry in question.required]
@@ -56,13 +52,13 @@ def entries_of(questions: Sequence[Question]) -> Entries:
     points = from_list([point for question in questions for point in question.points])
     squashed = kernels.squashed_points(points)
     return Entries(
-        bounds=_bounds([len(question.required) for question in questions]),
+        bounds=bounds_of([len(question.required) for question in questions]),
         include=from_list([entry.include for entry in required]),
         page=pages,
         section=sections,
         speaker=speakers,
         critical=np.array([entry.critical for entry in required], np.bool_),
-        point_bounds=_bounds([len(question.points) for question in questions]),
+        point_bounds=bounds_of([len(question.points) for question in questions]),
         points=squashed,
         point_grams=kernels.grams_of(squashed),
         point_words=text.KeywordIndex(points, "bigram", _NO_CAP),
@@ -128,7 +124,7 @@ def covered(bounds: Offsets, counted: Flags, question: Ints, *, items: Items, pa
 
 def sums(bounds: Offsets, counted: Flags) -> Counts:
     """How many entries of each question count."""
-    return np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(counted)])[bounds])
+    return np.diff(bounds_of(counted)[bounds])
 
 
 def retrieved(evidence: Items, citations: Items, rows: int) -> Items:

@@ -43,7 +43,7 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
     return Explanation((*sections, _values(reading)))
 
 
-def _one(column: Coded) -> Any:
+def _first_value(column: Coded) -> Any:
     return column.values[int(column.code[0])] if column.code[0] >= 0 else None
 
 
@@ -61,7 +61,7 @@ def _explain_facts(
         lines.append(
             {
                 "field": field,
-                "expected": question.shown(field),
+                "expected": question.expected_text(field),
                 "got": match.got,
                 "matched": match.matched,
                 "characters": _where(match.span),
@@ -126,7 +126,7 @@ def _explain_gap(question: Question, measured: Measured, checks: GapChecks, *, r
     abstention: Line = {
         "should abstain": question.should_abstain,
         "abstained": bool(checks.abstained[0]),
-        "flag": _one(measured.outputs.field(FLAG)),
+        "flag": _first_value(measured.outputs.field(FLAG)),
         "phrase": reading.abstention,
     }
     found_in: dict[int, str] = {}  # place of a quote -> the first source that has it

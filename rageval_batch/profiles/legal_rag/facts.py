@@ -147,7 +147,7 @@ class Facts:
 
     def texts(self, question: Question, given: Any, answer: Reading) -> tuple[str, str]:
         """(expected, got) of the field text_answer, as the soft match sees them."""
-        return question.shown("text_answer"), answer.raw if given is None else as_text(given)
+        return question.expected_text("text_answer"), answer.raw if given is None else as_text(given)
 
     # --- words ------------------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class Facts:
             return Match(same, got, why=f"{where} {'has' if same else 'does not have'} it")
         if expected != "" and expected == folded:
             return Match(True, got, why=f"{where} is equal")
-        same = self.soft_match(question.shown(field), got)
+        same = self.soft_match(question.expected_text(field), got)
         return Match(same, got, why=f"{where} {'is' if same else 'is not'} similar enough")
 
 
@@ -224,7 +224,7 @@ def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], *, a
     hits = [number for number in inside if rule.found(want, number)]
     for hit in hits:
         if _TOTAL_BEFORE.search(answer.raw[max(start, hit.start - _LOOK_BACK) : hit.start]):
-            return Match(True, _shown([hit]), (hit.start, hit.end), why="the total of its sentence")
+            return Match(True, _format_numbers([hit]), (hit.start, hit.end), why="the total of its sentence")
     rival: Number | None = None
     for hit in hits:
         others = (
@@ -232,8 +232,13 @@ def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], *, a
         )
         rival = next(others, None)
         if rival is None:
-            return Match(True, _shown([hit]), (hit.start, hit.end), why="in the text")
-    return Match(False, _shown([first]), (first.start, first.end), why=f"beside another value, {_shown([rival])}")
+            return Match(True, _format_numbers([hit]), (hit.start, hit.end), why="in the text")
+    return Match(
+        False,
+        _format_numbers([first]),
+        (first.start, first.end),
+        why=f"beside another value, {_format_numbers([rival])}",
+    )
 
 
 def _contradicts(raw: str, other: Number, hit: Number) -> bool:
@@ -258,8 +263,10 @@ def _not_in_text(want: Quantity, rule: Comparison, answer: Reading) -> Match:
     other = next((number for number in answer.numbers if rule.near(want.value, number.value)), None)
     if other is not None:
         why = f"the value is there as {_ARTICLE[other.kind]}, {_ARTICLE[want.kind]} is expected"
-        return Match(False, _shown([other]), (other.start, other.end), why=why)
-    return Match(False, _shown(answer.numbers[:1]), _span(answer.numbers[:1]), why="not among the numbers of the text")
+        return Match(False, _format_numbers([other]), (other.start, other.end), why=why)
+    return Match(
+        False, _format_numbers(answer.numbers[:1]), _span(answer.numbers[:1]), why="not among the numbers of the text"
+    )
 
 
 _ARTICLE = {
@@ -271,7 +278,7 @@ _ARTICLE = {
 }
 
 
-def _shown(numbers: Iterable[Number | None]) -> str | None:
+def _format_numbers(numbers: Iterable[Number | None]) -> str | None:
     return next((_number_shown(number) for number in numbers if number is not None), None)
 
 

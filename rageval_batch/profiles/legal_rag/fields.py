@@ -28,18 +28,18 @@ def decode(kind: int, text: str) -> Any:
     if kind == STRING:
         return text
     if kind == NUMBER:
-        return _number(text)
+        return _read_decimal(text)
     if kind in (TRUE, FALSE):
         return kind == TRUE
     if kind == NULL:
         return None
     try:
-        return json.loads(text, parse_int=_number, parse_float=_number)
+        return json.loads(text, parse_int=_read_decimal, parse_float=_read_decimal)
     except RecursionError:
         return None
 
 
-def _number(raw: str) -> Decimal | Absurd:
+def _read_decimal(raw: str) -> Decimal | Absurd:
     try:
         value = Decimal(raw)
     except InvalidOperation:
@@ -100,12 +100,12 @@ class Quantity:
 def as_quantity(reader: Reader, value: Any) -> Quantity | None:
     """A number, or the only number or range that a text has; None for anything else."""
     if isinstance(value, str):
-        return _only(reader.read(value).numbers)
+        return _single_quantity(reader.read(value).numbers)
     number = _as_decimal(value)
     return None if number is None else Quantity(number)
 
 
-def _only(numbers: list[Number]) -> Quantity | None:
+def _single_quantity(numbers: list[Number]) -> Quantity | None:
     """One value that is written several times is exact where one of its writings is."""
     distinct = {number.value: None for number in numbers}
     if len(distinct) == 1:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rageval_batch.columnar.strings import Flags, Ints
+from rageval_batch.columnar.strings import Flags, Ints, bounds_of
 from rageval_batch.columnar.values import Reader, Reading, fold, holds_parts, squash
 from rageval_batch.columnar.values.numerals import EXACT
 from rageval_batch.profiles.legal_rag.fields import as_boolean, as_text
@@ -100,7 +100,7 @@ def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Sta
         lists = [
             [codes.setdefault((s, s.shown), len(codes)) for s in read(column.values[k])] for k in distinct.tolist()
         ]
-        bounds = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
+        bounds = bounds_of([len(found) for found in lists])
         which, owner = spread(bounds, inverse)
         flat = np.array([code for found in lists for code in found], np.int64)
         parts.append((rows[there[owner]], flat[which]))

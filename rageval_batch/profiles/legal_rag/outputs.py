@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, bounds_of, from_arrow
 from rageval_batch.columnar.values import Reading
 from rageval_batch.columnar.values.columns import ColumnReader
 from rageval_batch.profiles.legal_rag.fields import as_label, as_page, as_text, decode
@@ -164,7 +164,7 @@ class Outputs:
         code = self.answer.code[rows]
         distinct, inverse = np.unique(code, return_inverse=True)
         passages = [cited_passages(self.answer.values[k]) for k in distinct.tolist()]
-        bounds = np.concatenate([[0], np.cumsum([len(found) for found in passages])]).astype(np.int64)
+        bounds = bounds_of([len(found) for found in passages])
         which, owner = spread(bounds, inverse)
         pages = self._labels.codes([page for found in passages for page, _ in found])
         texts = from_arrow(pa.array([text for found in passages for _, text in found], LARGE_STRING))

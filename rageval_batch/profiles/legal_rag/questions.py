@@ -99,7 +99,7 @@ class Question:
     category: str | None
     tags: tuple[str, ...]
 
-    def shown(self, field: str) -> str:
+    def expected_text(self, field: str) -> str:
         """An expected value as a text."""
         return as_text(self.expected[field])
 
@@ -194,7 +194,7 @@ def _question(name: str, question: dict[str, Any], header: dict[str, Any], *, re
         type=_type(name, question, header),
         text=text,
         expected=typed,
-        wanted={field: _wanted(reader, field, value) for field, value in typed.items()},
+        wanted={field: _expected_value(reader, field, value) for field, value in typed.items()},
         allowed=_allowed(reader, text, typed),
         numeric_exact=settings.flag("numeric_exact", True),
         date_exact=settings.flag("date_exact", True),
@@ -261,7 +261,7 @@ def _known(reader: Reader, texts: list[str]) -> Known:
     )
 
 
-def _wanted(reader: Reader, field: str, expected: Any) -> Any:
+def _expected_value(reader: Reader, field: str, expected: Any) -> Any:
     """What an expected value says: a quantity, a list of them, a day or the ends of a range, a boolean, a folded text.
 
     None where it says nothing of its type.

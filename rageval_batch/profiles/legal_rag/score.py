@@ -364,7 +364,7 @@ def _tally(row: Rows, kind: str, got: list[str | None], *, expected: list[str | 
 
 
 def _wrong(prepared: Prepared, question: Ints, rows: Rows, *, field: str, matches: list[Match]) -> pa.Table:
-    expected = [prepared.questions[q].shown(field) for q in question[rows].tolist()]
+    expected = [prepared.questions[q].expected_text(field) for q in question[rows].tolist()]
     return _tally(rows, field, [match.got for match in matches], expected=list(expected))
 
 

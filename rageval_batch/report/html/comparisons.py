@@ -51,7 +51,7 @@ def compared_runs(session: Session, scope: Scope, base: str | None, *, runs: Seq
         return Outcome((Words(f"{said} Nothing to compare."),))
     records = {run.record["run_id"]: run.record for run in runs if _in(run, scope)}
     same = [run for run in scope.runs if run != chosen and _comparable(records[chosen], records[run])]
-    notes = _notes(scope, chosen, same, asked=base)
+    notes = _notes(scope, chosen, same, chosen_base=base)
     if not same:
         return Outcome((Words("No run has the same questions, source and parameters."), *notes))
     try:
@@ -87,9 +87,9 @@ def _comparable(base: dict[str, Any], candidate: dict[str, Any]) -> bool:
     return all(base[name] == candidate[name] for name in _SAME)
 
 
-def _notes(scope: Scope, base: str, same: Sequence[str], *, asked: str | None) -> tuple[Words, ...]:
+def _notes(scope: Scope, base: str, same: Sequence[str], *, chosen_base: str | None) -> tuple[Words, ...]:
     """Who the base is, and who was left out."""
-    notes = [f"The base is {plain_text(base)}{'' if asked else ', the best run'}."]
+    notes = [f"The base is {plain_text(base)}{'' if chosen_base else ', the best run'}."]
     if other := len(scope.runs) - 1 - len(same):
         notes.append(f"{other:,} runs were scored with another source or other parameters and are not compared.")
     if len(same) > MOST_CANDIDATES:

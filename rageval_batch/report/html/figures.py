@@ -83,13 +83,14 @@ _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
 _BAR_HEIGHT, _BARS_WIDTH, _NAME_LENGTH = 17, 420, 48
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Three to six round numbers between two ends."""
+def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """Three to six round numbers between two ends; `whole`: of counts, which have no halves."""
     if high <= low:
         return [low]
     raw = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= raw)
+    step = max(1.0, math.ceil(step)) if whole else step
     first = math.ceil(low / step - TOLERANCE)
     return [k * step for k in range(first, math.floor(high / step + TOLERANCE) + 1)]
 
@@ -101,8 +102,9 @@ def _tick(value: float) -> str:
 class _Axes:
     """A square field with axes: data in, coordinates out."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        self.x, self.y = x, y
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, counts: bool = False) -> None:
+        """`counts`: the upward axis has whole numbers alone."""
+        self.x, self.y, self.counts = x, y, counts
 
     def across(self, value: float) -> float:
         low, high = self.x
@@ -120,7 +122,7 @@ class _Axes:
             at = _n(self.across(value))
             parts.append(f'<path class="grid" d="M{at} {_TOP}V{bottom}"/>')
             parts.append(f'<text x="{at}" y="{bottom + 13}" text-anchor="middle">{_tick(value)}</text>')
-        for value in _ticks(*self.y):
+        for value in _ticks(*self.y, whole=self.counts):
             at = _n(self.up(value))
             parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
             parts.append(f'<text x="{_LEFT - 5}" y="{at}" dy="3.5" text-anchor="end">{_tick(value)}</text>')
@@ -181,7 +183,7 @@ def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, *, y_na
     if not bins:
         return Markup("")
     low, high = min(one["low"] for one in bins), max(one["high"] for one in bins)
-    axes = _Axes(_padded(low, high), (0.0, max(one["n"] for one in bins) * 1.05))
+    axes = _Axes(_padded(low, high), (0.0, max(one["n"] for one in bins) * 1.05), counts=True)
     parts = [axes.frame(escape(x_name), escape(y_name))]
     for one in bins:
         kind = "improvement" if one["low"] >= 0 else "regression" if one["high"] <= 0 else "tie"

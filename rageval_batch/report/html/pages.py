@@ -42,7 +42,7 @@ def environment(*folders: Path) -> jinja2.Environment:
     env.filters["cut"] = cut
     env.globals.update(
         kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
-        exact=exact, heat=heat_step, shown=shown, grouped=grouped,
+        exact=exact, heat=heat_step, format_value=format_value, grouped=grouped,
         statuses=STATUSES, len=len,
     )  # fmt: skip
     return env
@@ -83,7 +83,7 @@ def numeric_columns(columns: Iterable[str], rows: Sequence[Mapping[str, Any]]) -
     return {name for name, value in firsts.items() if is_number(value)}
 
 
-def shown(column: str, value: Any, most: int) -> str:
+def format_value(column: str, value: Any, most: int) -> str:
     """A cell for people: rounded numbers with separators, short hashes, texts of at most so many characters."""
     if value is None:
         return "–"

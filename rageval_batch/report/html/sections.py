@@ -92,7 +92,12 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
         labels={"n": "n gates", "failed_gates": "which failed"},
     )  # fmt: skip
     if not verdicts.rows:
-        return _section("", "gates", "Gates", Words("None of these profiles has gates of its own."))
+        return _section(
+            "",
+            "gates",
+            "Gates",
+            Words("None of these profiles has gates of its own; rageval gate --gates FILE gives some."),
+        )
     every = queried(
         session, "gates-all", "Every gate",
         sql="select run_id, gate, status, actual, op, \"limit\", level, n, failure\n"
@@ -234,4 +239,4 @@ def hardest_section(session: Session, scope: Scope, id: str) -> Section:
         Markup("") if row["mean"] is None else figures.span(row["mean"], row["min"], row["max"], scale=scale)
         for row in table.rows
     ]
-    return _section(id, "hardest", "Hardest questions", _plotted(table, "lowest, mean, highest", plot))
+    return _section(id, "hardest", "Hardest questions", _plotted(table, "low, mean, high", plot))
