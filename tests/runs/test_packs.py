@@ -195,7 +195,7 @@ def test_some_commits_are_read_from_an_older_pack(store: Store, monkeypatch: pyt
     first = compact(store).pack
     publish(store.path, {"z": simple_run(q=0.75)})
     before = everything(store)
-    monkeypatch.setattr(packs, "_small", lambda listing: [*listing.commits[1:3], listing.commits[-1]])
+    monkeypatch.setattr(packs, "_small_commits", lambda listing: [*listing.commits[1:3], listing.commits[-1]])
     second = compact(store).pack
     prune(store, compacted=True, at_once=True)
     assert {commit.path.name for commit in Store(store.path).commits()} == {first, second}
