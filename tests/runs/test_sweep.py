@@ -611,18 +611,19 @@ def test_a_store_of_a_newer_version(tmp_path: Path) -> None:
 
 def test_work_that_was_abandoned_for_a_week_is_removed(folder: Path) -> None:
     root = folder / "store" / store.STAGING
-    for name in ("old", "young", "held"):
+    old, young, held = (letter * 24 for letter in "abc")  # names of jobs, which the same command finds again
+    for name in (old, young, held):
         put(root / name / "lock", "")
         put(root / name / "scores-000000", "x")
     day = 24 * 3600
-    lock = try_lock(root / "held" / "lock")
+    lock = try_lock(root / held / "lock")
     assert lock is not None
-    for name, age in (("old", 8 * day), ("young", 6 * day), ("held", 8 * day)):
+    for name, age in ((old, 8 * day), (young, 6 * day), (held, 8 * day)):
         os.utime(root / name, (time.time() - age,) * 2)
     sweep.run(job(folder), Store(folder / "store"))
     lock.release()
-    assert left_aside(folder / "store") == ["held", "young"]
-    assert (root / "young" / "scores-000000").read_text() == "x"
+    assert left_aside(folder / "store") == [young, held]
+    assert (root / young / "scores-000000").read_text() == "x"
 
 
 # --- nothing to score -----------------------------------------------------------------------------------------------
