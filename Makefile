@@ -6,6 +6,7 @@ TOOLS := $(VENV)/.tools
 KERNELS := $(VENV)/.kernels
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+SPARK := $(VENV)/.spark
 SOURCES := hatch_build.py $(wildcard rageval_batch/columnar/kernels/*.p[yx][xd])
 
 # Two things at a time: kernels are compiled while packages are installed, and types are checked beside the tests.
@@ -42,6 +43,11 @@ $(READY): pyproject.toml $(TOOLS)
 	$(INSTALL) --no-build-isolation --editable '.[dev]'
 	touch $(INSTALLED) $(READY)
 
+# PySpark is as large as all others together, and pip makes its wheel: that is done beside the others.
+$(SPARK): pyproject.toml $(TOOLS)
+	$(INSTALL) pyspark
+	touch $(SPARK)
+
 demo: $(INSTALLED) $(KERNELS)
 	$(BIN)/rageval demo
 
@@ -51,11 +57,11 @@ style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY) $(SPARK)
 	$(BIN)/mypy
 
 # Each worker takes a row of files, so that their fixtures are made once, and who is done takes from the others.
-tests: $(READY) $(KERNELS)
+tests: $(READY) $(SPARK) $(KERNELS)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Each Python of this machine with the lowest and the newest versions of the dependencies.
@@ -63,7 +69,7 @@ test-matrix: $(READY)
 	$(BIN)/python tests/matrix.py
 
 # The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
-soak: $(READY) $(KERNELS) soak-kernels
+soak: $(READY) $(SPARK) $(KERNELS) soak-kernels
 	$(BIN)/python -m pytest -n auto --hypothesis-profile soak
 
 # The tests of the kernels and of all that scores, with bounds checks in every access, then with the address sanitizer

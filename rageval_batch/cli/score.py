@@ -354,9 +354,11 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
 
 def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
     """All that is known of every run of the commits, or the line that a profile shows of one."""
+    from rageval_batch.runs.commit_profile import profile_of
+
     found: list[dict[str, Any]] = []
     for outcome in outcomes:
-        profile = _profile_of(store, outcome)
+        profile = profile_of(outcome.commit)
         if profile.digest:
             _say_failed_expressions(store, outcome, profile)
         if format in ("json", "jsonl"):
@@ -370,18 +372,6 @@ def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[
             shown = {name: value for name, value in line.items() if name not in twice}
             found.append({**shown, **({"rejected": lost.get(line["run_id"])} if lost else {})})
     return found
-
-
-def _profile_of(store: Store, outcome: Outcome) -> Profile:
-    """The profile of a commit; one that only the store knows is made known by opening it."""
-    from rageval_batch.profiles.registry import get_profile
-
-    name = outcome.commit.manifest["profile"]
-    try:
-        return get_profile(name)
-    except InputError:
-        with _session(store):
-            return get_profile(name)
 
 
 def _run_lines(

@@ -123,7 +123,7 @@ def _metric_name(column: str) -> str:
     if name == "score":
         return name
     name = f"_{name}" if name[0].isdigit() else name
-    name = f"{name}_number_expression" if name in SQL_WORDS or name in ("output", "chunks") else name
+    name = f"{name}_value" if name in SQL_WORDS or name in ("output", "chunks") else name
     check_column_name(name, f"the column {column}")
     return name
 

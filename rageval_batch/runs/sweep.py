@@ -138,7 +138,7 @@ def finished_commit(store: Store, job: str) -> Commit | None:
 def scored_tables(
     scorer: Scorer, inputs: LoadedInputs, block: Ingested, *, keep_inputs: bool, reused: ReusedScores | None
 ) -> dict[str, pa.Table]:
-    """What is tables of a block until the commit is made, by kind; only `scores` is always there."""
+    """The tables of a scored block that are kept until the commit is made, by kind; only `scores` is always there."""
     batch = inputs.with_contexts(block.batch)
     scored = score_batch(scorer, batch, reused)
     tables = {"scores": pa.Table.from_batches([scored.scores], scorer.schema)}

@@ -88,6 +88,8 @@ def _wide_digits_around(raw: str, i: int) -> bool:
 def _thousands(raw: str) -> set[int]:
     """Where full-width commas separate thousands between narrow digits: 1，000 and 42，500, not 100，200，300."""
     found: set[int] = set()
+    if "，" not in raw:  # without one, the search below takes long on thousands of digits
+        return found
     raw = "".join("," if c == "，" and _wide_digits_around(raw, i) else c for i, c in enumerate(raw))
     for m in re.finditer("[0-9]+(?:，[0-9]+)+", raw):
         first, *groups = m[0].split("，")

@@ -611,7 +611,7 @@ def test_a_store_of_a_newer_version(tmp_path: Path) -> None:
 
 def test_work_that_was_abandoned_for_a_week_is_removed(folder: Path) -> None:
     root = folder / "store" / store.STAGING
-    old, young, held = (letter * 24 for letter in "abc")  # names of jobs, which the same command finds again
+    old, young, held = ("0" * 24, "1" * 24, "2" * 24)  # names of jobs: others go after a short while
     for name in (old, young, held):
         put(root / name / "lock", "")
         put(root / name / "scores-000000", "x")
