@@ -7,7 +7,7 @@ the metrics of a profile are put into them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -42,6 +42,14 @@ class ScoreRows:
         count = sum(pq.read_metadata(path).num_rows for path in paths)
         query = f"select * exclude (filename), {COMMIT_OF_FILE} as commit from {parquet_reader(paths, filename=True)}"
         return cls(query=query, schema=pq.read_schema(paths[0]), count=count)
+
+    def of_runs(self, runs: pa.Table) -> ScoreRows:
+        """The rows of runs that follow each other."""
+        names = runs.column("run_id")
+        if not len(names):
+            return self
+        first, last = (quoted(names[k].as_py()) for k in (0, -1))
+        return replace(self, query=f"from ({self.query}) where run_id between {first} and {last}")
 
 
 def write_summary(
@@ -79,12 +87,33 @@ def write_commit_summary(
             pq.write_table(made, target, compression="zstd", store_schema=False, row_group_size=_ROW_GROUP)
             return True
     folder = pa.repeat(pa.scalar(scores[0].parent.name, LARGE_STRING), runs.num_rows)
+    named = runs.append_column("commit", folder).sort_by("run_id")
+    return _write_divided(plan, ScoreRows.of_files(scores), named, target=target, database=database)
+
+
+def _write_divided(plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, *, target: Path, database: Database) -> bool:
+    """Write the summary of runs, which are sorted; where the memory does not do for all of them, of half at a time.
+
+    A run is summed alone, so that the bits do not depend on it. False, and no file, where one run is too large.
+    """
     try:
-        named = runs.append_column("commit", folder)
-        write_summary(plan, ScoreRows.of_files(scores), named, target=target, database=database)
+        write_summary(plan, rows.of_runs(runs), runs, target=target, database=database)
+        return True
     except (duckdb.Error, MemoryError):
         target.unlink(missing_ok=True)
+    if runs.num_rows < 2:
         return False
+    half = runs.num_rows // 2
+    parts = [target.with_name(f"{target.name}.{k}") for k in range(2)]
+    try:
+        for part, mine in zip(parts, (runs.slice(0, half), runs.slice(half)), strict=True):
+            if not _write_divided(plan, rows, mine, target=part, database=database):
+                return False
+        made = pa.concat_tables(pq.read_table(part, partitioning=None) for part in parts)
+        pq.write_table(made, target, compression="zstd", store_schema=False, row_group_size=_ROW_GROUP)
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
     return True
 
 

@@ -58,7 +58,7 @@ def test_a_driver_that_is_killed_goes_on(own_cluster: Cluster, tmp_path: Path) -
               for word in (option, file.name)]  # fmt: skip
     words += ["--store", str(store), "--engine", "spark", "--master", own_cluster.url]
     words += [word for name, value in CONF.items() for word in ("--conf", f"{name}={value}")]
-    process = subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     once_there_are_parts(store, lambda: os.killpg(process.pid, signal.SIGKILL)).join()
     assert process.wait() == -signal.SIGKILL
     assert Store(store).commits() == []

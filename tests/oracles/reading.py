@@ -163,24 +163,40 @@ def figures_unified(text: str, decimal_mark: str = "auto") -> str:
     return "".join(out)
 
 
-def _one_or_several(
-    groups: list[str], marks: list[str], comma: bool, tenths: bool, pairs: bool, is_part: bool = False
-) -> str:
+def _one_or_several(groups: list[str], marks: list[str], comma: bool, tenths: bool, pairs: bool) -> str:
     """A run of groups as one figure, else its parts between blanks; a blank inside 1 250,5 is none of those."""
-    whole = "".join(one for both in zip(["", *marks], groups, strict=True) for one in both)
-    unified = _unified(groups, marks, comma, tenths, pairs)
-    if unified is not None and not (is_part and " " in marks and marks[-1] == " "):
-        return unified
-    blanks = [k for k, mark in enumerate(marks) if mark == " "]
-    for k in reversed(blanks):  # the longest head that is one figure
+    parts: list[str] = []
+    while True:
+        unified = _unified(groups, marks, comma, tenths, pairs)
+        if unified is not None and not (parts and marks[-1] == " "):
+            parts.append(unified)
+            break
+        if " " not in marks:
+            parts.append(_as_written(groups, marks))
+            break
+        k, head = _longest_head(groups, marks, comma, tenths, pairs)
+        parts.append(head)
+        groups, marks = groups[k + 1 :], marks[k + 1 :]
+    return " ".join(parts)
+
+
+def _longest_head(groups: list[str], marks: list[str], comma: bool, tenths: bool, pairs: bool) -> tuple[int, str]:
+    """The longest head before a blank that is one figure, and that blank; else all before the first blank."""
+    first = marks.index(" ")
+    last = first + 1  # a figure with blanks has groups of three behind the first, but for its decimals
+    while last < len(marks) and len(groups[last]) == 3:
+        last += 1
+    for k in range(min(last, len(marks) - 1), first - 1, -1):
+        if marks[k] != " " or (k > first and marks[k - 1] == " "):  # 8 800 555 35 35
+            continue
         head = _unified(groups[: k + 1], marks[:k], comma, tenths, pairs)
-        if " " in marks[:k] and marks[k - 1] == " ":
-            head = None  # 8 800 555 35 35
-        if head is None and k == blanks[0]:
-            head = whole[: sum(map(len, groups[: k + 1])) + k]
         if head is not None:
-            return f"{head} {_one_or_several(groups[k + 1 :], marks[k + 1 :], comma, tenths, pairs, True)}"
-    return whole
+            return k, head
+    return first, _as_written(groups[: first + 1], marks[:first])
+
+
+def _as_written(groups: list[str], marks: list[str]) -> str:
+    return "".join(one for both in zip(["", *marks], groups, strict=True) for one in both)
 
 
 def _groups(text: str, i: int) -> tuple[list[str], list[str], int]:

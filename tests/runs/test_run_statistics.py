@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from oracles import group_statistics as oracle
 from rageval_batch.columnar.kernels.group_statistics import exact_sums, group_statistics
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.runs import run_statistics
+from rageval_batch.runs import run_statistics, summary
 from rageval_batch.runs.database import database
 from rageval_batch.runs.run_statistics import statistics_of_runs
 from rageval_batch.runs.summary import ScoreRows, write_summary
@@ -173,3 +174,40 @@ def test_a_run_of_very_many_rows_is_left_to_sql(tmp_path: Path, monkeypatch: pyt
     table = pa.Table.from_pylist([{"run_id": "a", "weight": 1.0}] * 9, SCHEMA)
     pq.write_table(table, tmp_path / "scores.parquet")
     assert statistics_of_runs(PLAN, [tmp_path / "scores.parquet"]) is None
+
+
+def test_runs_are_divided_where_the_memory_does_not_do_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what was too much at once is divided, and the summary is the one of all runs; of one run it is none."""
+    names = [f"run {k} 'é" for k in range(7)]
+    rows = pa.table(
+        {
+            "run_id": pa.array([name for name in names for _ in range(4)], LARGE_STRING),
+            "question_id": pa.array(["a", "b"] * 14, LARGE_STRING),
+            "repeat": pa.array([0, 0, 1, 1] * 7, pa.int32()),
+            "weight": pa.array([1.0] * 28),
+            "score": pa.array([k / 7 for k in range(28)]),
+            "fail_reason": pa.array([None, "x"] * 14, LARGE_STRING),
+        }
+    )
+    scores = tmp_path / "scores.parquet"
+    pq.write_table(rows, scores)
+    runs = pa.table({"run_id": pa.array(names[::-1], LARGE_STRING), "repeats": pa.array([2] * 7, pa.int32())})
+    write, most = summary.write_summary, 7
+
+    def limited(plan: SummaryPlan, found: ScoreRows, mine: pa.Table, **more: Any) -> None:
+        if mine.num_rows > most:
+            raise MemoryError
+        write(plan, found, mine, **more)
+
+    monkeypatch.setattr(summary, "write_summary", limited)
+    plan = replace(PLAN, metrics=PLAN.metrics[:1], groups=())
+    made = []
+    for most in (7, 3, 1, 0):
+        target = tmp_path / f"{most}.parquet"
+        with database(tmp_path) as own:
+            done = summary.write_commit_summary(plan, [scores], runs, target=target, database=own)
+        assert done == target.exists() == (most > 0)
+        made += [pq.read_table(target)] if done else []
+    assert made[0].num_rows > 7
+    assert all(table.equals(made[0]) for table in made)
+    assert not list(tmp_path.glob("*.parquet.*"))
