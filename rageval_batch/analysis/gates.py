@@ -76,7 +76,10 @@ class GatedRun:
 
     @property
     def unanswered(self) -> list[str]:
-        """Of gates on metrics of which less is better: what the answers that the run lacks do to their statistics."""
+        """Of gates whose statistics leave answers out that the run lacks: how many questions they are over.
+
+        Those are of metrics of which less is better, and micro averages, whose parts a missing answer does not have.
+        """
         record = self.run.record
         questions, answered = record["question_count"], record["answered_count"]
         if questions is None or answered >= questions:
@@ -87,7 +90,8 @@ class GatedRun:
             f"{gate.gate}: {gate.stat} of {gate.metric} is over {gate.n:,} of {questions:,} questions; those without "
             f"an answer ({questions - answered:,}) count neither for the run nor against it."
             for gate in self.gates
-            if gate.metric in uncounted and gate.status != "skipped"
+            if gate.status != "skipped"
+            and (gate.metric in uncounted or (gate.stat == "micro" and (gate.n or 0) < questions))
         ]
 
     @property

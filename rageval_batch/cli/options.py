@@ -135,6 +135,13 @@ def pairs(items: Sequence[str], option: str, once: bool = False) -> dict[str, st
     return out
 
 
+def given_once(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """The value of an option that names one file; giving it twice is an error, as the first would be lost."""
+    if len(given) > 1:
+        raise InputError(f"{option.opts[0]} is given {len(given)} times. Give it once.")
+    return given[0] if given else None
+
+
 def emit(text: str, target: str | None, format: str = "table") -> None:
     """Write a text to a file or stdout.
 

@@ -13,6 +13,7 @@ from rageval_batch.cli import completion
 from rageval_batch.cli.options import (
     emit,
     emit_rows,
+    given_once,
     output_options,
     pairs,
     picking_options,
@@ -74,9 +75,22 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
     "Else: the column, else the stem, and where stems collide the folders in which the files differ.",
 )
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of all runs, e.g. index_version=7.")
-@click.option("--run-meta", "run_meta_file", help="Metadata of single runs: rows with run_id.")
-@click.option("--prompt", help="The prompt file: its hash and prompt_version go into the record.")
-@click.option("--source", "document", help="The document that answers were drawn from: its hash goes into the record.")
+@click.option(
+    "--run-meta", "run_meta_file", multiple=True, callback=given_once, help="Metadata of single runs: rows with run_id."
+)
+@click.option(
+    "--prompt",
+    multiple=True,
+    callback=given_once,
+    help="The prompt file: its hash and prompt_version go into the record.",
+)
+@click.option(
+    "--source",
+    "document",
+    multiple=True,
+    callback=given_once,
+    help="The document that answers were drawn from: its hash goes into the record.",
+)
 @click.option("--keep-inputs", is_flag=True, help="Keep a copy of answers, questions and contexts in the store.")
 @click.option(
     "--max-rows",

@@ -272,6 +272,8 @@ def test_metadata_that_contradicts_itself_is_an_error(tmp_path: Path, name: str,
     assert said in refused(score(tmp_path, *words, "--run-meta", put(tmp_path / name, content)))
     assert "--meta k is given twice" in refused(score(tmp_path, *words, "--meta", "k=1", "--meta", "k=2"))
     assert score(tmp_path, *words, "--meta", "k=1", "--meta", "k=1").exit_code == 0
+    for option in ("--run-meta", "--prompt", "--source"):
+        assert f"{option} is given 2 times" in refused(score(tmp_path, *words, option, "a.txt", option, "b.txt"))
 
 
 def test_gates_say_where_missing_answers_flatter(tmp_path: Path) -> None:
@@ -286,6 +288,11 @@ def test_gates_say_where_missing_answers_flatter(tmp_path: Path) -> None:
         words = ["gate", "--all", "--gates", str(gates), "--store", str(tmp_path / "runs"), "--format", format]
         output = CliRunner().invoke(cli, words).output
         assert "is over 1 of 2 questions; those without an answer (1) count neither" in output.replace("\\", "")
+    micro = put(
+        tmp_path / "m.toml", b'[[gates]]\nname = "m"\nmetric = "include_rate"\nstat = "micro"\nop = ">="\nlimit = 0.9\n'
+    )
+    words = ["gate", "--all", "--gates", str(micro), "--store", str(tmp_path / "runs")]
+    assert "micro of include_rate is over 1 of 2 questions" in CliRunner().invoke(cli, words).output
     references = put(tmp_path / "r.jsonl", [{"id": "1", "reference": "Paris"}, {"id": "2", "reference": "Berlin"}])
     assert score(tmp_path / "other", outputs, "-p", "reference", "-q", references).exit_code == 0
     with open_store(tmp_path / "other" / "runs", functions=False) as session:
