@@ -53,4 +53,6 @@ def did_you_mean(kind: str, name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    if not known:
+        return f"Unknown {kind} '{name}'. There are none."
     return f"Unknown {kind} '{name}'.{hint} Available: {', '.join(known[:_MOST_NAMES])}{more}."

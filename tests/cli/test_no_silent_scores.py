@@ -316,3 +316,9 @@ def test_a_store_that_is_not_there_is_an_error(tmp_path: Path, command: list[str
     result = CliRunner().invoke(cli, [*command, "--store", str(tmp_path / "nowhere")])
     assert "nowhere" in refused(result)
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_profile_without_parameters_says_so(tmp_path: Path) -> None:
+    outputs, questions = put(tmp_path / "o.jsonl", answers("Paris")), put(tmp_path / "q.jsonl", QUESTIONS)
+    message = refused(score(tmp_path, outputs, "-p", "reference", "-q", questions, "--param", "least=1"))
+    assert "Unknown parameter of reference 'least'. There are none." in message
