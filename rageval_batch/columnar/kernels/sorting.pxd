@@ -42,14 +42,36 @@ cdef inline void heap_sort(uint64_t[::1] words, int64_t first, int64_t last) noe
         sift_down(words, first, 0, k)
 
 
+cdef inline (int64_t, int64_t) partition(uint64_t[::1] words, int64_t first, int64_t last) noexcept nogil:
+    """Part words[first:last] by the median of three: (i, j), no word up to j larger than it, none from i on smaller."""
+    cdef int64_t i = first, j = last - 1
+    cdef uint64_t value
+    cdef uint64_t pivot = words[first + (last - first) // 2]
+    if (words[first] < pivot) != (words[first] < words[last - 1]):
+        pivot = words[first]
+    elif (words[last - 1] < pivot) != (words[last - 1] < words[first]):
+        pivot = words[last - 1]
+    while i <= j:
+        while words[i] < pivot:
+            i += 1
+        while words[j] > pivot:
+            j -= 1
+        if i <= j:
+            value = words[i]
+            words[i] = words[j]
+            words[j] = value
+            i += 1
+            j -= 1
+    return i, j
+
+
 cdef inline void sort_words(uint64_t[::1] words, int64_t first, int64_t last) noexcept nogil:
     """Sort words[first:last]: quicksort by the median of three, insertion where few are left, and a heap where the
     parts do not shrink, so that no input takes more than n log n."""
     cdef int64_t firsts[64]
     cdef int64_t lasts[64]
     cdef int rounds[64]
-    cdef int64_t i, j, middle
-    cdef uint64_t pivot, value
+    cdef int64_t i, j
     cdef int depth = 0, left = 2
     while (<int64_t>1 << (left // 2)) < last - first:
         left += 2
@@ -60,24 +82,7 @@ cdef inline void sort_words(uint64_t[::1] words, int64_t first, int64_t last) no
             heap_sort(words, first, last)
         else:
             left -= 1
-            middle = first + (last - first) // 2
-            pivot = words[middle]  # the median of three
-            if (words[first] < pivot) != (words[first] < words[last - 1]):
-                pivot = words[first]
-            elif (words[last - 1] < pivot) != (words[last - 1] < words[first]):
-                pivot = words[last - 1]
-            i, j = first, last - 1
-            while i <= j:
-                while words[i] < pivot:
-                    i += 1
-                while words[j] > pivot:
-                    j -= 1
-                if i <= j:
-                    value = words[i]
-                    words[i] = words[j]
-                    words[j] = value
-                    i += 1
-                    j -= 1
+            i, j = partition(words, first, last)
             # The larger part waits, so that no more than log n parts do.
             if j + 1 - first < last - i:
                 firsts[depth], lasts[depth], rounds[depth] = i, last, left
@@ -100,7 +105,6 @@ cdef inline uint64_t select_word(uint64_t[::1] words, int64_t first, int64_t las
     """
     cdef int64_t i, j
     cdef int left = 2
-    cdef uint64_t pivot, value
     while (<int64_t>1 << (left // 2)) < last - first:
         left += 2
     while last - first > 1:
@@ -108,23 +112,7 @@ cdef inline uint64_t select_word(uint64_t[::1] words, int64_t first, int64_t las
             heap_sort(words, first, last)
             break
         left -= 1
-        pivot = words[first + (last - first) // 2]  # the median of three
-        if (words[first] < pivot) != (words[first] < words[last - 1]):
-            pivot = words[first]
-        elif (words[last - 1] < pivot) != (words[last - 1] < words[first]):
-            pivot = words[last - 1]
-        i, j = first, last - 1
-        while i <= j:
-            while words[i] < pivot:
-                i += 1
-            while words[j] > pivot:
-                j -= 1
-            if i <= j:
-                value = words[i]
-                words[i] = words[j]
-                words[j] = value
-                i += 1
-                j -= 1
+        i, j = partition(words, first, last)
         if place <= j:
             last = j + 1
         elif place >= i:
