@@ -12,7 +12,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rageval_batch.bench.commands import Command, measure_commands, measure_growth
+from rageval_batch.bench import floor
+from rageval_batch.bench.commands import FLOOR, SCORE, Command, measure_commands, measure_growth
 from rageval_batch.bench.memory import peak_mib
 from rageval_batch.bench.sweeps import SWEEPS, Sweep, repeat_answers
 
@@ -44,7 +45,7 @@ class Bench:
     sweep: Measured
     stages: dict[str, float]
     oracle: Measured | None
-    floor: Measured
+    floor: Measured  # in a process that has started; the whole command is among the commands
     commands: tuple[Command, ...] = field(default=())
 
     def lines(self) -> list[dict[str, Any]]:
@@ -57,8 +58,9 @@ class Bench:
         ]
 
     def ratios(self) -> dict[str, float | None]:
-        """Wall time against the oracle, CPU time against the floor, memory."""
-        score = next((one for one in self.commands if one.words == "score"), None)
+        """Wall time against the oracle, CPU time against the floor (of the sweep that of a started process, of
+        the command that of a command), memory."""
+        score, least = (next((one for one in self.commands if one.words == words), None) for words in (SCORE, FLOOR))
 
         def times_the_oracle(one: Measured | Command | None) -> float | None:
             return one.rows / one.wall / (self.oracle.rows / self.oracle.wall) if one and self.oracle else None
@@ -68,7 +70,8 @@ class Bench:
             "command_times_the_oracle": times_the_oracle(score),
             "cpu_over_floor": self.sweep.cpu / self.floor.cpu,
             "wall_over_floor": self.sweep.wall / self.floor.wall,
-            "command_over_floor": score.cpu / self.floor.cpu if score else None,
+            "command_over_floor": score.cpu / least.cpu if score and least else None,
+            "command_wall_over_floor": score.wall / least.wall if score and least else None,
             "peak_mib": self.sweep.peak_mib,
         }
 
@@ -111,7 +114,7 @@ def run(
     stages = _apart(_stages, profile, files).parts
     stages["write"] = sweep.parts["write"]
     note(f"{profile}: the floor, DuckDB reads, validates and decodes the file …")
-    floor = _apart(_floor, profile, files)
+    in_process = _apart(_floor, profile, files)
     oracle = None
     if profile == WITH_ORACLE and oracles_folder() is not None:
         note(f"{profile}: the oracle, a row at a time …")
@@ -119,7 +122,8 @@ def run(
     measured: tuple[Command, ...] = ()
     if commands:
         note(f"{profile}: whole commands …")
-        measured += tuple(measure_commands(profile, files, folder / "commands", rows=rows))
+        least = floor.command(str(files.outputs), SWEEPS[profile].answer, _structure(profile, files))
+        measured += tuple(measure_commands(profile, files, folder / "commands", rows=rows, floor=least))
     if growth:
         note(f"{profile}: the command on more and more answers …")
         measured += tuple(measure_growth(profile, files, folder / "growth", rows=rows))
@@ -131,7 +135,7 @@ def run(
         sweep=sweep,
         stages=stages,
         oracle=oracle,
-        floor=floor,
+        floor=in_process,
         commands=measured,
     )
 
@@ -234,46 +238,28 @@ def _stages(profile: str, files: Sweep) -> Measured:
 
 
 def _floor(profile: str, files: Sweep) -> Measured:
-    """What it costs merely to read the file, validate each answer and decode its fields, without scoring."""
+    """What it costs merely to read the file, validate each answer and decode its fields, without scoring, in a process
+    that has done so once."""
     import duckdb
 
     kind, path = SWEEPS[profile], str(files.outputs)
-    given: dict[str, Any]
     with duckdb.connect() as connection:
-        structure = kind.structure
-        if kind.json_answers and structure is None:
-            found = connection.execute(_STRUCTURE, {"path": path}).fetchone()
-            structure = found[0] if found else "{}"
-        if structure is None:
-            query, given = _TEXT_FLOOR.format(answer=kind.answer), {"path": path}
-        else:
-            query = _JSON_FLOOR
-            given = {"path": path, "structure": structure, "members": list(json.loads(structure))}
-        connection.execute(query, given).fetchall()
+        structure = _structure(profile, files)
+        floor.read_and_decode(connection, path, kind.answer, structure=structure)
         with _Clock() as clock:
-            counted = connection.execute(query, given).fetchone()
-    assert counted is not None
-    return Measured(clock.wall, clock.cpu, int(counted[0]), peak_mib=peak_mib(), parts={})
+            rows, *_ = floor.read_and_decode(connection, path, kind.answer, structure=structure)
+    return Measured(clock.wall, clock.cpu, int(rows), peak_mib=peak_mib(), parts={})
 
 
-# An answer is a JSON object or a text that holds one; as VARCHAR both are the same text.
-_ROWS = """
-    from (
-        select case when json_valid(output) then output end as output
-        from read_json($path, format = 'newline_delimited',
-                       columns = {run_id: 'VARCHAR', question_id: 'VARCHAR', output: 'VARCHAR'})
-    )
-"""
-_STRUCTURE = f"select json_group_structure(output) from (select output {_ROWS} limit 1000)"
-_JSON_FLOOR = f"""
-    select count(*), count(kinds), count(decoded)
-    from (select json_type(output, $members) as kinds, from_json(output, $structure) as decoded {_ROWS})
-"""
-_TEXT_FLOOR = """
-    select count(*), sum(length({answer}))
-    from read_json($path, format = 'newline_delimited',
-                   columns = {{run_id: 'VARCHAR', question_id: 'VARCHAR', {answer}: 'VARCHAR'}})
-"""
+def _structure(profile: str, files: Sweep) -> str | None:
+    """What the floor decodes of an answer; None for profiles whose answers are texts."""
+    import duckdb
+
+    kind = SWEEPS[profile]
+    if kind.structure is not None or not kind.json_answers:
+        return kind.structure
+    with duckdb.connect() as connection:
+        return floor.structure_of(connection, str(files.outputs))
 
 
 def oracles_folder() -> Path | None:

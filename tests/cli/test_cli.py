@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from oracles import eval_json_v2 as oracle
+from rageval_batch.bench import floor
 from rageval_batch.bench.against import compared
 from rageval_batch.bench.sweeps import SWEEPS
 from rageval_batch.cli.bench import bench
@@ -415,6 +416,28 @@ def test_bench(rageval: Call, tmp_path: Path) -> None:
     before.write_text('{"profiles": [{}]}')
     said = rageval("bench", "--rows", "100", "--against", before)
     assert (said.code, "no measurement" in said.err) == (2, True)
+
+
+def test_bench_compares_command_with_command(rageval: Call) -> None:
+    """The floor of `score` is a whole process too; that of the sweep stays the one of a process which has started."""
+    (measured,) = json.loads(rageval("bench", "--rows", "500", "--commands", "--json").out)["profiles"]
+    cost = {line["stage"]: line for line in measured["stages"]}
+    floor, score = cost["$ floor: DuckDB"], cost["$ score"]
+    assert floor["cpu_s"] > cost["floor: DuckDB"]["cpu_s"]  # which has nothing to import
+    assert measured["command_over_floor"] == pytest.approx(score["cpu_s"] / floor["cpu_s"])
+    assert measured["command_wall_over_floor"] == pytest.approx(score["wall_s"] / floor["wall_s"])
+    assert measured["cpu_over_floor"] == pytest.approx(cost["whole sweep"]["cpu_s"] / cost["floor: DuckDB"]["cpu_s"])
+
+
+def test_the_floor_imports_nothing_of_ours(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"run_id": "a", "question_id": "q", "output": "{}"}\n')
+    words = [str(rows), "output", '{"a": "VARCHAR"}']
+    code = f"import runpy, sys; sys.argv[1:] = {words!r}; "
+    code += f"runpy.run_path({floor.__file__!r}, run_name='__main__'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert "duckdb" in done.stdout.split()
+    assert not [name for name in done.stdout.split() if name.startswith(("rageval_batch", "pyarrow"))]
 
 
 def test_bench_of_functions(rageval: Call) -> None:
