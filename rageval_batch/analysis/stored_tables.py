@@ -24,6 +24,7 @@ from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
 from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.run_statistics import statistics_of_runs
+from rageval_batch.runs.score_runs import OtherRows
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.stored_intervals import keep_intervals, read_intervals
 from rageval_batch.runs.summary import ScoreRows, write_summary
@@ -330,18 +331,17 @@ def _score_rows(commits: Sequence[Commit]) -> ScoreRows:
 
 def _summary_by_loops(plan: SummaryPlan, commits: Sequence[Commit], runs: pa.Table) -> pa.Table | None:
     """The summary of these runs of commits, with the commit of each; None where the loops do not take one of them."""
-    if (
-        not plan.by_question
-        or any(commit.packed for commit in commits)
-        or pc.any(pc.greater(runs["repeats"], 1)).as_py()
-    ):
+    if any(commit.packed for commit in commits):
         return None
     parts = []
     for commit in commits:
-        made = statistics_of_runs(plan, commit.files("scores"))
-        if made is None:
+        mine = runs.filter(pc.equal(runs["commit"], commit.id))
+        names = mine["run_id"].cast(LARGE_STRING)
+        repeats = dict(zip(names.to_pylist(), mine["repeats"].to_pylist(), strict=True))
+        try:
+            made = pa.concat_tables([SUMMARY.empty_table(), *statistics_of_runs(plan, commit.files("scores"), repeats)])
+        except OtherRows:
             return None
-        names = runs.filter(pc.equal(runs["commit"], commit.id))["run_id"].cast(LARGE_STRING)
         made = made.filter(pc.is_in(made["run_id"], names))
         parts.append(made.append_column("commit", pa.repeat(pa.scalar(commit.id, LARGE_STRING), made.num_rows)))
     return pa.concat_tables(parts)

@@ -253,7 +253,7 @@ class _Sweep:
         routes = self._routes(parts, counts, partitions)
         written = self.stages.write(work, self.stages.send(routes), parts, partitions=routes.count)
         runs = {run: found.with_input(run, counts) for run, found in _runs(written).items()}
-        summaries, seen = self._summarize(work, routes.ranges, written, runs=runs)
+        summaries, seen, unmade = self._summarize(work, routes.ranges, written, runs=runs)
         scores = placed.take("scores", written, self.job.profile.name)
         missing = sum(found.missing for found in runs.values())
         scored = sum(sum(part.scored.values()) for part in parts)
@@ -289,7 +289,7 @@ class _Sweep:
                     self.job.stored_extras, run_ids, target=ready / "extras.parquet", database=opened
                 )
             files["extras"] = ["extras.parquet"]
-        return finished, {**files, **commit_record.input_copies(self.job, ready)}
+        return finished.with_warnings(unmade), {**files, **commit_record.input_copies(self.job, ready)}
 
     def _routes(self, parts: Sequence[SplitResult], counts: InputCounts, partitions: int | None) -> Routes:
         """Where rows go: ranges of runs and questions, files of rejects, files of kept answers."""
@@ -319,8 +319,8 @@ class _Sweep:
 
     def _summarize(
         self, work: Sent, ranges: Ranges, written: Iterable[Written], *, runs: Mapping[str, RunCounts]
-    ) -> tuple[list[Written], Observed]:
-        """The summaries of the commit, none where one cannot be made; what the score rows show."""
+    ) -> tuple[list[Written], Observed, list[str]]:
+        """(the summaries of the commit, what the score rows show, []); no summaries where one cannot be made, and why."""
         scores = {file.place: file.name for file in written if file.role == "scores"}
         groups = []
         for partitions, names in ranges.groups():
@@ -328,8 +328,10 @@ class _Sweep:
             records = pa.Table.from_pylist(rows, schema=pa.schema([RUNS.field("run_id"), RUNS.field("repeats")]))
             groups.append(([scores[partition] for partition in partitions], records))
         found = self.stages.summarize(work, groups)
-        summaries = [summary for summary, _ in found if summary is not None]
-        return summaries if len(summaries) == len(groups) else [], Observed.joined([seen for _, seen in found])
+        seen = Observed.joined([one for _, one in found])
+        unmade = [summary for summary, _ in found if isinstance(summary, str)]
+        summaries = [summary for summary, _ in found if not isinstance(summary, str)]
+        return ([], seen, unmade[:1]) if unmade else (summaries, seen, [])
 
 
 def _raise_first(parts: Iterable[SplitResult]) -> None:

@@ -136,8 +136,8 @@ class Stages:
 
     def summarize(
         self, work: Sent, groups: Sequence[tuple[list[str], pa.Table]]
-    ) -> list[tuple[Written | None, Observed]]:
-        """The summaries of groups of score files, which have all rows of their runs."""
+    ) -> list[tuple[Written | str, Observed]]:
+        """The summaries of groups of score files, which have all rows of their runs; see tasks.summarized."""
         return self._mapped(partial(_summarize, work), list(enumerate(groups)))
 
     def _mapped(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
@@ -287,6 +287,6 @@ def _write_partitions(work: Sent, routes: Sent, batches: Batches) -> Iterator[pa
         )
 
 
-def _summarize(work: Sent, item: tuple[int, tuple[list[str], pa.Table]]) -> tuple[Written | None, Observed]:
+def _summarize(work: Sent, item: tuple[int, tuple[list[str], pa.Table]]) -> tuple[Written | str, Observed]:
     place, (names, runs) = item
     return tasks.summarized(_unpickled(work), place, names, runs=runs)

@@ -325,12 +325,13 @@ def _delivered(work: Work, role: str, place: int, *, path: Path) -> Written:
     return Written(role=role, place=place, name=name, checksum=checksum)
 
 
-def summarized(work: Work, place: int, names: list[str], *, runs: pa.Table) -> tuple[Written | None, Observed]:
-    """The summary of score files that have all rows of their runs, None where it cannot be made; what they show."""
+def summarized(work: Work, place: int, names: list[str], *, runs: pa.Table) -> tuple[Written | str, Observed]:
+    """The summary of score files that have all rows of their runs, a sentence where it cannot be made; what they
+    show."""
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder, database(Path(folder)) as opened:
         target = Path(folder) / "summary.parquet"
         scores = [work.written.local(name, Path(folder)) for name in names]
         profile = work.scorer.profile
-        made = write_commit_summary(summary_plan(profile), scores, runs, target=target, database=opened)
-        written = _delivered(work, "summary", place, path=target) if made else None
+        unmade = write_commit_summary(summary_plan(profile), scores, runs, target=target, database=opened)
+        written = unmade or _delivered(work, "summary", place, path=target)
         return written, observed(scores, profile, database=opened)

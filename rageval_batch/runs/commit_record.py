@@ -46,6 +46,10 @@ class Finished:
     inputs: InputCounts
     findings: Findings
 
+    def with_warnings(self, sentences: Sequence[str]) -> Finished:
+        """The same with more to say of the commit."""
+        return replace(self, findings=self.findings.with_more(sentences))
+
 
 def run_records(job: Job, identity: Identity, runs: Mapping[str, RunCounts], *, findings: Findings) -> pa.Table:
     """The records of the runs of a job, sorted."""

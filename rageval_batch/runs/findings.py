@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -27,6 +27,10 @@ class Findings:
 
     of_commit: tuple[str, ...]
     of_run: Mapping[str, tuple[str, ...]]
+
+    def with_more(self, sentences: Sequence[str]) -> Findings:
+        """These and more sentences about the commit."""
+        return replace(self, of_commit=(*self.of_commit, *sentences))
 
 
 @dataclass(frozen=True)

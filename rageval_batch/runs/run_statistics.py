@@ -1,29 +1,27 @@
-"""The summary of score rows by compiled loops: for files with the rows of each run together, one answer a question.
+"""The summary of score rows by compiled loops: for files with the rows of each run together, as commits have them.
 
-A few runs are in memory at a time. What the loops do not take (a run of very many rows, values that are not finite)
-is for the macros of sql/jobs, which define the statistics; both give the same bits.
+Some small runs are in memory at a time, or one run, however large, a column at a time. What the loops do not take
+(values that are not finite, rows in another order) is for the macros of sql/jobs, which define the statistics; both
+give the same bits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from rageval_batch.columnar.kernels.group_statistics import exact_sums, group_statistics
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Offsets
+from rageval_batch.columnar.kernels.group_statistics import answer_means, exact_sums, group_statistics
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints, Offsets
+from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns
 from rageval_batch.runs.summary_plan import FAIL_REASON, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
-
-MOST_OF_RUN = 1 << 18  # rows of one run that are held in memory
-_ROWS_AT_ONCE = 1 << 15
 
 # As the macros have them: exact_sum, spread_scale, metric_totals; and what fits into decimal(38, 18).
 _MOST_SUMMED = 1e12
@@ -34,94 +32,61 @@ _MOST_DECIMAL = 1e20
 _OF_RUN = SummarizedMetric(name=OF_RUN, column=OF_RUN, null_counts_as=0.0, numerator=None, denominator=None)
 
 
-class _NotTaken(Exception):
-    """The rows are not for these loops."""
+def statistics_of_runs(plan: SummaryPlan, paths: Sequence[Path], repeats: Mapping[str, int]) -> Iterator[pa.Table]:
+    """The rows of SUMMARY of Parquet files of score rows, in their order, some runs at a time.
 
-
-def statistics_of_runs(plan: SummaryPlan, paths: Sequence[Path]) -> pa.Table | None:
-    """The rows of SUMMARY, in their order, of Parquet files of score rows; None where the rows are not for this way."""
-    names = pq.read_schema(paths[0]).names
-    ratios = (part for metric in plan.metrics for part in (metric.numerator, metric.denominator) if part)
-    wanted = ("run_id", "weight", FAIL_REASON, *(metric.column for metric in plan.metrics), *ratios, *plan.groups)
-    columns = [name for name in dict.fromkeys(wanted) if name in names]
-    found = _Collected()
-    try:
-        for rows in _whole_runs(paths, columns):
+    `repeats`: how many each run has, 1 where it is not named. OtherRows where the rows are not for this way.
+    """
+    with ScoreRuns(paths, repeats, _columns(plan)) as runs:
+        for rows in runs:
+            found = _Collected(rows.names)
             _summarize(plan, rows, found)
-    except _NotTaken:
-        return None
-    return found.table()
+            yield found.table()
 
 
-def _whole_runs(paths: Sequence[Path], columns: list[str]) -> Iterator[pa.Table]:
-    """Rows of files, some runs at a time; _NotTaken where a run is too long or its rows do not stand together."""
-    seen: set[str] = set()
-    waiting: list[pa.Table] = []
-    for batch in _batches(paths, columns):
-        waiting.append(pa.Table.from_batches([batch]))
-        if sum(table.num_rows for table in waiting) < _ROWS_AT_ONCE:
-            continue
-        rows = pa.concat_tables(waiting)
-        last = rows.column("run_id")[-1]
-        whole = pc.index(rows.column("run_id"), last).as_py()
-        if whole:
-            _note_runs(rows.slice(0, whole), seen)
-            yield rows.slice(0, whole)
-        waiting = [rows.slice(whole)]
-        if waiting[0].num_rows > MOST_OF_RUN:
-            raise _NotTaken
-    if waiting:
-        rows = pa.concat_tables(waiting)
-        _note_runs(rows, seen)
-        yield rows
-
-
-def _batches(paths: Sequence[Path], columns: list[str]) -> Iterator[pa.RecordBatch]:
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(_ROWS_AT_ONCE, columns=columns)
-
-
-def _note_runs(rows: pa.Table, seen: set[str]) -> None:
-    """Remember the runs of rows; _NotTaken where one was there before."""
-    names = _run_ends(rows).values.to_pylist()
-    if len(set(names)) < len(names) or not seen.isdisjoint(names):
-        raise _NotTaken
-    seen.update(names)
-
-
-def _run_ends(rows: pa.Table) -> Any:
-    return pc.run_end_encode(rows.column("run_id").combine_chunks())
+def _columns(plan: SummaryPlan) -> list[str]:
+    """The columns of score rows that every summary is made of."""
+    ratios = (part for metric in plan.metrics for part in (metric.numerator, metric.denominator) if part)
+    values = (metric.column for metric in plan.metrics)
+    return list(dict.fromkeys(("weight", FAIL_REASON, *values, *ratios, *plan.groups)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Cells:
-    """Rows in groups: which rows, where each group of them begins and ends, its run and its value."""
+    """Rows in groups: which rows, where each group of them begins and ends, its run and its value.
 
-    rows: Offsets | None  # None: all, as they stand
+    Where a group is made of questions with several answers each: where the rows of each question begin and end.
+    """
+
+    rows: Ints | None  # None: all, as they stand
     bounds: Offsets
     run: Offsets
     value: pa.Array
+    questions: Offsets | None = None  # bounds of the answers of questions
 
-    def of(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return column if self.rows is None else column[self.rows]
+    @property
+    def question_bounds(self) -> Offsets:
+        """Where each group begins and ends among the questions; among rows, where each is one."""
+        if self.questions is None:
+            return self.bounds
+        return np.searchsorted(self.questions, self.bounds).astype(np.int64)
 
 
 @dataclass
 class _Collected:
-    """Columns of the summary, in pieces."""
+    """Columns of the summary of some runs, in pieces."""
 
+    runs: pa.Array
     pieces: list[pa.Table] = field(default_factory=list)
 
-    def add(self, runs: pa.Array, grouping: str, cells: _Cells, **columns: Any) -> None:
+    def add(self, grouping: str, cells: _Cells, **columns: Any) -> None:
         """The statistics of one metric, by column: an array, or one value of all. What is not given or NaN is null."""
         count = len(cells.run)
         made: dict[str, Any] = {
             **columns,
-            "run_id": runs.take(pa.array(cells.run)),
+            "run_id": self.runs.take(pa.array(cells.run)),
             "grouping": grouping,
             "group_value": cells.value,
-            "n_total": np.diff(cells.bounds),
         }
         arrays = []
         for one in SUMMARY:
@@ -140,115 +105,207 @@ class _Collected:
         return rows.sort_by([(name, "ascending") for name in ("run_id", "metric", "grouping", "group_value")])
 
 
-def _summarize(plan: SummaryPlan, rows: pa.Table, found: _Collected) -> None:
+class _Numbers:
+    """Columns of some runs as numbers; each is let go when it was asked for as often as the metrics need it."""
+
+    def __init__(self, plan: SummaryPlan, rows: WholeRuns, usable: Flags) -> None:
+        self._rows = rows
+        self._nothing = (np.broadcast_to(0.0, len(rows)), np.broadcast_to(False, len(rows)))
+        self._known: dict[str, tuple[Floats, Flags]] = {
+            OF_RUN: (usable.astype(np.float64), np.broadcast_to(True, len(rows)))
+        }
+        self._uses = Counter(
+            name for metric in plan.metrics for name in (metric.column, metric.numerator, metric.denominator)
+        )
+
+    def of(self, name: str | None) -> tuple[Floats, Flags]:
+        """(values, which there are) of a column; none where the rows do not have it."""
+        if name is None or not (name in self._known or self._rows.has(name)):
+            return self._nothing
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = _numbers(self._rows.column(name))
+        self._uses[name] -= 1
+        if not self._uses[name]:
+            del self._known[name]
+        return found
+
+
+def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
     """Add what is said of some whole runs."""
-    encoded = _run_ends(rows)
-    runs = encoded.values.cast(LARGE_STRING)
-    bounds = np.concatenate([[0], encoded.run_ends.to_numpy()]).astype(np.int64)
-    run_of_row = np.repeat(np.arange(len(runs)), np.diff(bounds))
-    nameless = pa.repeat(pa.scalar("", LARGE_STRING), len(runs))
-    whole = _Cells(rows=None, bounds=bounds, run=np.arange(len(runs)), value=nameless)
-    passes = [("", whole)]
-    for name in plan.groups:
-        if name in rows.schema.names:
-            passes += _grouped(name, rows.column(name).combine_chunks(), run_of_row)
+    run_of_row = np.repeat(np.arange(len(rows.names), dtype=np.int32), np.diff(rows.bounds))
     weights, has_weight = _numbers(rows.column("weight"))
     if not has_weight.all():
-        raise _NotTaken
-    failed = rows.column(FAIL_REASON).combine_chunks()
-    values: dict[str, tuple[Floats, Flags]] = {
-        OF_RUN: (failed.is_null().to_numpy(zero_copy_only=False).astype(np.float64), np.ones(len(failed), np.bool_))
-    }
+        raise OtherRows
+    question = _questions(rows, run_of_row) if rows.repeated or not plan.by_question else None
+    nameless = pa.repeat(pa.scalar("", LARGE_STRING), len(rows.names))
+    whole = _Cells(rows=None, bounds=rows.bounds, run=np.arange(len(rows.names)), value=nameless)
+    passes = [("", _of_questions(whole, question))]
+    for name in plan.groups:
+        if rows.has(name):
+            grouped = _grouped(name, rows.column(name), run_of_row)
+            passes += [(key, _of_questions(cells, question)) for key, cells in grouped]
+    units = None if plan.by_question else _of_questions(*_by_unit(plan, rows, run_of_row, whole))
+    failed = rows.column(FAIL_REASON)
+    numbers = _Numbers(plan, rows, failed.is_null().to_numpy(zero_copy_only=False))
     for metric in (*plan.metrics, _OF_RUN):
-        own, numerator, denominator = (
-            _column(values, rows, name) for name in (metric.column, metric.numerator, metric.denominator)
-        )
-        worth = math.nan if metric.null_counts_as is None else metric.null_counts_as
+        columns = [numbers.of(name) for name in (metric.column, metric.numerator, metric.denominator)]
+        of_units = None if units is None else _statistics(plan, metric, columns, weights, units, rows.repeated)
         for grouping, cells in passes:
-            described = group_statistics(
-                cells.of(own[0]), cells.of(own[1]), worth, cells.of(weights), cells.bounds, _MOST_SUMMED, _LARGE, _CUTS
-            )
-            parts = _ratio(numerator, denominator, cells) if metric.numerator and metric.denominator else _NO_RATIO
-            stats = {"n_parts": 0, "micro": math.nan, **described._asdict(), **parts}
-            value = stats[plan.run_stat if plan.run_stat in ("micro", "weighted_mean") else "mean"]
-            found.add(runs, grouping, cells, metric=metric.name, **stats, value=value, n_units=np.diff(cells.bounds))
-    reasons = _cells_of(np.arange(len(failed)), failed, run_of_row)
-    found.add(runs, FAIL_REASON, reasons, metric=OF_RUN, n_counted=np.diff(bounds)[reasons.run])
+            stats = _statistics(plan, metric, columns, weights, cells, rows.repeated)
+            if of_units is not None and cells is passes[0][1]:
+                stats |= {name: of_units[name] for name in ("value", "n_units")}
+            found.add(grouping, cells, metric=metric.name, **stats)
+    reasons = _cells_of(np.arange(len(rows), dtype=np.int32), failed, run_of_row)
+    counts = {"n_total": np.diff(reasons.bounds), "n_counted": np.diff(rows.bounds)[reasons.run]}
+    found.add(FAIL_REASON, reasons, metric=OF_RUN, **counts)
 
 
-_NO_RATIO: dict[str, Any] = {}
+_Column = tuple[Floats, Flags]
 
 
-def _ratio(numerator: tuple[Floats, Flags], denominator: tuple[Floats, Flags], cells: _Cells) -> dict[str, Any]:
+def _statistics(
+    plan: SummaryPlan,
+    metric: SummarizedMetric,
+    columns: Sequence[_Column],
+    weights: Floats,
+    cells: _Cells,
+    repeated: bool,
+) -> dict[str, Any]:
+    """The statistics of a metric by group, from its (values, which there are), numerators and denominators."""
+    (values, present), numerator, denominator = columns
+    worth = math.nan if metric.null_counts_as is None else metric.null_counts_as
+    rows, bounds = cells.rows, cells.question_bounds
+    replaced: dict[str, Any] = {}
+    if cells.questions is not None:
+        if (np.abs(values) > _MOST_SUMMED).any():
+            raise OtherRows
+        values, rates, counted, own = answer_means(values, present, worth, rows, cells.questions)
+        present, worth = counted > 0, math.nan
+        weights = weights[cells.questions[:-1] if rows is None else rows[cells.questions[:-1]]]
+        rows = None
+        totals, counts = exact_sums(rates, present, None, bounds)
+        replaced = {
+            "n_scored": np.diff(np.append(0, np.cumsum(own > 0))[bounds]),
+            "rate": np.divide(totals, counts, out=np.full(len(totals), math.nan), where=counts > 0),
+        }
+    described = group_statistics(values, present, worth, weights, rows, bounds, _MOST_SUMMED, _LARGE, _CUTS)
+    stats = {"n_parts": 0, "micro": math.nan, **described._asdict(), **replaced}
+    if metric.numerator and metric.denominator:
+        stats |= _ratio(numerator, denominator, cells, repeated)
+    n_total = np.diff(bounds)
+    value = stats[plan.run_stat if plan.run_stat in ("micro", "weighted_mean") else "mean"]
+    return {**stats, "value": value, "n_total": n_total, "n_units": n_total}
+
+
+def _ratio(numerator: _Column, denominator: _Column, cells: _Cells, repeated: bool) -> dict[str, Any]:
     """The sums of a metric's numerators and denominators, and their quotient."""
     sums = []
     for values, present in (numerator, denominator):
         if (np.abs(values) >= _MOST_DECIMAL).any():
-            raise _NotTaken
-        sums.append(exact_sums(cells.of(values), cells.of(present), cells.bounds))
+            raise OtherRows
+        sums.append(exact_sums(values, present, cells.rows, cells.bounds))
     (above, _), (below, count) = sums
+    if repeated and cells.questions is not None:
+        values, present = denominator
+        *_, own = answer_means(values, present, math.nan, cells.rows, cells.questions)
+        count = np.diff(np.append(0, np.cumsum(own > 0))[cells.question_bounds])
     micro = np.divide(above, below, out=np.full(len(above), math.nan), where=below != 0)
     return {"numerator": above, "denominator": below, "micro": micro, "n_parts": count}
 
 
-def _column(known: dict[str, tuple[Floats, Flags]], rows: pa.Table, name: str | None) -> tuple[Floats, Flags]:
-    """(values, which there are) of a column; none where the rows do not have it."""
-    if name is None or (name not in known and name not in rows.schema.names):
-        return np.zeros(rows.num_rows), np.zeros(rows.num_rows, np.bool_)
-    if name not in known:
-        known[name] = _numbers(rows.column(name))
-    return known[name]
-
-
-def _numbers(column: pa.ChunkedArray) -> tuple[Floats, Flags]:
-    """(values, which are there) of a column of numbers or flags; _NotTaken for others, and where one is not finite."""
+def _numbers(column: pa.Array) -> _Column:
+    """(values, which are there) of a column of numbers or flags; OtherRows for others, and where one is not finite."""
     is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     if not (is_number or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
-        raise _NotTaken
-    whole = column.combine_chunks()
-    present = whole.is_valid().to_numpy(zero_copy_only=False)
-    values = whole.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy()
+        raise OtherRows
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    values = column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy()
     if not np.isfinite(values).all():
-        raise _NotTaken
+        raise OtherRows
     return values, present
 
 
-def _grouped(name: str, column: pa.Array, run_of_row: Offsets) -> list[tuple[str, _Cells]]:
+# --- which rows are one question or unit ------------------------------------------------------------------------------
+
+
+def _questions(rows: WholeRuns, run_of_row: Ints) -> Ints:
+    """A number for each row, the same for all answers of a run to a question, which stand together; it never falls."""
+    ids = rows.column("question_id")
+    run_changes = run_of_row[1:] != run_of_row[:-1]
+    before, after = ids[:-1], ids[1:]
+    changes = pc.not_equal(before, after).fill_null(True).to_numpy(zero_copy_only=False)
+    null = ids.is_null().to_numpy(zero_copy_only=False)
+    changes &= ~(null[1:] & null[:-1])
+    falls = pc.greater(before, after).fill_null(False).to_numpy(zero_copy_only=False) | (null[:-1] & ~null[1:])
+    if (falls & ~run_changes).any():  # rows in another order
+        raise OtherRows
+    return np.append(0, np.cumsum(changes | run_changes)).astype(np.int32)
+
+
+def _by_unit(plan: SummaryPlan, rows: WholeRuns, run_of_row: Ints, whole: _Cells) -> tuple[_Cells, Ints]:
+    """(the rows of whole runs, those of a unit together; a number for each row, the same for all of a unit)"""
+    unit = run_of_row.astype(np.int64)
+    for name in plan.unit_key:
+        if rows.has(name):
+            coded = rows.column(name).dictionary_encode("encode")
+            distinct, unit = np.unique(unit * len(coded.dictionary) + coded.indices.to_numpy(), return_inverse=True)
+            del distinct
+    order = np.argsort(unit, kind="stable").astype(np.int32)
+    return _Cells(rows=order, bounds=whole.bounds, run=whole.run, value=whole.value), unit.astype(np.int32)
+
+
+def _of_questions(cells: _Cells, question: Ints | None) -> _Cells:
+    """Groups of questions that each have several rows, which stand together; as they are where each row is one."""
+    if question is None:
+        return cells
+    own = question if cells.rows is None else question[cells.rows]
+    changes = np.append(True, own[1:] != own[:-1])[: len(own)]
+    changes[cells.bounds[:-1]] = True
+    questions = np.append(np.flatnonzero(changes), len(own)).astype(np.int64)
+    return _Cells(rows=cells.rows, bounds=cells.bounds, run=cells.run, value=cells.value, questions=questions)
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+def _grouped(name: str, column: pa.Array, run_of_row: Ints) -> Iterator[tuple[str, _Cells]]:
     """The groups of rows by a column: its values, every entry of a list once, or the values of each key of a map."""
     if pa.types.is_map(column.type):
         row, entries = _entries(column)
         keys, items = column.keys[entries], column.items[entries]
-        named = ((key, pc.equal(keys, key)) for key in sorted(keys.unique().to_pylist()))
-        return [
-            (key, _cells_of(row[mine.to_numpy(zero_copy_only=False)], items.filter(mine), run_of_row))
-            for key, mine in named
-        ]
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        for key in sorted(keys.unique().to_pylist()):
+            mine = pc.equal(keys, key)
+            yield key, _cells_of(row[mine.to_numpy(zero_copy_only=False)], items.filter(mine), run_of_row)
+    elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         row, entries = _entries(column)
-        return [(name, _cells_of(row, column.values[entries], run_of_row))]
-    return [(name, _cells_of(np.arange(len(column)), column, run_of_row))]
+        yield name, _cells_of(row, column.values[entries], run_of_row)
+    else:
+        yield name, _cells_of(np.arange(len(column), dtype=np.int32), column, run_of_row)
 
 
-def _entries(column: Any) -> tuple[Offsets, slice]:
+def _entries(column: Any) -> tuple[Ints, slice]:
     """(the row of each entry of lists or maps, where the entries stand among the values)"""
     offsets = column.offsets.to_numpy().astype(np.int64)
-    return np.repeat(np.arange(len(column)), np.diff(offsets)), slice(offsets[0], offsets[-1])
+    return np.repeat(np.arange(len(column), dtype=np.int32), np.diff(offsets)), slice(offsets[0], offsets[-1])
 
 
-def _cells_of(row: Offsets, values: pa.Array, run_of_row: Offsets) -> _Cells:
-    """The rows that stand under each value in each run; one that has a value twice stands there once, null is none."""
+def _cells_of(row: Ints, values: pa.Array, run_of_row: Ints) -> _Cells:
+    """The rows, which rise, that stand under each value in each run; one that has a value twice stands there once,
+    null is none."""
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        raise _NotTaken
+        raise OtherRows
     there = values.is_valid().to_numpy(zero_copy_only=False)
     coded = values.drop_null().dictionary_encode()
     names = coded.dictionary.cast(LARGE_STRING)
     row = row[there]
-    cell = run_of_row[row] * len(names) + coded.indices.to_numpy()
-    order = np.lexsort((row, cell))
+    cell = run_of_row[row].astype(np.int64) * len(names) + coded.indices.to_numpy()
+    order = np.argsort(cell, kind="stable")
     row, cell = row[order], cell[order]
-    repeated = np.concatenate([[False], (cell[1:] == cell[:-1]) & (row[1:] == row[:-1])])[: len(cell)]
-    row, cell = row[~repeated], cell[~repeated]
-    starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]])[: len(cell)])
+    repeated = np.append(False, (cell[1:] == cell[:-1]) & (row[1:] == row[:-1]))[: len(cell)]
+    if repeated.any():
+        row, cell = row[~repeated], cell[~repeated]
+    starts = np.flatnonzero(np.append(True, cell[1:] != cell[:-1])[: len(cell)])
     run, value = np.divmod(cell[starts], max(len(names), 1))
     bounds = np.append(starts, len(cell)).astype(np.int64)
     return _Cells(rows=row, bounds=bounds, run=run, value=names.take(pa.array(value)))

@@ -18,6 +18,7 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.resources import sql_definition
 from rageval_batch.runs.database import Database
 from rageval_batch.runs.run_statistics import statistics_of_runs
+from rageval_batch.runs.score_runs import OtherRows
 from rageval_batch.runs.summary_plan import FAIL_REASON, MACROS, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
 
@@ -75,46 +76,67 @@ def write_summary(
 
 def write_commit_summary(
     plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, *, target: Path, database: Database
-) -> bool:
-    """Write the summary of the score files of one folder; False, and no file, where it cannot be made.
+) -> str | None:
+    """Write the summary of the score files of one folder; a sentence, and no file, where it cannot be made.
 
     It can be made of the rows at any time. `runs` are the records of all their runs: run_id, repeats. Compiled loops
     make it where they can, else DuckDB: the same bits.
     """
-    if plan.by_question and not any(repeats > 1 for repeats in runs.column("repeats").to_pylist()):
-        made = statistics_of_runs(plan, scores)
-        if made is not None:
-            pq.write_table(made, target, compression="zstd", store_schema=False, row_group_size=_ROW_GROUP)
-            return True
+    if _write_by_loops(plan, scores, runs, target):
+        return None
     folder = pa.repeat(pa.scalar(scores[0].parent.name, LARGE_STRING), runs.num_rows)
     named = runs.append_column("commit", folder).sort_by("run_id")
-    return _write_divided(plan, ScoreRows.of_files(scores), named, target=target, database=database)
+    try:
+        _write_divided(plan, ScoreRows.of_files(scores), named, target=target, database=database)
+    except (duckdb.Error, MemoryError) as error:
+        why = (str(error) or "not enough memory").splitlines()[0].rstrip(".")
+        return f"WARNING: the commit has no summary ({why}); commands compute it from the score rows, each time anew."
+    return None
 
 
-def _write_divided(plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, *, target: Path, database: Database) -> bool:
+def _write_by_loops(plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, target: Path) -> bool:
+    """Write the summary by compiled loops, some runs at a time; False, and no file, where they do not take the rows."""
+    repeats = dict(zip(runs.column("run_id").to_pylist(), runs.column("repeats").to_pylist(), strict=True))
+    try:
+        with pq.ParquetWriter(target, SUMMARY, compression="zstd", store_schema=False) as writer:
+            waiting = SUMMARY.empty_table()
+            for made in statistics_of_runs(plan, scores, repeats):
+                waiting = pa.concat_tables([waiting, made])
+                whole = waiting.num_rows // _ROW_GROUP * _ROW_GROUP
+                if whole:
+                    writer.write_table(waiting.slice(0, whole), _ROW_GROUP)
+                    waiting = waiting.slice(whole).combine_chunks()
+            if waiting.num_rows:
+                writer.write_table(waiting, _ROW_GROUP)
+    except OtherRows:
+        target.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _write_divided(plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, *, target: Path, database: Database) -> None:
     """Write the summary of runs, which are sorted; where the memory does not do for all of them, of half at a time.
 
-    A run is summed alone, so that the bits do not depend on it. False, and no file, where one run is too large.
+    A run is summed alone, so that the bits do not depend on it. An error of DuckDB, and no file, where one run is too
+    large.
     """
     try:
         write_summary(plan, rows.of_runs(runs), runs, target=target, database=database)
-        return True
+        return
     except (duckdb.Error, MemoryError):
         target.unlink(missing_ok=True)
-    if runs.num_rows < 2:
-        return False
+        if runs.num_rows < 2:
+            raise
     half = runs.num_rows // 2
     parts = [target.with_name(f"{target.name}.{k}") for k in range(2)]
     try:
         for part, mine in zip(parts, (runs.slice(0, half), runs.slice(half)), strict=True):
-            if not _write_divided(plan, rows, mine, target=part, database=database):
-                return False
+            _write_divided(plan, rows, mine, target=part, database=database)
         made = pa.concat_tables(pq.read_table(part, partitioning=None) for part in parts)
         pq.write_table(made, target, compression="zstd", store_schema=False, row_group_size=_ROW_GROUP)
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
-    return True
 
 
 @dataclass(frozen=True, kw_only=True)

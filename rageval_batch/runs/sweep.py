@@ -266,9 +266,10 @@ class _Sweep:
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
+        summary, unmade = self._summary(scores.path, records)
         files = {
             "scores": [scores.path.name],
-            **self._summary(scores.path, records),
+            **summary,
             "tallies": ["tallies.parquet"],
             "rejects": ["rejects.parquet"],
             "runs": ["runs.parquet"],
@@ -276,7 +277,7 @@ class _Sweep:
             **(self._input_copy(ready) if self.job.keep_inputs else {}),
             **commit_record.input_copies(self.job, ready),
         }
-        return finished, files
+        return finished.with_warnings(unmade), files
 
     def _extras(self, ready: Path) -> dict[str, list[str]]:
         """Other columns of the rows, an answer each; those that are constant in their runs are metadata already."""
@@ -295,14 +296,14 @@ class _Sweep:
         commit_files.write_sorted(batches, schema, extras.ORDER, target=target, database=self.database)
         return {"extras": ["extras.parquet"]}
 
-    def _summary(self, scores: Path, records: pa.Table) -> dict[str, list[str]]:
-        """The summary of the commit; none where it cannot be made, as it can be made of the rows at any time."""
+    def _summary(self, scores: Path, records: pa.Table) -> tuple[dict[str, list[str]], list[str]]:
+        """(the file of the summary, []); (none, why) where it cannot be made, as it can be made of the rows at any
+        time."""
         target = scores.parent / "summary.parquet"
         runs = records.select(["run_id", "repeats"])
         plan = summary_plan(self.job.profile)
-        if not write_commit_summary(plan, [scores], runs, target=target, database=self.database):
-            return {}
-        return {"summary": [target.name]}
+        unmade = write_commit_summary(plan, [scores], runs, target=target, database=self.database)
+        return ({}, [unmade]) if unmade else ({"summary": [target.name]}, [])
 
     def _input_copy(self, ready: Path) -> commit_record.Files:
         """A copy of the answers, every distinct one once."""

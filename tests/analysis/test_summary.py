@@ -28,6 +28,7 @@ from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import store_index, stored_intervals, summary
 from rageval_batch.runs.manifest import checksums
+from rageval_batch.runs.score_runs import OtherRows
 from rageval_batch.runs.store import Store
 from support.effort import examples
 from support.gated_stores import add_commit, score_row
@@ -208,6 +209,10 @@ def runs(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
     return out
 
 
+def _leave_to_sql(*_: Any) -> Any:
+    raise OtherRows
+
+
 @settings(max_examples=examples(30), deadline=None)
 @given(st.lists(runs(), min_size=1, max_size=2))
 def test_summaries_of_any_rows_are_the_same_bits(commits: list[dict[str, list[dict[str, Any]]]]) -> None:
@@ -220,7 +225,7 @@ def test_summaries_of_any_rows_are_the_same_bits(commits: list[dict[str, list[di
         for loops, most_stacked in ((True, summary._MOST_STACKED), (False, summary._MOST_STACKED), (False, 0)):
             patch.setattr(summary, "_MOST_STACKED", most_stacked)
             if not loops:
-                patch.setattr(stored_tables, "statistics_of_runs", lambda plan, paths: None)
+                patch.setattr(stored_tables, "statistics_of_runs", _leave_to_sql)
             with open_store(folder, functions=False) as session:
                 assert bits(session, "from run_summary") == expected
                 assert bits(session, "from fail_reasons") == reasons
@@ -236,7 +241,7 @@ def test_metrics_side_by_side_are_the_same_bits(
         rewritten(commit, summary="of another kind")
     monkeypatch.setattr(summary, "_MOST_STACKED", 0)
     monkeypatch.setattr(summary, "_MOST_VALUES", most_values)
-    monkeypatch.setattr(stored_tables, "statistics_of_runs", lambda plan, paths: None)
+    monkeypatch.setattr(stored_tables, "statistics_of_runs", _leave_to_sql)
     with open_store(samples) as one, open_store(tmp_path / "runs") as other:
         assert bits(one, "from run_summary") == bits(other, "from run_summary")
         assert bits(one, "from gate_results") == bits(other, "from gate_results")
@@ -278,11 +283,12 @@ def test_a_commit_is_made_without_a_summary_that_fails(
     folder = samples_folder() / "include_rate"
     words = ["score", "-p", "include_rate", *(word.format(folder) for word in SAMPLES["include_rate"])]
     with monkeypatch.context() as patch:
-        patch.setattr(summary, "statistics_of_runs", lambda plan, paths: None)
+        patch.setattr(summary, "statistics_of_runs", _leave_to_sql)
         patch.setattr(summary, "write_summary", _refuse)
         with pytest.raises(SystemExit) as stop:
             main([*words, "--store", str(tmp_path)])
         assert stop.value.code == 0
+    assert "the commit has no summary (no memory for that); commands compute it" in capsys.readouterr().err
     (commit,) = Store(tmp_path).commits()
     assert "summary" not in commit.manifest["files"]
     with open_store(tmp_path) as session:

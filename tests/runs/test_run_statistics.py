@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from oracles import group_statistics as oracle
 from rageval_batch.columnar.kernels.group_statistics import exact_sums, group_statistics
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.runs import run_statistics, summary
+from rageval_batch.runs import score_runs, summary
 from rageval_batch.runs.database import database
 from rageval_batch.runs.run_statistics import statistics_of_runs
+from rageval_batch.runs.score_runs import OtherRows
 from rageval_batch.runs.summary import ScoreRows, write_summary
 from rageval_batch.runs.summary_plan import SUMMARY, SummarizedMetric, SummaryPlan
 from support.effort import examples
@@ -47,7 +48,7 @@ def test_statistics_are_those_of_exact_fractions(groups: list[list[tuple[float |
     present = np.array([value is not None for value, _ in flat], np.bool_)
     weights = np.array([weight for _, weight in flat])
     bounds = np.cumsum([0, *map(len, groups)], dtype=np.int64)
-    found = group_statistics(values, present, worth, weights, bounds, 1e12, 1e5, CUTS)
+    found = group_statistics(values, present, worth, weights, None, bounds, 1e12, 1e5, CUTS)
     for k, group in enumerate(groups):
         filled = [(worth if value is None else value, weight) for value, weight in group]
         filled = [(value, weight) for value, weight in filled if not math.isnan(value)]
@@ -71,7 +72,7 @@ def test_statistics_are_those_of_exact_fractions(groups: list[list[tuple[float |
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.floats(-9e19, 9e19) | st.floats(-1e-15, 1e-15), max_size=30))
 def test_sums_of_large_and_small_values_are_exact(values: list[float]) -> None:
-    total, count = exact_sums(np.array(values), np.ones(len(values), np.bool_), np.array([0, len(values)]))
+    total, count = exact_sums(np.array(values), np.ones(len(values), np.bool_), None, np.array([0, len(values)]))
     assert count[0] == len(values)
     assert optional(total[0]) == (oracle.exact_sum(values) if values else None)
 
@@ -87,7 +88,7 @@ def test_percentiles_of_many_values_need_no_luck() -> None:
         np.tile([0.0, 1.0], rows // 2),
     ):
         found = group_statistics(
-            values, np.ones(rows, np.bool_), math.nan, np.ones(rows), np.array([0, rows]), 1e12, 1e5, CUTS
+            values, np.ones(rows, np.bool_), math.nan, np.ones(rows), None, np.array([0, rows]), 1e12, 1e5, CUTS
         )
         assert [found.p50[0], found.p90[0], found.p95[0]] == [oracle.percentile(values.tolist(), cut) for cut in CUTS]
 
@@ -105,75 +106,135 @@ PLAN = SummaryPlan(
 )
 SCHEMA = pa.schema(
     [
-        ("run_id", LARGE_STRING), ("question_id", LARGE_STRING), ("weight", pa.float64()), ("score", pa.float64()),
+        ("run_id", LARGE_STRING), ("question_id", LARGE_STRING), ("repeat", pa.int32()), ("weight", pa.float64()),
+        ("score", pa.float64()),
         ("flag", pa.bool_()), ("ok", pa.int64()), ("of", pa.int64()), ("fail_reason", LARGE_STRING),
         ("kind", LARGE_STRING), ("tags", pa.list_(LARGE_STRING)), ("fields", pa.map_(LARGE_STRING, LARGE_STRING)),
     ]
 )  # fmt: skip
 NAMES = st.sampled_from(["", "a", "b", "é", "it's"])
+KEYS = st.sampled_from(["a", "b", "é", "it's"])  # not "": it names the whole run
+
+
+BY_UNIT = replace(PLAN, run_stat="micro", unit_key=("question_id", "kind", "absent"))
 
 
 @st.composite
-def score_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Rows of some runs, a question each, in the order of a commit."""
-    rows = []
+def score_rows(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """(rows of some runs in the order of a commit, how many repeats each run has)"""
+    rows, repeats = [], {}
     for run in sorted(draw(st.sets(st.sampled_from(["r1", "r2", "R", "é"]), min_size=1))):
+        repeats[run] = draw(st.sampled_from([1, 1, 2, 3]))
         for k in range(draw(st.integers(1, 5))):
-            rows.append(
-                {
-                    "run_id": run, "question_id": f"q{k}", "weight": draw(WEIGHTS), "score": draw(st.none() | VALUES),
-                    "flag": draw(st.none() | st.booleans()), "ok": draw(st.none() | st.integers(0, 3)),
-                    "of": draw(st.none() | st.integers(0, 3)),
-                    "fail_reason": draw(st.sampled_from([None, None, "empty_output", "missing_output"])),
-                    "kind": draw(st.none() | NAMES), "tags": draw(st.none() | st.lists(st.none() | NAMES, max_size=3)),
-                    "fields": draw(st.none() | st.dictionaries(NAMES, st.none() | NAMES, max_size=2).map(
-                        lambda found: list(found.items())
-                    )),
-                }
-            )  # fmt: skip
-    return rows
+            weight = draw(WEIGHTS)
+            for repeat in range(draw(st.integers(1, repeats[run]))):
+                rows.append(
+                    {
+                        "run_id": run, "question_id": f"q{k}", "repeat": repeat, "weight": weight,
+                        "score": draw(st.none() | VALUES),
+                        "flag": draw(st.none() | st.booleans()), "ok": draw(st.none() | st.integers(0, 3)),
+                        "of": draw(st.none() | st.integers(0, 3)),
+                        "fail_reason": draw(st.sampled_from([None, None, "empty_output", "missing_output"])),
+                        "kind": draw(st.none() | NAMES),
+                        "tags": draw(st.none() | st.lists(st.none() | NAMES, max_size=3)),
+                        "fields": draw(st.none() | st.dictionaries(KEYS, st.none() | NAMES, max_size=2).map(
+                            lambda found: list(found.items())
+                        )),
+                    }
+                )  # fmt: skip
+    return rows, repeats
 
 
-def by_sql(path: Path, folder: Path) -> pa.Table:
-    runs = pq.read_table(path, columns=["run_id"]).column("run_id").unique()
-    records = pa.table({"run_id": runs, "repeats": [1] * len(runs), "commit": [path.parent.name] * len(runs)})
-    with database(folder) as opened:
-        write_summary(PLAN, ScoreRows.of_files([path]), records, target=folder / "summary.parquet", database=opened)
-    return pq.read_table(folder / "summary.parquet").cast(SUMMARY)
+def by_sql(plan: SummaryPlan, path: Path, repeats: dict[str, int]) -> pa.Table:
+    target = path.with_name("summary.parquet")
+    folder = [path.parent.name] * len(repeats)
+    records = pa.table({"run_id": [*repeats], "repeats": [*repeats.values()], "commit": folder})
+    with database(path.parent) as opened:
+        write_summary(plan, ScoreRows.of_files([path]), records, target=target, database=opened)
+    return pq.read_table(target).cast(SUMMARY)
 
 
-@settings(max_examples=examples(30), deadline=None)
-@given(score_rows(), st.integers(1, 4))
-def test_compiled_summaries_are_those_of_the_macros(rows: list[dict[str, Any]], at_once: int) -> None:
+@settings(max_examples=examples(40), deadline=None)
+@given(score_rows(), st.integers(1, 4), st.integers(0, 6), st.integers(1, 20), st.sampled_from([PLAN, BY_UNIT]))
+def test_compiled_summaries_are_those_of_the_macros(
+    rows: tuple[list[dict[str, Any]], dict[str, int]], at_once: int, most: int, row_group: int, plan: SummaryPlan
+) -> None:
+    """With repeats and without, for large runs (a column at a time) and small ones, in one file or two."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_statistics, "_ROWS_AT_ONCE", at_once)
-        path = Path(name, "scores.parquet")
-        pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path)
-        found = statistics_of_runs(PLAN, [path])
-        assert found is not None
-        assert found.to_pylist() == by_sql(path, Path(name)).to_pylist()
+        patch.setattr(score_runs, "_ROWS_AT_ONCE", at_once)
+        patch.setattr(score_runs, "MOST_AT_ONCE", most)
+        table = pa.Table.from_pylist(rows[0], SCHEMA)
+        paths = [Path(name, f"{k}.parquet") for k in range(2)]
+        for path, part in zip(paths, (table.slice(0, most), table.slice(most)), strict=True):
+            pq.write_table(part, path, row_group_size=row_group)
+        found = pa.concat_tables(statistics_of_runs(plan, paths, rows[1]))
+        pq.write_table(table, Path(name, "scores.parquet"))
+        assert found.to_pylist() == by_sql(plan, Path(name, "scores.parquet"), rows[1]).to_pylist()
 
 
 @pytest.mark.parametrize(
-    ("rows", "why"),
+    ("rows", "repeats", "why"),
     [
-        ([("a", 1.0, 1.0), ("b", 1.0, 1.0), ("a", 1.0, 1.0)], "rows of a run apart"),
-        ([("a", math.inf, 1.0)], "a value that is not finite"),
-        ([("a", 1.0, None)], "no weight"),
+        ([("a", "q", 1.0, 1.0), ("b", "q", 1.0, 1.0), ("a", "p", 1.0, 1.0)], 1, "rows of a run apart"),
+        ([("b", "q", 1.0, 1.0), ("a", "q", 1.0, 1.0)], 1, "runs in another order"),
+        ([("a", "q", math.inf, 1.0)], 1, "a value that is not finite"),
+        ([("a", "q", 1.0, None)], 1, "no weight"),
+        ([("a", "q", 1.0, 1.0), ("a", "p", 1.0, 1.0), ("a", "q", 1.0, 1.0)], 2, "answers to a question apart"),
+        ([("a", None, 1.0, 1.0), ("a", "p", 1.0, 1.0)], 2, "nulls before questions"),
+        ([("a", "q", 2e12, 1.0)], 2, "a mean of values that are too large to be summed"),
     ],
 )
-def test_other_rows_are_left_to_sql(rows: list[tuple[str, float, float | None]], why: str, tmp_path: Path) -> None:
-    table = pa.Table.from_pylist([{"run_id": run, "score": score, "weight": w} for run, score, w in rows], SCHEMA)
+def test_other_rows_are_left_to_sql(
+    rows: list[tuple[str, str, float, float | None]], repeats: int, why: str, tmp_path: Path
+) -> None:
+    names = ("run_id", "question_id", "score", "weight")
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], SCHEMA)
     pq.write_table(table, tmp_path / "scores.parquet")
-    assert statistics_of_runs(PLAN, [tmp_path / "scores.parquet"]) is None, why
+    with pytest.raises(OtherRows):
+        list(statistics_of_runs(PLAN, [tmp_path / "scores.parquet"], dict.fromkeys("ab", repeats)))
+        pytest.fail(why)
 
 
-def test_a_run_of_very_many_rows_is_left_to_sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_statistics, "MOST_OF_RUN", 3)
-    monkeypatch.setattr(run_statistics, "_ROWS_AT_ONCE", 2)
-    table = pa.Table.from_pylist([{"run_id": "a", "weight": 1.0}] * 9, SCHEMA)
-    pq.write_table(table, tmp_path / "scores.parquet")
-    assert statistics_of_runs(PLAN, [tmp_path / "scores.parquet"]) is None
+@pytest.mark.parametrize("rows", [3_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
+def test_memory_of_a_large_run_is_a_few_columns(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many metrics there are: with 40, the rows of the run do not fit into what is allowed."""
+    monkeypatch.setattr(score_runs, "MOST_AT_ONCE", 1_000)
+    metrics = [f"metric_{k}" for k in range(40)]
+    random = np.random.default_rng(1)
+    columns = {name: random.random(rows) for name in metrics}
+    table = pa.table(
+        {
+            "run_id": pa.repeat(pa.scalar("r", LARGE_STRING), rows), "weight": np.ones(rows), **columns,
+            "fail_reason": pa.nulls(rows, LARGE_STRING), "kind": pa.array(["a", "b", "c"] * rows, LARGE_STRING)[:rows],
+        }
+    )  # fmt: skip
+    path = tmp_path / "scores.parquet"
+    pq.write_table(table, path, row_group_size=max(rows // 10, 1))
+    plan = replace(
+        PLAN,
+        metrics=tuple(replace(PLAN.metrics[0], name=name, column=name) for name in metrics),
+        groups=("kind",),
+    )
+    del table
+    before = pa.total_allocated_bytes()
+    most, read = 0, score_runs.ScoreRuns.read
+
+    def watched(runs: Any, names: list[str], start: int, count: int) -> pa.Table:
+        nonlocal most
+        found = read(runs, names, start, count)
+        most = max(most, pa.total_allocated_bytes() - before)
+        return found
+
+    monkeypatch.setattr(score_runs.ScoreRuns, "read", watched)
+    (found,) = statistics_of_runs(plan, [path], {})
+    assert found.num_rows == 41 * 4
+    means = {row["metric"]: row["mean"] for row in found.to_pylist() if not row["grouping"]}
+    assert all(means[name] == pytest.approx(columns[name].mean()) for name in metrics)
+    assert most < 12 * 8 * rows + 200_000, "the columns of the run are not all held at once"
+
+
+def refused(*_: Any) -> Any:
+    raise OtherRows
 
 
 def test_runs_are_divided_where_the_memory_does_not_do_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,13 +261,16 @@ def test_runs_are_divided_where_the_memory_does_not_do_for_all(tmp_path: Path, m
         write(plan, found, mine, **more)
 
     monkeypatch.setattr(summary, "write_summary", limited)
+    monkeypatch.setattr(summary, "statistics_of_runs", refused)
     plan = replace(PLAN, metrics=PLAN.metrics[:1], groups=())
     made = []
     for most in (7, 3, 1, 0):
         target = tmp_path / f"{most}.parquet"
         with database(tmp_path) as own:
-            done = summary.write_commit_summary(plan, [scores], runs, target=target, database=own)
+            unmade = summary.write_commit_summary(plan, [scores], runs, target=target, database=own)
+        done = unmade is None
         assert done == target.exists() == (most > 0)
+        assert done or "no summary (not enough memory)" in str(unmade)
         made += [pq.read_table(target)] if done else []
     assert made[0].num_rows > 7
     assert all(table.equals(made[0]) for table in made)

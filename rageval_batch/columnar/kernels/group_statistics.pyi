@@ -1,6 +1,11 @@
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from rageval_batch.columnar.strings import Flags, Floats, Offsets
+
+Rows = npt.NDArray[np.int32] | None
 
 class GroupStatistics(NamedTuple):
     n_scored: Offsets
@@ -21,9 +26,13 @@ def group_statistics(
     present: Flags,
     worth: float,
     weights: Floats,
+    rows: Rows,
     bounds: Offsets,
     most: float,
     large: float,
     cuts: tuple[float, float, float],
 ) -> GroupStatistics: ...
-def exact_sums(values: Floats, present: Flags, bounds: Offsets) -> tuple[Floats, Offsets]: ...
+def exact_sums(values: Floats, present: Flags, rows: Rows, bounds: Offsets) -> tuple[Floats, Offsets]: ...
+def answer_means(
+    values: Floats, present: Flags, worth: float, rows: Rows, bounds: Offsets
+) -> tuple[Floats, Floats, Offsets, Offsets]: ...

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from libc.math cimport NAN, fabs, floor, fma, ldexp, sqrt
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from rageval_batch.columnar.kernels.sorting cimport select_word
@@ -25,6 +25,8 @@ cdef extern from *:
 
 cdef enum:
     CUTS = 3
+
+NO_ROWS = np.empty(0, np.int32)
 
 
 class GroupStatistics(NamedTuple):
@@ -127,13 +129,15 @@ def group_statistics(
     const uint8_t[:] present,
     double worth,
     const double[:] weights,
+    rows,
     const int64_t[::1] bounds,
     double most,
     double large,
     tuple cuts,
 ):
-    """The statistics of the values of each group g, which are those from bounds[g] to bounds[g + 1]; all finite.
+    """The statistics of the values of each group g, whose rows are rows[bounds[g]:bounds[g + 1]]; all finite.
 
+    `rows` is None where groups stand together: then the rows are those from bounds[g] to bounds[g + 1].
     A value that is not `present` counts as `worth`, where that is a number. `most`: the largest value that is summed.
     Deviations of values beyond `large` are scaled before they are squared. `cuts`: the three shares of percentiles,
     which interpolate between neighbours. A group without values has NaN everywhere.
@@ -143,36 +147,38 @@ def group_statistics(
     numbers = np.full((7 + CUTS, groups), NAN)
     cdef int64_t[:, ::1] n = counts
     cdef double[:, ::1] out = numbers
-    cdef int64_t longest = 0, k, m, nonzero
+    cdef int64_t longest = 0, k, m, at, nonzero
     cdef Py_ssize_t g
     cdef double value, weight, low, high, low_weight, high_weight, mean, scale, total
     cdef double shares[CUTS]
-    cdef Wide summed, part
-    cdef bint has_worth = worth == worth
+    cdef Wide summed
+    cdef bint has_worth = worth == worth, has_rows = rows is not None
+    cdef const int32_t[::1] row = rows if has_rows else NO_ROWS
     for g in range(groups):
         longest = max(longest, bounds[g + 1] - bounds[g])
     for k in range(CUTS):
         shares[k] = cuts[k]
-    cdef double[::1] kept = np.empty(longest, np.float64)
-    cdef double[::1] kept_weights = np.empty(longest, np.float64)
-    cdef uint64_t[::1] words = np.empty(longest, np.uint64)
+    kept_values = np.empty(longest, np.float64)
+    cdef double[::1] kept = kept_values
+    cdef uint64_t[::1] words = kept_values.view(np.uint64)  # the same memory: percentiles come last
     with nogil:
         for g in range(groups):
             m = nonzero = 0
             summed.low, summed.high = 0, 0
             low = high = low_weight = high_weight = 0.0
             for k in range(bounds[g], bounds[g + 1]):
-                n[0, g] += present[k]
-                if not present[k] and not has_worth:
+                at = row[k] if has_rows else k
+                n[0, g] += present[at]
+                if not present[at] and not has_worth:
                     continue
-                value, weight = values[k] if present[k] else worth, weights[k]
+                value, weight = values[at] if present[at] else worth, weights[at]
                 if m == 0:
                     low = high = value
                     low_weight = high_weight = weight
                 low, high = min(low, value), max(high, value)
                 low_weight, high_weight = min(low_weight, weight), max(high_weight, weight)
                 nonzero += value != 0.0
-                kept[m], kept_weights[m] = value, weight
+                kept[m] = value
                 m += 1
             n[1, g] = m
             if m == 0:
@@ -193,12 +199,14 @@ def group_statistics(
             if low_weight == high_weight:
                 out[1, g] = out[0, g] if high_weight != 0.0 else NAN
             elif high_weight != 0.0:
-                out[1, g] = weighted(kept, kept_weights, m, high_weight, most)
+                out[1, g] = weighted(
+                    values, present, worth, weights, row, has_rows, bounds[g], bounds[g + 1], high_weight, most
+                )
             if low == high:
                 for k in range(CUTS):
                     out[5 + k, g] = low
             else:
-                percentiles(kept, m, low, high, words, shares, out, g)
+                percentiles(words, m, low, high, shares, out, g)
     return GroupStatistics(*counts, *numbers)
 
 
@@ -215,17 +223,29 @@ cdef double deviation(const double[::1] values, int64_t count, double mean, doub
 
 
 cdef double weighted(
-    const double[::1] values, const double[::1] weights, int64_t count, double top, double most
+    const double[:] values,
+    const uint8_t[:] present,
+    double worth,
+    const double[:] weights,
+    const int32_t[::1] row,
+    bint has_rows,
+    int64_t first,
+    int64_t last,
+    double top,
+    double most,
 ) noexcept nogil:
     """The mean by weights, which are taken as shares of the largest; NaN where the weights sum to 0."""
     cdef Wide summed, shares
     cdef double value, share
-    cdef int64_t k
+    cdef int64_t k, at
     summed.low, summed.high = 0, 0
     shares.low, shares.high = 0, 0
-    for k in range(count):
-        share = weights[k] / top
-        value = values[k] * share
+    for k in range(first, last):
+        at = row[k] if has_rows else k
+        if not present[at] and worth != worth:
+            continue
+        share = weights[at] / top
+        value = (values[at] if present[at] else worth) * share
         if fabs(value) > most or fabs(share) > most:
             return NAN
         add_decimal(&summed, value)
@@ -250,28 +270,26 @@ cdef inline double ordered_value(uint64_t word) noexcept nogil:
 
 
 cdef void percentiles(
-    const double[::1] values,
+    uint64_t[::1] words,
     int64_t count,
     double low,
     double high,
-    uint64_t[::1] words,
     const double *shares,
     double[:, ::1] out,
     Py_ssize_t g,
 ) noexcept nogil:
-    """The percentiles of a group, in rising order of their shares; `words` is room for its values."""
-    cdef double place, below, above, share
+    """The percentiles of a group, in rising order of their shares; `words`: the bits of its values, which are moved."""
+    cdef double place, below, above, share, value
     cdef int64_t k, at, lows = 0, highs = 0, first = 0
     for k in range(count):
-        lows += values[k] == low
-        highs += values[k] == high
+        memcpy(&value, &words[k], 8)
+        lows += value == low
+        highs += value == high
+        words[k] = ordered_word(value)
     if lows + highs == count:  # yes and no: in order at once
         for k in range(count):
             words[k] = ordered_word(low if k < lows else high)
         first = count
-    else:
-        for k in range(count):
-            words[k] = ordered_word(values[k])
     for k in range(CUTS):
         place = <double>(count - 1) * shares[k]
         at = <int64_t>floor(place)
@@ -287,22 +305,65 @@ cdef void percentiles(
         out[5 + k, g] = fma(below, 1.0 - share, above * share)
 
 
-def exact_sums(const double[:] values, const uint8_t[:] present, const int64_t[::1] bounds):
-    """(the sum of each group's values, how many there are); NaN for a group without any. Values must be below 1e20."""
+def exact_sums(const double[:] values, const uint8_t[:] present, rows, const int64_t[::1] bounds):
+    """(the sum of each group's values, how many there are); NaN for a group without any. Values must be below 1e20.
+
+    `rows`: see group_statistics.
+    """
     cdef Py_ssize_t g, groups = bounds.shape[0] - 1
     sums = np.full(groups, NAN)
     counts = np.zeros(groups, np.int64)
     cdef double[::1] out = sums
     cdef int64_t[::1] n = counts
     cdef Wide summed
-    cdef int64_t k
+    cdef int64_t k, at
+    cdef bint has_rows = rows is not None
+    cdef const int32_t[::1] row = rows if has_rows else NO_ROWS
     with nogil:
         for g in range(groups):
             summed.low, summed.high = 0, 0
             for k in range(bounds[g], bounds[g + 1]):
-                if present[k]:
-                    add_decimal(&summed, values[k])
+                at = row[k] if has_rows else k
+                if present[at]:
+                    add_decimal(&summed, values[at])
                     n[g] += 1
             if n[g]:
                 out[g] = rounded(summed)
     return sums, counts
+
+
+def answer_means(const double[:] values, const uint8_t[:] present, double worth, rows, const int64_t[::1] bounds):
+    """Of the answers of each question: (mean of their values, share of values that are not 0, how many count, how many
+    are `present`); 0 where none counts.
+
+    The answers of question q are rows[bounds[q]:bounds[q + 1]], see group_statistics; a value that is not present counts
+    as `worth`, where that is a number. Values must be below 1e20.
+    """
+    cdef Py_ssize_t q, questions = bounds.shape[0] - 1
+    found = np.zeros((2, questions))
+    counts = np.zeros((2, questions), np.int64)
+    cdef double[:, ::1] out = found
+    cdef int64_t[:, ::1] n = counts
+    cdef Wide summed
+    cdef int64_t k, at, m, nonzero
+    cdef double value
+    cdef bint has_worth = worth == worth, has_rows = rows is not None
+    cdef const int32_t[::1] row = rows if has_rows else NO_ROWS
+    with nogil:
+        for q in range(questions):
+            summed.low, summed.high = 0, 0
+            m = nonzero = 0
+            for k in range(bounds[q], bounds[q + 1]):
+                at = row[k] if has_rows else k
+                n[1, q] += present[at]
+                if not present[at] and not has_worth:
+                    continue
+                value = values[at] if present[at] else worth
+                add_decimal(&summed, value)
+                nonzero += value != 0.0
+                m += 1
+            n[0, q] = m
+            if m:
+                out[0, q] = rounded(summed) / <double>m
+                out[1, q] = <double>nonzero / <double>m
+    return *found, *counts

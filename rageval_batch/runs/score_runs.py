@@ -1,0 +1,138 @@
+"""Whole runs of score files: some small ones at a time, or one, however large, a column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rageval_batch.columnar.strings import LARGE_STRING, Offsets
+
+MOST_AT_ONCE = 1 << 18  # rows whose columns are all held in memory
+_ROWS_AT_ONCE = 1 << 15
+
+
+class OtherRows(Exception):
+    """The rows are not as those of a commit: a run stands in several places, or its values are not for the loops."""
+
+
+@dataclass(frozen=True)
+class _RowGroup:
+    """A row group of a file, and the first of its rows among those of all files."""
+
+    file: int
+    number: int
+    start: int
+    count: int
+
+
+class WholeRuns:
+    """All rows of some runs that follow each other."""
+
+    def __init__(self, files: ScoreRuns, runs: list[tuple[str, int]], start: int) -> None:
+        """`runs`: names and numbers of rows; `start`: the first of the rows among those of all files."""
+        self.names = pa.array([name for name, _ in runs], LARGE_STRING)
+        self.bounds: Offsets = np.cumsum([0, *(count for _, count in runs)], dtype=np.int64)
+        self.repeated = files.repeated(runs[0][0])
+        self._files = files
+        self._start = start
+        self._table = files.read(files.columns, start, len(self)) if len(self) <= MOST_AT_ONCE else None
+
+    def __len__(self) -> int:
+        return int(self.bounds[-1])
+
+    def has(self, name: str) -> bool:
+        """Whether the rows have a column."""
+        return name in self._files.names
+
+    def column(self, name: str) -> pa.Array:
+        """A column of the rows, in their order."""
+        table = self._table
+        if table is None or name not in table.column_names:
+            table = self._files.read([name], self._start, len(self))
+        return table.column(name).combine_chunks()
+
+
+class ScoreRuns:
+    """The runs of score files, whose rows stand together and in the order of the runs' names; else OtherRows."""
+
+    def __init__(self, paths: Sequence[Path], repeats: Mapping[str, int], columns: Sequence[str]) -> None:
+        """`columns`: those that are read together, as far as the files have them."""
+        self._repeats = repeats
+        self._open = ExitStack()
+        self._files = [self._open.enter_context(pq.ParquetFile(path)) for path in paths]
+        self.names = frozenset(self._files[0].schema_arrow.names)
+        self.columns = [name for name in columns if name in self.names]
+        self._groups: list[_RowGroup] = []
+        self._last: tuple[_RowGroup, list[str], pa.Table] | None = None
+        start = 0
+        for number, file in enumerate(self._files):
+            for k in range(file.num_row_groups):
+                count = file.metadata.row_group(k).num_rows
+                self._groups.append(_RowGroup(number, k, start, count))
+                start += count
+
+    def __enter__(self) -> ScoreRuns:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._open.close()
+
+    def repeated(self, run: str) -> bool:
+        """Whether questions of a run may have several answers."""
+        return self._repeats.get(run, 1) > 1
+
+    def __iter__(self) -> Iterator[WholeRuns]:
+        start = 0
+        for _, alike in groupby(self._runs(), lambda run: self.repeated(run[0])):
+            waiting: list[tuple[str, int]] = []
+            rows = 0
+            for run in alike:
+                if waiting and rows + run[1] > MOST_AT_ONCE:
+                    yield WholeRuns(self, waiting, start)
+                    start, waiting, rows = start + rows, [], 0
+                waiting.append(run)
+                rows += run[1]
+                if rows >= _ROWS_AT_ONCE:
+                    yield WholeRuns(self, waiting, start)
+                    start, waiting, rows = start + rows, [], 0
+            if waiting:
+                yield WholeRuns(self, waiting, start)
+                start += rows
+
+    def _runs(self) -> list[tuple[str, int]]:
+        """Names and numbers of rows of all runs."""
+        found: list[tuple[str, int]] = []
+        for group in self._groups:
+            encoded = pc.run_end_encode(self._read_group(group, ["run_id"]).column("run_id").combine_chunks())
+            ends = [0, *encoded.run_ends.to_pylist()]
+            for name, (first, last) in zip(encoded.values.to_pylist(), pairwise(ends), strict=True):
+                before = found.pop()[1] if found and found[-1][0] == name else 0
+                found.append((name, before + last - first))
+        if any(this >= following for (this, _), (following, _) in pairwise(found)):
+            raise OtherRows
+        return found
+
+    def read(self, columns: list[str], start: int, count: int) -> pa.Table:
+        """Columns of some rows."""
+        tables = []
+        for group in self._groups:
+            first, last = max(start - group.start, 0), min(start + count - group.start, group.count)
+            if first < last:
+                tables.append(self._read_group(group, columns).slice(first, last - first))
+        return pa.concat_tables(tables)
+
+    def _read_group(self, group: _RowGroup, columns: list[str]) -> pa.Table:
+        """A row group. The last is kept: the next runs may begin in it."""
+        if self._last is None or self._last[:2] != (group, columns):
+            self._last = None
+            self._last = group, columns, self._files[group.file].read_row_group(group.number, columns)
+        return self._last[2]
