@@ -320,7 +320,7 @@ class _Sweep:
     def _summarize(
         self, work: Sent, ranges: Ranges, written: Iterable[Written], *, runs: Mapping[str, RunCounts]
     ) -> tuple[list[Written], Observed, list[str]]:
-        """(the summaries of the commit, what the score rows show, []); no summaries where one cannot be made, and why."""
+        """(summaries of the commit, what the score rows show, []); no summaries where one cannot be made, and why."""
         scores = {file.place: file.name for file in written if file.role == "scores"}
         groups = []
         for partitions, names in ranges.groups():

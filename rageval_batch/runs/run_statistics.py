@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,10 @@ def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
     numbers = _Numbers(plan, rows, failed.is_null().to_numpy(zero_copy_only=False))
     for metric in (*plan.metrics, _OF_RUN):
         columns = [numbers.of(name) for name in (metric.column, metric.numerator, metric.denominator)]
-        of_units = None if units is None else _statistics(plan, metric, columns, weights, units, rows.repeated)
+        statistics = partial(_statistics, plan, metric, columns, weights=weights, repeated=rows.repeated)
+        of_units = None if units is None else statistics(cells=units)
         for grouping, cells in passes:
-            stats = _statistics(plan, metric, columns, weights, cells, rows.repeated)
+            stats = statistics(cells=cells)
             if of_units is not None and cells is passes[0][1]:
                 stats |= {name: of_units[name] for name in ("value", "n_units")}
             found.add(grouping, cells, metric=metric.name, **stats)
@@ -168,8 +170,9 @@ def _statistics(
     plan: SummaryPlan,
     metric: SummarizedMetric,
     columns: Sequence[_Column],
-    weights: Floats,
+    *,
     cells: _Cells,
+    weights: Floats,
     repeated: bool,
 ) -> dict[str, Any]:
     """The statistics of a metric by group, from its (values, which there are), numerators and denominators."""
@@ -192,13 +195,13 @@ def _statistics(
     described = group_statistics(values, present, worth, weights, rows, bounds, _MOST_SUMMED, _LARGE, _CUTS)
     stats = {"n_parts": 0, "micro": math.nan, **described._asdict(), **replaced}
     if metric.numerator and metric.denominator:
-        stats |= _ratio(numerator, denominator, cells, repeated)
+        stats |= _ratio(numerator, denominator, cells, repeated=repeated)
     n_total = np.diff(bounds)
     value = stats[plan.run_stat if plan.run_stat in ("micro", "weighted_mean") else "mean"]
     return {**stats, "value": value, "n_total": n_total, "n_units": n_total}
 
 
-def _ratio(numerator: _Column, denominator: _Column, cells: _Cells, repeated: bool) -> dict[str, Any]:
+def _ratio(numerator: _Column, denominator: _Column, cells: _Cells, *, repeated: bool) -> dict[str, Any]:
     """The sums of a metric's numerators and denominators, and their quotient."""
     sums = []
     for values, present in (numerator, denominator):
