@@ -59,7 +59,7 @@ class Content:
     sections: tuple[Section, ...]
     links: Links = field(default_factory=Links)
     crumbs: tuple[tuple[str, str], ...] = ()
-    lead: str | None = None  # the text of the question that the page is about
+    lead: str | None = None  # what stands below the title, as the text of the question that the page is about
     facts: Mapping[str, Any] = field(default_factory=dict)
     tabs: tuple[tuple[str, str, bool], ...] = ()  # name, address, whether it is this one
     actions: tuple[tuple[str, str], ...] = ()
@@ -108,7 +108,7 @@ def runs_content(session: Session, text: str | None, profile: str | None, *, vie
     )
     picks = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
     plot = [_score_bar(row["score"], _best(session, row["profile"])) for row in table.rows]
-    table = replace(table, sql=public, picks=picks, plots={"0 to the best": plot})
+    table = replace(table, sql=public, picks=picks, plots={"0 to the best": plot}, plotted="score")
     profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
     return Content(title=f"{table.total:,} runs", sections=(Section("runs", "Runs", (table,)),)), profiles
 
@@ -141,13 +141,12 @@ def set_content(session: Session, profile: str, eval_set: str, *, name: str, bas
     tabs = tuple(
         (SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS
     )
-    facts = {"runs": f"{len(scope.runs):,}"}
     return Content(
         title=f"{profile} · {eval_set}",
         sections=(section,),
         links=Links(profile, eval_set),
         crumbs=(("Runs", "/"),),
-        facts=facts,
+        lead=f"{len(scope.runs):,} run{'' if len(scope.runs) == 1 else 's'}",
         tabs=tabs,
     )
 
@@ -171,7 +170,8 @@ def rejects_content(session: Session, view: View) -> Content:
         session, "rejects-table", "Input rows that could not be used",
         query="select reason, file, line, detail, raw, commit\nfrom rejects", view=view, order="file, line, reason",
     )  # fmt: skip
-    return Content(title="Rejects", sections=(Section("rejects", "Rejects", (table,)),), crumbs=(("Runs", "/"),))
+    title = f"{table.total:,} reject{'' if table.total == 1 else 's'}"
+    return Content(title=title, sections=(Section("rejects", title, (table,)),), crumbs=(("Runs", "/"),))
 
 
 # --- one run, one question, one answer --------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def run_content(
     best = _best(session, scope.profile)
     plot = [_score_bar(row["score"], best) for row in answers.rows]
     parts = [
-        Section("answers", "Answers", (replace(answers, plots={"0 to the best": plot}),)),
+        Section("answers", "Answers", (replace(answers, plots={"0 to the best": plot}, plotted="score"),)),
         distributions_section(session, scope, "run"),
         sections.fail_reasons_section(session, scope, "run"),
         groups_section(session, scope, "run"),
@@ -279,7 +279,7 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
         best = max(found["high"], _best(session, profile))
         blocks.append(_score_histogram(session, query, min(0.0, found["low"]), high=best))
         plot = [_score_bar(row["score"], best) for row in table.rows]
-        table = replace(table, plots={"0 to the best": plot})
+        table = replace(table, plots={"0 to the best": plot}, plotted="score")
     blocks.append(table)
     facts = {"mean score": found["mean"], "n answers": found["n"], "lowest": found["low"], "highest": found["high"]}
     return Content(

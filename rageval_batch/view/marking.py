@@ -18,7 +18,7 @@ _QUOTED = ("text", "phrase", "quote", "keyword", "got", "entity", "item")
 _BAD_IF_TRUE = frozenset(("invented", "too long"))
 _BAD_IF_FOUND = frozenset(("forbidden",))
 # Yes and no that are no verdicts on a line.
-_NEUTRAL = frozenset(("critical", "has a page", "required", "should abstain", "abstained", "flag", "said"))
+_NEUTRAL = frozenset(("critical", "has a page", "required", "should abstain", "abstained", "flag", "said", "value"))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +52,7 @@ EXAMPLES = (
 _FIRST_VIEWS = ("runs", "leaderboard", "run_summary", "scores", "metrics", "questions", "answers")
 MOST_BARS = 60
 MOST_POINTS = 500
-_NUMBERS = (int, float)
+_NUMBERS = (int, float, Decimal)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class Table:
     note: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)  # what a column is called where its name is not enough
     plots: Mapping[str, Sequence[Markup]] = field(default_factory=dict)  # columns of small figures, a figure a row
+    plotted: str | None = None  # the column that the figures draw and stand behind; null: they are the last columns
     heat: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # columns coloured by value: lowest, highest
     behind: bool = False  # it stands folded away behind a figure
     sorts: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)  # where a heading leads, how it is sorted
@@ -36,6 +37,14 @@ class Table:
     def label(self, column: str) -> str:
         """The heading of a column."""
         return self.labels.get(column, column.replace("_", " "))
+
+    @property
+    def places(self) -> tuple[tuple[str, bool], ...]:
+        """Columns and figures from left to right: (name, whether it is one of figures)."""
+        figures = [(title, True) for title in self.plots]
+        columns = [(name, False) for name in self.columns]
+        at = self.columns.index(self.plotted) + 1 if self.plotted in self.columns else len(columns)
+        return (*columns[:at], *figures, *columns[at:])
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         "test. Both are computed by rageval compare, not in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
                 "regressions": "worse", "ties": "same", "cand": "score"},
-        plots={"delta and its interval": plot},
+        plots={"delta and its interval": plot}, plotted="delta",
     )  # fmt: skip
 
 

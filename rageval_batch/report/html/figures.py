@@ -81,6 +81,7 @@ def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float],
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
 _BAR_HEIGHT, _BARS_WIDTH, _NAME_LENGTH = 17, 420, 48
+_FEW_DOTS = 80  # of a line, that do not hide it
 
 
 def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
@@ -234,8 +235,9 @@ def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, *, tol
     xs, ys = [x for x, _ in ordered], [y for _, y in ordered]
     axes = _Axes(_padded(min(xs), max(xs)), _padded(min(ys), max(ys)))
     path = "L".join(f"{_n(axes.across(x))} {_n(axes.up(y))}" for x, y in ordered)
+    radius = 2.5 if len(ordered) <= _FEW_DOTS else 1
     dots = "".join(
-        f'<circle class="plain" cx="{_n(axes.across(x))}" cy="{_n(axes.up(y))}" r="2.5" '
+        f'<circle class="plain" cx="{_n(axes.across(x))}" cy="{_n(axes.up(y))}" r="{radius}" '
         f'data-t="{escape(f"{format_value(x)}: {format_value(y)}")}"/>'
         for x, y in ordered
     )

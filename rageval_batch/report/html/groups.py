@@ -11,7 +11,7 @@ from rageval_batch.report.html.scope import Scope, keep_summaries
 from rageval_batch.report.html.sections import queried
 from rageval_batch.sql_text import identifier, quoted
 
-_HEAT_RUNS = 12
+_HEAT_RUNS = 10
 _MOST_VALUES = 60  # of a grouping
 _MOST_FIELDS = 4  # of questions that runs are grouped by
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from rageval_batch.report.html.texts import cut, number_text, plain_text, shown_
 _TEMPLATES = Path(__file__).parent / "templates"
 _HASH = 12  # characters of a hash that are shown
 _HEAT_STEPS = 9
+_SHORT, _MIDDLE, _TEXT = 18, 34, 60  # characters of cells that are short, of middle length, and not long
 _COUNTS = frozenset(
     ("n", "n answers", "answered", "question_count", "answered_count", "runs", "failures", "rows", "improvements",
      "regressions", "ties")
@@ -42,7 +44,7 @@ def environment(*folders: Path) -> jinja2.Environment:
     env.filters["cut"] = cut
     env.globals.update(
         kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
-        exact=exact, heat=heat_step, format_value=format_value, grouped=grouped,
+        exact=exact, heat=heat_step, format_value=format_value, grouped=grouped, width_class=width_class,
         statuses=STATUSES, len=len,
     )  # fmt: skip
     return env
@@ -62,10 +64,10 @@ def kind_of(block: Block) -> str:
 
 
 def grouped(blocks: Sequence[Block]) -> list[list[Block]]:
-    """The blocks, figures that follow each other together: they stand side by side."""
+    """The blocks, figures that follow each other together with the words before them: they stand side by side."""
     out: list[list[Block]] = []
     for block in blocks:
-        if out and isinstance(block, Figure) and isinstance(out[-1][-1], Figure):
+        if out and isinstance(block, Figure) and isinstance(out[-1][-1], Figure | Words):
             out[-1].append(block)
         else:
             out.append([block])
@@ -74,7 +76,7 @@ def grouped(blocks: Sequence[Block]) -> list[list[Block]]:
 
 def is_number(value: Any) -> bool:
     """Whether a cell is set to the right: a number, not a yes or no."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def numeric_columns(columns: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -89,6 +91,7 @@ def format_value(column: str, value: Any, most: int) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    value = _plain_number(value)
     if isinstance(value, int):
         return f"{value:,}" if _is_grouped(column, value) else str(value)
     if isinstance(value, float):
@@ -101,15 +104,30 @@ def format_value(column: str, value: Any, most: int) -> str:
     return text[:_HASH] + "…" if column.endswith("_sha256") and len(text) > _HASH else cut(text, most)
 
 
+def _plain_number(value: Any) -> Any:
+    """A decimal, as sums of whole numbers are in SQL, as the whole number or float that it is; else the value."""
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
 def _is_grouped(column: str, value: int) -> bool:
     """Whether thousands are set apart: of counts always, of other numbers, which may be years, where they are large."""
-    return abs(value) >= 10_000 or (abs(value) >= 1_000 and column in _COUNTS)
+    return abs(value) >= 10_000 or (abs(value) >= 1_000 and (column in _COUNTS or column.startswith("n_")))
+
+
+def width_class(text: str) -> str:
+    """How much room the text of a cell needs: short and middle texts stay on one line where there is room for it."""
+    if "\n" in text or len(text) > _TEXT:
+        return "long"
+    return "short" if len(text) <= _SHORT else "middle" if len(text) <= _MIDDLE else "text"
 
 
 def exact(column: str, value: Any, most: int) -> str | None:
     """What a cell stands for where that is more than it shows: whole numbers, hashes and times for CSV and sorting."""
     if isinstance(value, bool) or value is None:
         return None
+    value = _plain_number(value)
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, int):

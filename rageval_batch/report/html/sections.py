@@ -175,7 +175,7 @@ def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
     plot = [figures.interval(row["score"], row["low"], row["high"], scale=scale) for row in table.rows]
     title = f"{format_value(scale[0])} to {format_value(scale[1])}"
-    return _section(id, "leaderboard", "Leaderboard", _plotted(table, title, plot))
+    return _section(id, "leaderboard", "Leaderboard", _plotted(table, title, plot, behind="score"))
 
 
 def _units(session: Session, profile: str) -> str:
@@ -183,13 +183,13 @@ def _units(session: Session, profile: str) -> str:
     return f"{row.unit if row else 'question'}s"
 
 
-def _plotted(table: Table, title: str, plot: Sequence[Markup]) -> Table:
-    """The table with a column of small figures."""
-    return replace(table, plots={title: plot})
+def _plotted(table: Table, title: str, plot: Sequence[Markup], *, behind: str | None = None) -> Table:
+    """The table with a column of small figures, at the end or behind the column that they draw."""
+    return replace(table, plots={title: plot}, plotted=behind)
 
 
 def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
-    """How often each run fails in which way."""
+    """How often each run fails in which way; before it, where there are several, how often all of them do."""
     keep_summaries(session, ("fail_reasons",))
     table = queried(
         session, f"{id}-fail-reasons-table", "Answers with a fail reason",
@@ -201,7 +201,20 @@ def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
         return _section(id, "fail-reasons", "Fail reasons", Words("No answer has a fail reason."))
     most = max(row["share"] for row in table.rows)
     plot = [figures.bar(row["share"], most, f"{100 * row['share']:.1f} % of answers") for row in table.rows]
-    return _section(id, "fail-reasons", "Fail reasons", _plotted(table, f"0 to {format_value(most)}", plot))
+    by_run = _plotted(table, f"0 to {format_value(most)}", plot)
+    if len(scope.runs) == 1:
+        return _section(id, "fail-reasons", "Fail reasons", by_run)
+    reasons = queried(
+        session, f"{id}-fail-reasons-all", "Reasons, all runs together",
+        sql="select fail_reason, sum(n)::bigint as n, count(*) as runs, max(share) as share,\n"
+        "    first(run_id order by share desc, run_id) as run_id\n"
+        f"from fail_reasons\nwhere {scope.where}\ngroup by fail_reason\norder by n desc, fail_reason",
+        labels={"runs": "in runs", "share": "largest share", "run_id": "in the run"},
+        note=f"n: answers with that reason; in runs: of n = {len(scope.runs):,} runs.",
+    )  # fmt: skip
+    most = max(row["n"] for row in reasons.rows)
+    plot = [figures.bar(row["n"], most, f"{row['n']:,} answers") for row in reasons.rows]
+    return _section(id, "fail-reasons", "Fail reasons", _plotted(reasons, f"0 to {most:,}", plot, behind="n"), by_run)
 
 
 def confusions_section(session: Session, scope: Scope, id: str) -> Section:
@@ -239,4 +252,4 @@ def hardest_section(session: Session, scope: Scope, id: str) -> Section:
         Markup("") if row["mean"] is None else figures.span(row["mean"], row["min"], row["max"], scale=scale)
         for row in table.rows
     ]
-    return _section(id, "hardest", "Hardest questions", _plotted(table, "low, mean, high", plot))
+    return _section(id, "hardest", "Hardest questions", _plotted(table, "low, mean, high", plot, behind="mean"))
