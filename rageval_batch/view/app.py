@@ -26,7 +26,8 @@ from rageval_batch.view.contents import Content
 from rageval_batch.view.live import LiveStore
 from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections
 from rageval_batch.view.paging import View
-from rageval_batch.view.queries import EXAMPLES, Views, described_views, result_page, written_result
+from rageval_batch.view.queries import EXAMPLES, Result, Views, described_views, result_page, written_result
+from rageval_batch.view.waiting import RunningQueries, StillRunning
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LIMITS = Limits(cell=600)
@@ -45,6 +46,12 @@ class Viewer:
 
     def __init__(self, store: LiveStore) -> None:
         self._store = store
+        self._queries: RunningQueries[tuple[Views, Result | None, str | None]] = RunningQueries()
+        self._views: Views = []  # as they were last seen
+
+    def close(self) -> None:
+        """Begin no more queries."""
+        self._queries.close()
 
     def app(self) -> Starlette:
         """The pages, each under its address."""
@@ -195,34 +202,41 @@ class Viewer:
     # --- SQL ---------------------------------------------------------------------------------------------------------
 
     def sql(self, request: Request) -> Response:
-        """A query and its result."""
+        """A query and its result; where it takes long, that it still runs."""
         given = request.query_params
         query = given.get("q", "").strip()
-        result = error = None
-        views: Views = []
-        try:
-            with self._store.query_session() as session:
-                views = _views_of(session)
-                if query:
-                    result = result_page(
-                        session, query, _view(request, "q", "x", "y"), x=given.get("x"), y=given.get("y")
-                    )
-        except RagevalError as failed:
-            error = str(failed)
+        x, y, view = given.get("x"), given.get("y"), _view(request, "q", "x", "y")
+
+        def run() -> tuple[Views, Result | None, str | None]:
+            views: Views = []
+            try:
+                with self._store.query_session() as session:
+                    views = _views_of(session)
+                    return views, result_page(session, query, view, x=x, y=y) if query else None, None
+            except RagevalError as failed:
+                return views, None, str(failed)
+
+        result = error = seconds = None
+        found = self._queries.result((query, view.number, x, y), run)
+        if isinstance(found, StillRunning):
+            seconds = found.seconds
+        else:
+            self._views, result, error = found
         files = [(f"Download {said}", address(f"/sql/result.{name}", q=query)) for name, said in _FILE_NAMES.items()]
         return self._page(
             request,
             "sql.html",
             Content(title="SQL", sections=()),
-            status=400 if error else 200,
+            status=400 if error else 200 if seconds is None else 202,
             query=query or EXAMPLES[0][1],
             result=result,
             error=error,
-            views=views,
+            seconds=seconds,
+            views=self._views,
             files=files,
             examples=EXAMPLES,
-            x=given.get("x"),
-            y=given.get("y"),
+            x=x,
+            y=y,
         )
 
     def download(self, request: Request) -> Response:

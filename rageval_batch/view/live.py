@@ -57,7 +57,8 @@ class LiveStore:
                 timer.cancel()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Stop the query that runs, and let go of the files."""
+        self._queries.interrupt()
         for kept in (self._pages, self._queries):
             kept.close()
 
@@ -83,6 +84,10 @@ class _Kept:
                     session.lock()
                 self._session, self._seen = session, there
             yield self._session
+
+    def interrupt(self) -> None:
+        if self._session is not None:
+            self._session.interrupt()
 
     def close(self) -> None:
         with self._guard:

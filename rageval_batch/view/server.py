@@ -26,9 +26,10 @@ class ViewServer:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.address = f"http://{HOSTS[0]}:{bound}/?token={token}"
         self._live = LiveStore(Store(store))
+        self._viewer = Viewer(self._live)
         self._server = uvicorn.Server(
             uvicorn.Config(
-                Guard(Viewer(self._live).app(), token, bound),
+                Guard(self._viewer.app(), token, bound),
                 log_level="error",
                 access_log=False,
                 lifespan="off",
@@ -46,6 +47,7 @@ class ViewServer:
             self._server.run([self._listening])
         finally:
             self._listening.close()
+            self._viewer.close()
             self._live.close()
 
     def stop(self) -> None:

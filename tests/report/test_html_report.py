@@ -113,6 +113,30 @@ def test_every_table_has_a_number_of_cases(made: Report) -> None:
         assert single or "n" in table.columns, table.id
 
 
+def test_figures_stand_behind_the_number_that_they_draw(made: Report) -> None:
+    html = report_html(made)
+    for name, number in (("leaderboard", "score"), ("comparison", "delta"), ("hardest", "mean")):
+        (table,) = (one for one in tables(made) if one.id == f"eval_json_v2-{name}-table")
+        places = [place for place, _ in table.places]
+        (title,) = table.plots
+        assert places.index(title) == places.index(number) + 1
+        body = html.split(f'id="{table.id}"')[1].split("</table>")[0]
+        headings = re.findall(r"<th [^>]*>([^<]*)</th>", body)
+        assert headings.index(title) == headings.index(table.label(number)) + 1
+        cells = body.split("<tbody>")[1].split("</tr>")[0].split("<td")[1:]
+        assert "<svg" in cells[headings.index(title)] and len(cells) == len(headings)
+
+
+def test_fail_reasons_of_all_runs_stand_before_those_of_each(made: Report) -> None:
+    (part,) = (one for one in sections(made) if one.id == "eval_json_v2-fail-reasons")
+    together, by_run = (block for block in part.blocks if isinstance(block, Table))
+    counts: dict[str, int] = {}
+    for row in by_run.rows:
+        counts[row["fail_reason"]] = counts.get(row["fail_reason"], 0) + row["n"]
+    assert {row["fail_reason"]: row["n"] for row in together.rows} == counts and len(counts) > 3
+    assert [row["n"] for row in together.rows] == sorted(counts.values(), reverse=True)
+
+
 def test_movers_have_both_answers_with_differences(made: Report) -> None:
     movers = next(part for part in sections(made) if part.id == "include_rate-movers")
     first = next(block for block in movers.blocks if isinstance(block, Answers))

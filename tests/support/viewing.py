@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +25,11 @@ class Client:
     headers: dict[str, str] = field(default_factory=dict)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
+        """What the viewer answers; a query that still runs is asked for again, as the page does."""
         status, body, found = self.bytes(path, method, **headers)
+        while status == 202:
+            time.sleep(0.1)
+            status, body, found = self.bytes(path, method, **headers)
         return status, body.decode(), found
 
     def bytes(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:

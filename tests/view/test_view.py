@@ -19,6 +19,7 @@ import pytest
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Explanation, Section
 from rageval_batch.report.html.texts import readable
+from rageval_batch.view import waiting
 from rageval_batch.view.addresses import Links, address
 from rageval_batch.view.marking import marked_answer, marked_sections
 from rageval_batch.view.server import ViewServer
@@ -177,6 +178,25 @@ def test_sql_cannot_write_into_the_store(client: Client, store: Path) -> None:
     assert sorted(path.name for path in store.rglob("*")) == before
 
 
+def test_a_query_that_takes_long_is_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "WAIT", 0.0)
+    path = address("/sql", q="select sum(a.range * b.range) as hugest from range(3000) a, range(3000) b")
+    status, body, _ = client.bytes(path)
+    assert status == 202 and b"Still computing" in body and b'class="error"' not in body
+    status, text, _ = client.ask(path)  # which asks until it is there
+    assert status == 200 and "20,236,502,250,000" in text
+    broken = address("/sql", q="select no_such_column from runs")
+    assert client.bytes(broken)[0] == 202
+    status, text, _ = client.ask(broken)
+    assert status == 400 and 'class="error"' in text
+
+
+def test_sums_are_numbers(client: Client) -> None:
+    page = client.get("/sql", q="select fail_reason, sum(n) as n from fail_reasons group by 1", x="fail_reason", y="n")
+    assert '<svg class="plot bars"' in page and re.search(r'<th scope="col" class="num" data-name="n">n</th>', page)
+    assert ">1,234,567<" in client.get("/sql", q="select sum(1234567) as n_rows")
+
+
 def test_new_commits_show_up_on_reload(tmp_path: Path) -> None:
     publish(tmp_path / "runs", {"first": simple_run(a=50.0, b=70.0)})
     with viewing(tmp_path / "runs") as client:
@@ -278,6 +298,8 @@ def test_lines_have_verdicts_and_items_have_pairs() -> None:
     spans = [(span.text, span.mark) for span in marked_answer("say No: a is 42", parts)]
     assert ("No", "bad") in spans and ("42", "bad") in spans and ("a", "pair0") in spans
     assert "".join(text for text, _ in spans) == "say No: a is 42"
+    (metrics,) = marked_sections(Explanation((Section("metrics", ({"name": "refused", "value": True},)),)))
+    assert metrics.lines[0].verdict is None  # a yes that is no verdict: a refusal is not good
 
 
 def test_json_is_laid_out_and_other_answers_are_left_alone() -> None:

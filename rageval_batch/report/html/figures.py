@@ -81,6 +81,7 @@ def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float],
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
 _BAR_HEIGHT, _BARS_WIDTH, _NAME_LENGTH = 17, 420, 48
+_EXACT = 1e15  # up to which whole numbers are said with all their digits
 _FEW_DOTS = 80  # of a line, that do not hide it
 
 
@@ -214,12 +215,13 @@ def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
     for k, (name, (whole, value)) in enumerate(zip(names, values, strict=True)):
         a, b = sorted((across(0.0), across(value)))
         middle = _BAR_HEIGHT * (k + 0.5)
-        tip = f"{whole}: {format_value(value)}"
+        said = f"{value:,.0f}" if value.is_integer() and abs(value) < _EXACT else format_value(value)
+        tip = f"{whole}: {said}"
         parts.append(
             f'<text x="{left - 6}" y="{_n(middle)}" dy="3.5" text-anchor="end">{escape(name)}</text>'
             f'<rect class="plain" x="{_n(a)}" y="{_n(middle - 5.5)}" width="{_n(max(0.6, b - a))}" height="11" '
             f'data-t="{escape(tip)}"/>'
-            f'<text x="{_n(b + 5)}" y="{_n(middle)}" dy="3.5">{escape(format_value(value))}</text>'
+            f'<text x="{_n(b + 5)}" y="{_n(middle)}" dy="3.5">{escape(said)}</text>'
         )
     return Markup(
         f'<svg class="plot bars" viewBox="0 0 {width} {_BAR_HEIGHT * len(values)}" role="img" '

@@ -132,6 +132,11 @@
     tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
   });
 
+  // A query that still runs is asked for again, unless the reader is writing another.
+  if (document.querySelector("[data-reload]")) {
+    setTimeout(() => { if (document.activeElement?.name !== "q") location.reload(); }, 1000);
+  }
+
   // The names at the side of the SQL page go into the query.
   const query = document.querySelector("textarea[name=q]");
   for (const button of all("button[data-insert]")) {
