@@ -1,6 +1,6 @@
 """The parser of one JSON text into a flat list of nodes, look-up among them, and JSON strings without their escapes."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from rageval_batch.columnar.kernels.buffers cimport (
     HIGH_BITS,
@@ -55,28 +55,40 @@ cdef struct Node:
     uint8_t flags
 
 
-cdef inline int hex_digit(int byte) noexcept nogil:
-    if 48 <= byte <= 57:
-        return byte - 48
-    byte |= 32
-    if 97 <= byte <= 102:
-        return byte - 87
-    return -1
+cdef extern from *:
+    """
+    /* The value of every hex digit; 255 for other bytes. */
+    static const uint8_t rageval_hex[256] = {
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 255, 255, 255, 255, 255, 255,
+        255, 10, 11, 12, 13, 14, 15, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 10, 11, 12, 13, 14, 15, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+    };
+    """
+    const uint8_t[256] HEX "rageval_hex"
 
 
 cdef inline int64_t utf16_unit(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
     """The UTF-16 unit of the four hex digits at `at`, -1 where they are not four hex digits."""
-    cdef int64_t value = 0
-    cdef int64_t k
-    cdef int digit
+    cdef uint32_t first, second, third, fourth
     if at + 4 > end:
         return -1
-    for k in range(4):
-        digit = hex_digit(data[at + k])
-        if digit < 0:
-            return -1
-        value = value * 16 + digit
-    return value
+    first, second, third, fourth = HEX[data[at]], HEX[data[at + 1]], HEX[data[at + 2]], HEX[data[at + 3]]
+    if (first | second | third | fourth) > 15:
+        return -1
+    return <int64_t>(first << 12 | second << 8 | third << 4 | fourth)
 
 
 cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, uint8_t[::1] out, int64_t to) noexcept nogil:
@@ -104,28 +116,29 @@ cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, u
             to += 1
             at += 1
             continue
-        kind = data[at + 1]
-        at += 2
-        if kind == 117:
-            unit = utf16_unit(data, at, end)
-            at += 4
-            if 0xD800 <= unit <= 0xDBFF:
-                unit = 0x10000 + ((unit - 0xD800) << 10) + (utf16_unit(data, at + 2, end) - 0xDC00)
-                at += 6
-            to = put_point(out, to, unit)
-            continue
-        if kind == 110:
-            kind = 10
-        elif kind == 116:
-            kind = 9
-        elif kind == 114:
-            kind = 13
-        elif kind == 98:
-            kind = 8
-        elif kind == 102:
-            kind = 12
-        out[to] = kind
-        to += 1
+        while at < end and data[at] == 92:  # escapes mostly stand together
+            kind = data[at + 1]
+            at += 2
+            if kind == 117:
+                unit = utf16_unit(data, at, end)
+                at += 4
+                if 0xD800 <= unit <= 0xDBFF:
+                    unit = 0x10000 + ((unit - 0xD800) << 10) + (utf16_unit(data, at + 2, end) - 0xDC00)
+                    at += 6
+                to = put_point(out, to, unit)
+                continue
+            if kind == 110:
+                kind = 10
+            elif kind == 116:
+                kind = 9
+            elif kind == 114:
+                kind = 13
+            elif kind == 98:
+                kind = 8
+            elif kind == 102:
+                kind = 12
+            out[to] = kind
+            to += 1
     return to
 
 
@@ -152,10 +165,15 @@ cdef inline (int64_t, int, int) string_end(const uint8_t[::1] data, int64_t at, 
             return at, escaped, IS_OK
         if byte == 92:
             escaped = 1
-            if at + 1 >= end:
-                return at, escaped, IS_ENDS_EARLY
-            kind = data[at + 1]
-            if kind == 117:
+            while at < end and data[at] == 92:  # escapes mostly stand together
+                if at + 1 >= end:
+                    return at, escaped, IS_ENDS_EARLY
+                kind = data[at + 1]
+                if kind != 117:
+                    if kind not in (34, 92, 47, 98, 102, 110, 114, 116):
+                        return at, escaped, IS_BAD_ESCAPE
+                    at += 2
+                    continue
                 unit = utf16_unit(data, at + 2, end)
                 if unit < 0 or 0xDC00 <= unit <= 0xDFFF:
                     return at, escaped, IS_BAD_ESCAPE
@@ -167,10 +185,6 @@ cdef inline (int64_t, int, int) string_end(const uint8_t[::1] data, int64_t at, 
                     if low < 0xDC00 or low > 0xDFFF:
                         return at, escaped, IS_BAD_ESCAPE
                     at += 6
-                continue
-            if kind not in (34, 92, 47, 98, 102, 110, 114, 116):
-                return at, escaped, IS_BAD_ESCAPE
-            at += 2
             continue
         if byte < 32:
             return at, escaped, IS_CONTROL
