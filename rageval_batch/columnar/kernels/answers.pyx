@@ -531,8 +531,8 @@ cdef class Comparison:
             base = self.table_bounds[q]
             self._hits[r] = hits_of_text(
                 self.table, base, <uint64_t>(self.table_bounds[q + 1] - base - 1),
-                self.keys, self.key_data, self.key_froms, self.key_tos,
-                text, start, end, False, r, self._last_row, self.key_bounds[q + 1] - self.key_bounds[q],
+                self.keys, self.key_data, self.key_froms, self.key_tos, self.key_bounds[q], self.key_bounds[q + 1],
+                text, start, end, False, r, self._last_row,
             )
 
     cdef int32_t member(self, const uint8_t[::1] data, int32_t owner, int64_t wanted) noexcept nogil:

@@ -56,6 +56,24 @@ cdef extern from *:
     #define rageval_plain_width(text, width) 0
     #define rageval_copy_plain(text, width, out) 0
     #endif
+    static inline int64_t rageval_next_two(
+        const uint8_t *text, int64_t at, int64_t stop, int64_t apart, uint8_t first, uint8_t second, uint8_t fold) {
+    #if defined(RAGEVAL_MARKS)
+        const __m128i one = _mm_set1_epi8((char)first), two = _mm_set1_epi8((char)second);
+        const __m128i bits = _mm_set1_epi8((char)fold);
+        const int64_t begin = at;
+        while (at < stop && stop - begin >= 16) {
+            const int64_t from = at + 16 <= stop ? at : stop - 16;  /* the last sixteen may have been seen before */
+            const __m128i a = _mm_or_si128(_mm_loadu_si128((const __m128i *)(text + from)), bits);
+            const __m128i b = _mm_or_si128(_mm_loadu_si128((const __m128i *)(text + from + apart)), bits);
+            const unsigned marks = RAGEVAL_MARKS(_mm_and_si128(_mm_cmpeq_epi8(a, one), _mm_cmpeq_epi8(b, two)));
+            if (marks) return from + rageval_lowest_bit(marks);
+            at = from + 16;
+        }
+    #endif
+        while (at < stop && ((text[at] | fold) != first || (text[at + apart] | fold) != second)) at++;
+        return at;
+    }
     """
     const int VARIANT_NUMBER "RAGEVAL_VARIANT"
     const bint CHECKED "RAGEVAL_CHECKED"
@@ -64,6 +82,9 @@ cdef extern from *:
     int lowest_bit "rageval_lowest_bit"(uint64_t word) noexcept nogil
     int64_t sse_plain_width "rageval_plain_width"(const uint8_t *text, int64_t width) noexcept nogil
     int64_t sse_copy_plain "rageval_copy_plain"(const uint8_t *text, int64_t width, uint8_t *out) noexcept nogil
+    int64_t sse_next_two "rageval_next_two"(
+        const uint8_t *text, int64_t at, int64_t stop, int64_t apart, uint8_t first, uint8_t second, uint8_t fold
+    ) noexcept nogil
 
 
 cdef inline uint64_t load64(const uint8_t[::1] data, int64_t at) noexcept nogil:
@@ -136,6 +157,21 @@ cdef inline int64_t find_byte(const uint8_t[::1] data, int64_t at, int64_t end, 
         last = data[end - 1]
     found = <const uint8_t *>memchr(&data[at], byte, <size_t>(end - at))
     return end if found == NULL else at + (found - &data[at])
+
+
+cdef inline int64_t next_two(
+    const uint8_t[::1] data, int64_t at, int64_t stop, int64_t apart, uint8_t first, uint8_t second, uint8_t fold
+) noexcept nogil:
+    """The first place in data[at:stop] that has one byte, and another `apart` bytes behind; `stop` where there is none.
+
+    The bits of `fold` are set in each byte before it is compared, as they must be in the two that are looked for.
+    """
+    cdef uint8_t last
+    if at >= stop:
+        return stop
+    if CHECKED:
+        last = data[stop + apart - 1]
+    return sse_next_two(&data[0], at, stop, apart, first, second, fold)
 
 
 cdef inline int64_t popcount(uint64_t word) noexcept nogil:

@@ -2,7 +2,13 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from rageval_batch.columnar.kernels.buffers cimport equal_bytes, next_two
 from rageval_batch.columnar.kernels.utf8 cimport code_point
+
+
+cdef enum:
+    PAIR_WIDTH = 6  # bytes of a pair: every character of these scripts has three
+    MOST_SEARCHES = 32  # in one text; going through it once costs about as much
 
 
 cdef extern from *:
@@ -20,9 +26,13 @@ cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
     return byte | 32 if 65 <= byte <= 90 else byte
 
 
+cdef inline bint in_token(uint8_t byte) noexcept nogil:
+    return is_letter(byte) or byte == 46 or byte == 95 or byte == 45
+
+
 cdef inline int64_t token_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
     """The end of the run of token characters at `at`, which begins with a letter or digit."""
-    while at < end and (is_letter(data[at]) or data[at] == 46 or data[at] == 95 or data[at] == 45):
+    while at < end and in_token(data[at]):
         at += 1
     return at
 
@@ -93,7 +103,111 @@ cdef inline (int64_t, int64_t) find_keyword(
         slot = (slot + 1) & <int64_t>mask
 
 
+cdef inline bint is_whole_token(
+    const uint8_t[::1] data, int64_t at, int64_t end, int64_t first, int64_t last
+) noexcept nogil:
+    """Whether data[first:last], token characters behind a letter or digit, is all of a token of data[at:end]."""
+    if last < end and in_token(data[last]):
+        return False
+    while first > at and in_token(data[first - 1]):  # marks alone begin no token
+        first -= 1
+        if is_letter(data[first]):
+            return False
+    return True
+
+
+cdef inline bint is_token_at(
+    const uint8_t[::1] source, int64_t first, int64_t last, const uint8_t[::1] data, int64_t at, int64_t end, int64_t place
+) noexcept nogil:
+    """Whether the token source[first:last] is one of data[at:end], at a place inside of it."""
+    cdef int64_t width = last - first
+    return same_token(source, first, last, data, place, place + width) and is_whole_token(
+        data, at, end, place, place + width
+    )
+
+
+cdef inline int64_t find_token(
+    const uint8_t[::1] source, int64_t first, int64_t last, const uint8_t[::1] data, int64_t at, int64_t end
+) noexcept nogil:
+    """The first place of the token source[first:last] among those of data[at:end], -1 where it is none of them."""
+    cdef int64_t place = at, stop = end - (last - first) + 1
+    while True:
+        place = next_two(data, place, stop, last - first - 1, source[first] | 32, source[last - 1] | 32, 32)
+        if place >= stop:
+            return -1
+        if is_token_at(source, first, last, data, at, end, place):
+            return place
+        place += 1
+
+
+cdef inline int64_t find_pair(
+    const uint8_t[::1] source, int64_t first, const uint8_t[::1] data, int64_t at, int64_t end
+) noexcept nogil:
+    """The first place of the pair at source[first] in data[at:end], -1 where it has none."""
+    cdef int64_t place = at + 2, stop = end - PAIR_WIDTH + 3  # of the last byte of its first character
+    while True:
+        place = next_two(data, place, stop, 3, source[first + 2], source[first + 5], 0)
+        if place >= stop:
+            return -1
+        if equal_bytes(source, first, data, place - 2, PAIR_WIDTH):
+            return place - 2
+        place += 1
+
+
 cdef inline int32_t hits_of_text(
+    const int32_t[::1] table,
+    int64_t base,
+    uint64_t mask,
+    const uint64_t[::1] keys,
+    const uint8_t[::1] source,
+    const int64_t[::1] froms,
+    const int64_t[::1] tos,
+    int64_t first,
+    int64_t last,
+    const uint8_t[::1] data,
+    int64_t at,
+    int64_t end,
+    bint kana,
+    int32_t row,
+    int32_t[::1] last_row,
+) noexcept nogil:
+    """How many keywords of a table, its entries from `first` to `last`, are among those of one text; `last_row` of each
+    of them becomes this row.
+
+    An answer mostly quotes: a keyword is looked for where it stands in the source, as far from the one before. Where
+    it is not there, it is searched; after many searches the text is gone through once for all that are left.
+    """
+    cdef int64_t entry, place, searches = 0, shift = 0
+    cdef int32_t count = 0
+    cdef bint there
+    if first < last:
+        shift = at - froms[first]
+    for entry in range(first, last):
+        place = froms[entry] + shift
+        there = place >= at and place + tos[entry] - froms[entry] <= end
+        if there and keys[entry] & PAIR:
+            there = equal_bytes(source, froms[entry], data, place, PAIR_WIDTH)
+        elif there:
+            there = is_token_at(source, froms[entry], tos[entry], data, at, end, place)
+        if not there:
+            if searches == MOST_SEARCHES:
+                return count + remaining_hits(
+                    table, base, mask, keys, source, froms, tos, data, at, end, kana, row, last_row, last - first - count
+                )
+            searches += 1
+            if keys[entry] & PAIR:
+                place = find_pair(source, froms[entry], data, at, end)
+            else:
+                place = find_token(source, froms[entry], tos[entry], data, at, end)
+            if place < 0:
+                continue
+        shift = place - froms[entry]
+        last_row[entry] = row
+        count += 1
+    return count
+
+
+cdef inline int32_t remaining_hits(
     const int32_t[::1] table,
     int64_t base,
     uint64_t mask,
@@ -109,9 +223,9 @@ cdef inline int32_t hits_of_text(
     int32_t[::1] last_row,
     int64_t most,
 ) noexcept nogil:
-    """How many keywords of a table are among those of one text; `last_row` of each of them becomes this row.
+    """How many keywords of a table that this row is not the `last_row` of are among those of one text.
 
-    `most`: the keywords of the table; when all of them are found, the rest of the text is not looked at.
+    It becomes that of each of them. `most`: how many there can be; the text is read until all of them are found.
     """
     cdef int64_t stop, begin, point, width, slot, entry, before = 0
     cdef uint64_t key

@@ -221,7 +221,8 @@ def keyword_hits(tables, const int32_t[:] which, got, bint kana=False):
             base = starts[which[r]]
             out[r] = hits_of_text(
                 table, base, <uint64_t>(starts[which[r] + 1] - base - 1), keys, source, froms, tos,
-                data, offsets[r], offsets[r + 1], kana, <int32_t>r, seen, bounds[which[r] + 1] - bounds[which[r]],
+                bounds[which[r]], bounds[which[r] + 1],
+                data, offsets[r], offsets[r + 1], kana, <int32_t>r, seen,
             )
     return KeywordHits(counts, last_row)
 
