@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from rageval_batch.columnar.kernels.buffers cimport popcount
+from rageval_batch.columnar.kernels.buffers cimport CHECKED, lowest_bit, popcount
 from rageval_batch.columnar.kernels.sorting cimport sort_words
 from rageval_batch.columnar.kernels.utf8 cimport code_point, space_width
 
@@ -101,6 +101,116 @@ cdef inline bint within(
     return False
 
 
+cdef extern from *:
+    """
+    /* The places, at most 64, at which two runs of code points are equal. */
+    static inline uint64_t rageval_equal_points(const uint32_t *one, const uint32_t *two, int64_t count) {
+        uint64_t marks = 0;
+        int64_t k = 0;
+    #if defined(RAGEVAL_MARKS)
+        for (; k + 4 <= count; k += 4) {
+            const __m128i a = _mm_loadu_si128((const __m128i *)(one + k));
+            const __m128i b = _mm_loadu_si128((const __m128i *)(two + k));
+            marks |= (uint64_t)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(a, b))) << k;
+        }
+    #endif
+        for (; k < count; k++) marks |= (uint64_t)(one[k] == two[k]) << k;
+        return marks;
+    }
+    /* The first of some bigrams that is the wanted one, `count` where none is. */
+    static inline int64_t rageval_find_bigram(const uint32_t *points, int64_t count, uint32_t left, uint32_t right) {
+        int64_t k = 0;
+    #if defined(RAGEVAL_MARKS)
+        const __m128i lefts = _mm_set1_epi32((int)left), rights = _mm_set1_epi32((int)right);
+        for (; k + 4 <= count; k += 4) {
+            const __m128i a = _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *)(points + k)), lefts);
+            const __m128i b = _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *)(points + k + 1)), rights);
+            const unsigned marks = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_and_si128(a, b)));
+            if (marks) return k + rageval_lowest_bit(marks);
+        }
+    #endif
+        while (k < count && (points[k] != left || points[k + 1] != right)) k++;
+        return k;
+    }
+    """
+    uint64_t sse_equal_points "rageval_equal_points"(const uint32_t *one, const uint32_t *two, int64_t count) noexcept nogil
+    int64_t sse_find_bigram "rageval_find_bigram"(
+        const uint32_t *points, int64_t count, uint32_t left, uint32_t right
+    ) noexcept nogil
+
+
+cdef enum:
+    ALIGNED_WIDTH = 64  # code points up to which two texts are compared place by place
+    MOST_APART = 32  # bigrams that are looked up by search
+
+
+cdef inline uint64_t equal_places(
+    const uint32_t[::1] one, int64_t i, const uint32_t[::1] two, int64_t j, int64_t count
+) noexcept nogil:
+    """The bits of the places, at most 64, at which two runs of code points are equal; they must not be empty."""
+    cdef uint32_t last
+    if CHECKED:
+        last = one[i + count - 1]
+        last = two[j + count - 1]
+    return sse_equal_points(&one[i], &two[j], count)
+
+
+cdef inline bint has_bigram(
+    const uint32_t[::1] points, int64_t start, int64_t end, uint32_t left, uint32_t right
+) noexcept nogil:
+    """Whether points[start:end], two or more, have a bigram."""
+    cdef uint32_t last
+    if CHECKED:
+        last = points[end - 1]
+    return sse_find_bigram(&points[start], end - start - 1, left, right) < end - start - 1
+
+
+cdef inline bint is_first_bigram(const uint32_t[::1] points, int64_t start, int64_t at) noexcept nogil:
+    """Whether the bigram at `at` does not stand before it in points[start:]."""
+    return at == start or not has_bigram(points, start, at + 1, points[at], points[at + 1])
+
+
+cdef inline int aligned_match(
+    const uint32_t[::1] ep, int64_t e0, int64_t e1, int64_t e_count,
+    const uint32_t[::1] gp, int64_t g0, int64_t g1, double threshold,
+) noexcept nogil:
+    """Whether two texts of 2 to ALIGNED_WIDTH code points are similar; -1 where too many bigrams stand elsewhere.
+
+    A bigram that has the same place in both, counted from their beginnings or from their ends, is in both: only the
+    others are looked up. `e_count`: the distinct bigrams of the first.
+    """
+    cdef int64_t e_width = e1 - e0, g_width = g1 - g0, shorter = min(e_width, g_width), k
+    cdef int64_t e_alone = 0, g_alone = 0  # distinct bigrams that the other text does not have
+    cdef uint64_t same = equal_places(ep, e0, gp, g0, shorter)
+    cdef uint64_t from_end = same
+    if e_width != g_width:
+        from_end = equal_places(ep, e1 - shorter, gp, g1 - shorter, shorter)
+    same &= same >> 1
+    from_end &= from_end >> 1
+    cdef uint64_t e_apart = ~(same | from_end << (e_width - shorter)) & (((<uint64_t>1) << (e_width - 1)) - 1)
+    cdef uint64_t g_apart = ~(same | from_end << (g_width - shorter)) & (((<uint64_t>1) << (g_width - 1)) - 1)
+    cdef int64_t most_e = popcount(e_apart), most_g = popcount(g_apart)
+    if <double>(e_count - most_e) / <double>(e_count + most_g) >= threshold:
+        return 1
+    if most_e + most_g > MOST_APART:
+        return -1
+    while e_apart:
+        k = e0 + lowest_bit(e_apart)
+        e_apart &= e_apart - 1
+        if not has_bigram(gp, g0, g1, ep[k], ep[k + 1]) and is_first_bigram(ep, e0, k):
+            e_alone += 1
+            if <double>(e_count - e_alone) / <double>e_count < threshold:
+                return 0
+    while g_apart:
+        k = g0 + lowest_bit(g_apart)
+        g_apart &= g_apart - 1
+        if not has_bigram(ep, e0, e1, gp[k], gp[k + 1]) and is_first_bigram(gp, g0, k):
+            g_alone += 1
+            if <double>(e_count - e_alone) / <double>(e_count + g_alone) < threshold:
+                return 0
+    return <double>(e_count - e_alone) / <double>(e_count + g_alone) >= threshold
+
+
 cdef enum:
     HASHED_WIDTH = 128  # code points up to which bigrams are hashed; a longer text is sorted, which has no bad case
     GRAM_ROOM = 4  # words that the bigrams of a text take for each of its code points
@@ -189,6 +299,7 @@ cdef inline int match_pair(
     cdef uint64_t e_low_alone = e_low & ~g_low, e_high_alone = e_high & ~g_high
     cdef uint64_t g_low_alone = g_low & ~e_low, g_high_alone = g_high & ~e_high
     cdef bint contained
+    cdef int similar
     if e_width == 0 or g_width == 0:
         return IS_UNMATCHED
     if e_width <= g_width:
@@ -210,6 +321,10 @@ cdef inline int match_pair(
     most = max(<int64_t>0, min(e_count - e_alone, g_width - 1 - g_alone))
     if <double>most / <double>max(<int64_t>1, most + e_alone + g_alone) < threshold:
         return IS_UNMATCHED
+    if max(e_width, g_width) <= ALIGNED_WIDTH:
+        similar = aligned_match(ep, e0, e1, e_count, gp, g0, g1, threshold)
+        if similar >= 0:
+            return IS_SIMILAR if similar else IS_UNMATCHED
     if g_count[0] < 0:
         g_count[0] = distinct_bigrams(gp, g0, g1, g_grams, g_gram)
     shared = shared_bigrams(e_grams, e_gram, e_count, g_grams, g_gram, g_count[0], g_width)
