@@ -1,11 +1,9 @@
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from rageval_batch.columnar.kernels.citations import Citations
 from rageval_batch.columnar.kernels.keywords import KeywordTables
 from rageval_batch.columnar.kernels.softmatch import Codes, Grams, Points32
-from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
 
 class Fields(NamedTuple):
     names: tuple[str, ...]
@@ -28,17 +26,11 @@ class Limits(NamedTuple):
     defer: bool
 
 class ExpectedItems(NamedTuple):
+    texts: Strings
     points: Points32
     grams: Grams
     first: Ints
     last: Ints
-
-class FoundRefs(NamedTuple):
-    row: Ints
-    why: npt.NDArray[np.int8]
-    start: Offsets
-    stop: Offsets
-    flags: Bytes
 
 class DeferredItems(NamedTuple):
     row: Ints
@@ -78,9 +70,7 @@ class Comparison:
     evidence_start: Offsets
     evidence_stop: Offsets
     evidence_flags: Bytes
-    refs_total: Ints
-    refs_held: Ints
-    strange: npt.NDArray[np.int16]
+    citations: Citations
     def __init__(
         self,
         rows: int,
@@ -90,7 +80,6 @@ class Comparison:
         tables: KeywordTables | None,
         contexts: object,
     ) -> None: ...
-    def run(self, data: Bytes, starts: Offsets, ends: Offsets, rows: Ints, question: Ints, context: Ints) -> None: ...
-    def refs(self) -> FoundRefs: ...
+    def run(self, texts: Bytes, starts: Offsets, ends: Offsets, rows: Ints, question: Ints, context: Ints) -> None: ...
     def deferred_items(self) -> DeferredItems: ...
     def last_list(self, k: int) -> LastList: ...

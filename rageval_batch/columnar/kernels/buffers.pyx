@@ -1,4 +1,4 @@
-"""The words of `buffers.pxd`, for columns of them: what the tests of these routines call."""
+"""The words of `buffers.pxd`, for columns of them, which is what their tests call; and arrays that grow."""
 
 import numpy as np
 
@@ -28,3 +28,8 @@ def first_zero_bytes(const uint64_t[:] words):
             marks = zero_bytes(words[k])
             out[k] = first_byte(marks) if marks else -1
     return places
+
+
+def wider(values, Py_ssize_t least):
+    """The same values with room for twice as many, at least for `least` more."""
+    return np.concatenate([values, np.empty(max(len(values), least), values.dtype)])

@@ -362,3 +362,14 @@ cdef inline int64_t name_index(
         if bounds[name + 1] - bounds[name] == width and equal_bytes(key, first, names, bounds[name], width):
             return name
     return -1
+
+
+cdef inline int64_t member_name(
+    const uint8_t[::1] data, const Node *node, uint8_t[::1] plain, const uint8_t[::1] names, const int64_t[::1] bounds
+) noexcept nogil:
+    """Which of the names a member has, -1 where none; `plain` is room for a name without its escapes."""
+    cdef int64_t width
+    if node.flags & ESCAPED_KEY:
+        width = unescape(data, node.key_start, node.key_stop, plain, 0)
+        return name_index(plain, 0, width, names, bounds)
+    return name_index(data, node.key_start, node.key_stop - node.key_start, names, bounds)

@@ -37,11 +37,16 @@ cdef inline int64_t put_point(uint8_t[::1] out, int64_t at, int64_t point) noexc
     return at + 4
 
 
+cdef inline bint may_be_space(int byte) noexcept nogil:
+    """Whether a White_Space character may begin with a byte."""
+    return byte <= 32 or byte == 0xC2 or 0xE1 <= byte <= 0xE3
+
+
 cdef inline int64_t space_width(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
     """The width in bytes of the White_Space character at `at`, 0 where there is none."""
     cdef int byte = data[at]
     cdef int second, third
-    if byte > 0xE3 or 32 < byte < 0xC2:
+    if not may_be_space(byte):
         return 0
     if byte <= 32:
         return 1 if byte == 32 or 9 <= byte <= 13 else 0

@@ -143,11 +143,11 @@ def _check_schema(compared: Comparison, reason: json_objects.Reasons) -> tuple[j
     lacks, differs = compared.absent != 0, (compared.absent == 0) & (compared.other != 0)
     reason[lacks] = MISSING_FIELD
     reason[differs] = WRONG_TYPE
-    unread = (compared.strange >= 0) & (reason == json_objects.NO_REASON)
+    unread = (compared.citations.strange >= 0) & (reason == json_objects.NO_REASON)
     reason[unread] = WRONG_SHAPE
     named = np.where(lacks, compared.absent, compared.other)
     detail = _FIELD_NAMES.take(pa.array(named))
-    return reason, pc.coalesce(_SHAPES.take(pa.array(compared.strange, mask=~unread)), detail)
+    return reason, pc.coalesce(_SHAPES.take(pa.array(compared.citations.strange, mask=~unread)), detail)
 
 
 def _named(mask: int) -> str | None:

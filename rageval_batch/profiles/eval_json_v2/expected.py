@@ -15,7 +15,7 @@ import pyarrow as pa
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Points32
 from rageval_batch.columnar.kernels.answers import ExpectedItems
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_of, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, Strings, bounds_of, from_arrow
 from rageval_batch.model import Params
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
@@ -48,17 +48,11 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side of all questions."""
-    form = params["unicode_form"]
     examples = _Examples(_example(question) for question in eval_set.objects)
     return Prepared(
         params,
         {name: examples.texts[name] for name in CLASSES},
-        items=_concatenated(
-            [
-                *(_class_items(examples.texts[name], form) for name in CLASSES),
-                *(_list_items(examples.items[name], examples.owners(name), len(eval_set), form=form) for name in LISTS),
-            ]
-        ),
+        items=_expected_items(examples, len(eval_set), params["unicode_form"]),
         evidence=text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
         contexts=read_contexts(eval_set.chunk_column()),
     )
@@ -108,14 +102,20 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _class_items(texts: pa.Array, form: str) -> Items:
-    """One item a question, be it empty."""
-    rows = np.arange(len(texts), dtype=np.int32)
-    return Items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), rows, rows + np.int32(1))
+def _expected_items(examples: _Examples, count: int, form: str) -> ExpectedItems:
+    """The items of all fields: of a class one a question, be it empty, of a list those that are not."""
+    each = np.arange(count, dtype=np.int32)
+    texts = [examples.texts[name] for name in CLASSES]
+    parts = [Items(_points(column, form), each, each + np.int32(1)) for column in texts]
+    for name in LISTS:
+        points = _points(examples.items[name], form)
+        texts.append(examples.items[name].filter(pa.array(np.diff(points.offsets) > 0)))
+        parts.append(filled_items(points, examples.owners(name), count))
+    return _concatenated(from_arrow(pa.concat_arrays(texts)), parts)
 
 
-def _list_items(texts: pa.Array, owners: Ints, count: int, *, form: str) -> Items:
-    return filled_items(kernels.squashed_points(text.unicode_form(from_arrow(texts), form)), owners, count)
+def _points(texts: pa.Array, form: str) -> Points32:
+    return kernels.squashed_points(text.unicode_form(from_arrow(texts), form))
 
 
 def filled_items(points: Points32, owners: Ints, count: int) -> Items:
@@ -134,8 +134,8 @@ def _of_widths(points: Points32, widths: Offsets, kept: npt.NDArray[np.bool_]) -
     return Points32(points.points, offsets, points.low[kept], points.high[kept])
 
 
-def _concatenated(parts: Sequence[Items]) -> ExpectedItems:
-    """Items of several fields as one column of them."""
+def _concatenated(texts: Strings, parts: Sequence[Items]) -> ExpectedItems:
+    """Items of several fields as one column of them, whose texts are given."""
     starts = np.cumsum([0, *(len(part.points.low) for part in parts)], dtype=np.int32)
     widths = np.concatenate([np.diff(part.points.offsets) for part in parts])
     points = Points32(
@@ -148,7 +148,7 @@ def _concatenated(parts: Sequence[Items]) -> ExpectedItems:
         np.stack([column + start for column, start in zip(columns, starts[:-1], strict=True)]).astype(np.int32)
         for columns in ([part.first for part in parts], [part.last for part in parts])
     )
-    return ExpectedItems(points, kernels.grams_of(points), first, last)
+    return ExpectedItems(texts, points, kernels.grams_of(points), first, last)
 
 
 def item_texts(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:

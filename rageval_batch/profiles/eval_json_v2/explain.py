@@ -88,7 +88,7 @@ def _explain_list(prepared: Prepared, name: str, measured: Measured) -> Section:
 
 
 def _explain_refs(measured: Measured) -> Section:
-    refs = measured.compared.refs()
+    refs = measured.compared.citations.refs()
     files = measured.texts(refs.start, refs.stop, refs.flags).to_arrow().to_pylist()
     lines = [
         {"file": file, "held": bool(why < 0), "why": UNGROUNDED[why] if why >= 0 else "file and an anchor found"}

@@ -75,7 +75,7 @@ def _evidence(prepared: Prepared, measured: Measured) -> dict[str, Any]:
 
 def _grounding(measured: Measured) -> dict[str, Any]:
     """The refs of each answer that hold, of those that count; 0 where none counts."""
-    total, held = measured.compared.refs_total, measured.compared.refs_held
+    total, held = measured.compared.citations.total, measured.compared.citations.held
     share = np.where(total > 0, held / np.maximum(total, 1), 0.0)
     return {"grounding_ok_refs": held, "grounding_total_refs": total, "grounding": share}
 
@@ -105,7 +105,7 @@ def _tallies(prepared: Prepared, measured: Measured, wrong: dict[str, Ints]) -> 
         got = pc.utf8_slice_codeunits(measured.class_texts(name, rows).to_arrow(), 0, SHOWN_CHARACTERS)
         expected = prepared.expected_classes[name].take(pa.array(measured.question[rows]))
         parts.append(_tally(rows, name, got, expected=expected))
-    refs = measured.compared.refs()
+    refs = measured.compared.citations.refs()
     ungrounded = refs.why >= 0
     why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[ungrounded]))
     parts.append(_tally(refs.row[ungrounded], "ungrounded", why, expected=pa.nulls(len(why), LARGE_STRING)))
