@@ -1,6 +1,7 @@
 """Every compiled loop over text against its slow oracle or an obvious expression, over all of Unicode."""
 
 import itertools
+import random
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,26 @@ def test_match_pairs(
     ]
 
 
+@st.composite
+def scattered(draw: st.DrawFn) -> tuple[str, str]:
+    """Two texts around the 64 characters up to which places are compared, which differ at some places."""
+    alphabet = draw(st.sampled_from(["ab", "abcdefghij", HAN]))
+    text_ = draw(st.text(st.sampled_from(alphabet), min_size=2, max_size=70))
+    near = list(text_)
+    for place in draw(st.lists(st.integers(0, len(text_) - 1), max_size=12)):
+        near[place] = draw(st.sampled_from([*alphabet, "", "x", "甲乙"]))
+    ends = st.sampled_from(["", "", "c", "xyz"])
+    return text_, draw(ends) + "".join(near) + draw(ends)
+
+
+@given(scattered(), THRESHOLDS)
+def test_match_of_texts_that_differ_at_some_places(pair: tuple[str, str], threshold: float) -> None:
+    e, g = pair
+    whole = [((0, 1), (0, 1))]
+    assert matched(([e], [g]), whole, threshold, False) == [[slowly_matched(e, g, threshold, False, 1)]]
+    assert matched(([g], [e]), whole, threshold, False) == [[slowly_matched(g, e, threshold, False, 1)]]
+
+
 @pytest.mark.parametrize(
     ("e", "g", "threshold", "want"),
     [
@@ -383,6 +404,19 @@ def test_keyword_hits(expected: list[str], data: st.DataObject, cap: int, kana: 
         for q, words in enumerate(wanted)
         for word in words
     ]
+
+
+@given(st.integers(20, 60), st.lists(st.integers(0, 59), max_size=50), st.randoms(use_true_random=False))
+def test_keyword_hits_of_texts_that_quote_some_words(count: int, broken: list[int], drawn: random.Random) -> None:
+    """More keywords that have moved than are searched one by one."""
+    words = [f"{HAN[k % len(HAN)]}{HAN[k // len(HAN) + 3]} Word-{k}" for k in range(count)]
+    moved = [word.upper() if k not in broken else f"{word[0]}-{word}." for k, word in enumerate(words)]
+    drawn.shuffle(moved)
+    texts_ = ["。".join(words), " ".join(moved)]
+    hits = kernels.keyword_hits(
+        kernels.keyword_tables(kernels.keywords(from_list(texts_[:1]))), np.zeros(1, np.int32), from_list(texts_[1:])
+    )
+    assert hits.counts.tolist() == [len({*slow.keywords(texts_[0])} & {*slow.keywords(texts_[1])})]
 
 
 def test_tokens_of_a_large_text_are_all_told_apart() -> None:

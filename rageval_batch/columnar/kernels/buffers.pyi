@@ -1,7 +1,7 @@
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
-
-from typing import Any
 
 from rageval_batch.columnar.strings import Offsets
 
