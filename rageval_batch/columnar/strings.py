@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -72,6 +73,27 @@ def pooled_bytes(size: int) -> Bytes:
     It keeps what was given back for the next block, where NumPy would have the system clear every page again.
     """
     return np.frombuffer(pa.allocate_buffer(size), np.uint8)
+
+
+class RecycledBytes:
+    """Room for bytes, one block after the other: what no array refers to any more is given out again.
+
+    Its pages are in memory and in the cache of the processor then, where fresh ones would first be cleared.
+    """
+
+    def __init__(self) -> None:
+        self._given: list[tuple[pa.Buffer, weakref.ref[Bytes]]] = []
+
+    def take(self, size: int) -> Bytes:
+        """Room for so many bytes, whose content is not set."""
+        free = [buffer for buffer, array in self._given if array() is None]
+        self._given = [(buffer, array) for buffer, array in self._given if array() is not None]
+        buffer = next((buffer for buffer in free if size <= buffer.size <= 2 * size), None)
+        if buffer is None:
+            buffer = pa.allocate_buffer(size + size // 8)  # the next block may be a little larger
+        array = np.frombuffer(buffer, np.uint8)  # whose slices keep it alive: its base is no array
+        self._given.append((buffer, weakref.ref(array)))
+        return array[:size]
 
 
 def _bitmap(valid: Flags) -> pa.Buffer:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,12 +13,13 @@ from oracles.rows import Row, read_row
 from rageval_batch.columnar.kernels import json as json_kernel
 from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
-from rageval_batch.columnar.strings import Strings
+from rageval_batch.columnar.strings import Bytes, Offsets, Strings
 from rageval_batch.model.schemas import FIELDS
 from support.effort import examples
 from support.strategies import DAMAGED_TEXTS, JSON_TEXTS, damaged, escaped
 
 GROUPS = (("run_id", "run"), ("question_id", "id", "鍵"), ("output",), ("😀", 'q"\\'))
+COPIED = 2
 NAMES = [name for group in GROUPS for name in group]
 KINDS: dict[type, int] = {
     dict: OBJECT,
@@ -45,13 +47,28 @@ def read(texts: list[str]) -> tuple[ReadRows, list[list[str]]]:
     data = np.frombuffer(b'{"run":1}' + b'"\n'.join(content) + b'"}', np.uint8)
     ends = np.cumsum([len(text) + 2 for text in content], dtype=np.int64) + 7
     starts = ends - np.array([len(text) for text in content], np.int64)
-    found = read_rows(data, starts, ends, GROUPS)
+    found = read_rows(data, starts, ends, GROUPS, COPIED)
+    same_by_every_processor(found, data, starts, ends=ends)
     order = np.arange(len(texts), dtype=np.int32)
     fields = [
         Strings(*json_kernel.texts(data, field.starts, field.stops, field.flags, order)).to_arrow().to_pylist()
         for field in found.fields
     ]
+    copied = Strings(*found.copied).to_arrow().to_pylist()
+    null = (found.fields[COPIED].kinds == NULL).tolist()
+    assert copied == ["" if none else text for text, none in zip(fields[COPIED], null, strict=True)]
     return found, fields
+
+
+def same_by_every_processor(found: ReadRows, data: Bytes, starts: Offsets, *, ends: Offsets) -> None:
+    """What is read 64 bytes at once, where this processor can, is what any other reads."""
+    other = read_rows(data, starts, ends, GROUPS, COPIED, False)
+    for mine, its in zip(flat(found), flat(other), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def flat(found: ReadRows) -> list[Any]:
+    return [*found[1:-1], *found.copied, *(column for field in found.fields for column in field)]
 
 
 def check(texts: list[str]) -> None:
@@ -111,3 +128,42 @@ def test_rows_deeper_than_python_recurses() -> None:
     assert found.members == 3
     assert fields[0] == ["r", "s"]
     assert len(fields[2][0]) == len(nested(60_000, 1))
+
+
+ESCAPES = ["\\n", "\\\\", '\\"', "\\/", "\\t", "\\r", "\\b", "\\f", "\\u9580", "\\ud83d\\ude00"]
+BAD = ["\\x", "\\u12", "\\ud800", "\\udc00", "\\ud83dx", "\\ud83d\\u0041", "\n", "\x00", "\x1f", '"', "\\"]
+
+
+@pytest.mark.parametrize("piece", [*ESCAPES, *BAD, "門", "\x7f", "\\\\" * 40, '\\"' * 40, "\\u9580" * 12])
+def test_escapes_at_every_place_of_a_stride(piece: str) -> None:
+    """An escape, a sequence of them or what is none: before, across and behind the bounds of 64 and 128 bytes."""
+    check([f'{{"output":"{"x" * width}{piece}{"y" * 70}"}}' for width in range(140)])
+
+
+@settings(max_examples=examples(200))
+@given(
+    st.lists(st.sampled_from([*ESCAPES, "x", "門", "😀", "a longer stretch of plain text ", "x" * 64]), max_size=60),
+    st.sampled_from(["", *BAD]),
+    st.integers(0, 60),
+)
+def test_strings_are_copied_without_their_escapes(pieces: list[str], bad: str, place: int) -> None:
+    text = "".join([*pieces[:place], bad, *pieces[place:]])
+    check([f'{{"run":"r","output":"{text}"}}', f'{{"output":"{text}","run_id":"{text}"}}', f'{{"output":"{text}'])
+
+
+def test_a_string_that_does_not_close_ends_with_its_row() -> None:
+    """The bytes of the next row are no part of it, though they lie in the same stride."""
+    check(['{"output":"abc', '"}', '{"output":"abc"}', '{"output":"' + "z" * 200, '{"output":"\\', '{"output":"\\u12'])
+
+
+def test_of_several_answers_the_one_that_counts_is_copied() -> None:
+    data = [
+        '{"run":"a\\n","run_id":"b","run":"c\\n"}', '{"output":"a\\n","output":[1],"output":"b"}',
+        '{"output":"long \\u9580 text","output":null}', '{"output":"x","output":{"output":"y"}}',
+        '{"output":true,"output":"a\\"b"}', '{"output":1.5}', '{"output":"a","output":"b"} x', '{"output":"b"}',
+    ]  # fmt: skip
+    check(data)
+
+
+def test_more_members_than_are_kept_in_mind() -> None:
+    check(["{" + ",".join(f'"{NAMES[k % len(NAMES)]}":"{k}"' for k in range(count)) + "}" for count in range(40)])

@@ -19,5 +19,15 @@ class ReadRows(NamedTuple):
     usable: Flags
     having: Offsets
     members: int
+    copied: tuple[Bytes, Offsets]
 
-def read_rows(data: Bytes, starts: Offsets, ends: Offsets, groups: Sequence[tuple[str, ...]]) -> ReadRows: ...
+HAS_WIDE: bool
+
+def read_rows(
+    data: Bytes,
+    starts: Offsets,
+    ends: Offsets,
+    groups: Sequence[tuple[str, ...]],
+    copied: int,
+    wide: bool = ...,
+) -> ReadRows: ...

@@ -18,7 +18,7 @@ from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJE
 from rageval_batch.columnar.kernels.lines import split_lines, valid_utf8
 from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
-from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings, pooled_bytes
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, RecycledBytes, Strings, pooled_bytes
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
@@ -42,10 +42,11 @@ from rageval_batch.inputs.readers.blocks import (
 )
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model.schemas import FIELDS, OutputField
+from rageval_batch.model.schemas import FIELDS, OUTPUT, OutputField
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NAMES = tuple(dict.fromkeys(name for names in FIELDS for name in names))
+_ANSWER = FIELDS.index(OUTPUT)  # the long field
 _KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING, ABSENT], np.int8)  # the last: of -1
 assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
 
@@ -68,7 +69,7 @@ class JsonBlock:
         self._spans: tuple[Offsets, Offsets] = (
             (starts, ends) if read.all() else (np.where(read, starts, 0), np.where(read, ends, 0))
         )
-        self._read = read_rows(data, *self._spans, FIELDS)  # of the names that rows of any kind may have
+        self._read = read_rows(data, *self._spans, FIELDS, _ANSWER)  # of the names that rows of any kind may have
         self.row_errors = [
             too_long_error(row, longest) if self._too_long[row] else _row_error(self._read, row, bool(utf8[row]))
             for row in np.flatnonzero(~self._read.usable).tolist()
@@ -98,6 +99,8 @@ class JsonBlock:
         if (found.kinds < 0).all():
             return absent_field(len(self))
         kind = _KIND_OF_NODE[found.kinds]
+        if names == OUTPUT:
+            return Field(Strings(*self._read.copied).to_arrow(kind > NOTHING), kind)
         rows = np.arange(len(self), dtype=np.int32)
         stops = np.where(kind > NOTHING, found.stops, found.starts)  # no bytes behind nulls
         texts = Strings(*json_kernel.texts(self._data, found.starts, stops, found.flags, rows))
@@ -324,6 +327,7 @@ def _whole_lines(stream: BinaryIO, source: Source) -> Iterator[_Lines]:
     """The whole lines of a stream, some at a time; of a line that is too long, its beginning alone."""
     line, start = 1, 0
     rest = np.zeros(0, np.uint8)
+    buffers = RecycledBytes()
     room = blocks.BLOCK_BYTES
     if source.size >= 0 and not source.compression and not source.reading.encoding:
         room = min(room, source.size + 1)  # many small files need no large buffers
@@ -333,7 +337,7 @@ def _whole_lines(stream: BinaryIO, source: Source) -> Iterator[_Lines]:
         rest = np.frombuffer(head, np.uint8)
     while True:
         # A line that is longer than the buffer doubles it.
-        buffer = pooled_bytes(len(rest) + max(room, len(rest)))
+        buffer = buffers.take(len(rest) + max(room, len(rest)))
         buffer[: len(rest)] = rest
         filled = len(rest) + read_into(stream, buffer[len(rest) :])
         at_end = filled < len(buffer)
