@@ -15,7 +15,7 @@ from oracles import text as slow
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.kernels.buffers import first_zero_bytes, popcounts
 from rageval_batch.columnar.kernels.keywords import NO_CAP
-from rageval_batch.columnar.kernels.lines import mark_first, split_lines, valid_utf8
+from rageval_batch.columnar.kernels.lines import is_valid_utf8, mark_first, split_lines, valid_utf8
 from rageval_batch.columnar.strings import LARGE_STRING, Strings, from_arrow, from_list
 from support.strategies import (
     HAN,
@@ -568,6 +568,54 @@ def test_valid_utf8_of_all_short_sequences() -> None:
     parts = [bytes(pair) for pair in itertools.product(range(256), repeat=2)]
     parts += [bytes(quad) for size in (3, 4) for quad in itertools.product(corners, repeat=size)]
     assert valid_utf8(*spans(parts)).tolist() == [is_utf8(part) for part in parts]
+
+
+def whole(content: bytes) -> bool:
+    """What the kernel says of bytes that end where their buffer does."""
+    return is_valid_utf8(np.frombuffer(content, np.uint8))
+
+
+def test_utf8_of_whole_blocks_at_every_bound() -> None:
+    """Characters of each width, and what is none, before, across and behind the bounds of 64 bytes and at the end."""
+    pieces = ["é", "門", "😀", "\u07ff\u0800", "\ud7ff\ue000", "\uffff\U00010000", "\U0010ffff"]
+    broken = ["c0af", "c3", "e98f", "f09f98", "eda080", "e080af", "f08080af", "f4908080", "80", "bf", "f5808080", "ff"]
+    for piece in [*(text.encode() for text in pieces), *map(bytes.fromhex, broken)]:
+        for width in range(134):
+            for tail in (b"", b"a", b"a" * 70, "門".encode() * 30):
+                content = b"a" * width + piece + tail
+                assert whole(content) == is_utf8(content), (piece, width, tail)
+
+
+def test_utf8_of_all_short_sequences_amid_a_block() -> None:
+    corners = [
+        0x7F,
+        0x80,
+        0x8F,
+        0x90,
+        0x9F,
+        0xA0,
+        0xBF,
+        0xC1,
+        0xC2,
+        0xDF,
+        0xE0,
+        0xE1,
+        0xED,
+        0xEF,
+        0xF0,
+        0xF1,
+        0xF4,
+        0xF5,
+    ]
+    for size in (2, 3, 4):
+        for quad in itertools.product(corners, repeat=size):
+            assert whole(b"a" * 62 + bytes(quad) + b"a") == is_utf8(bytes(quad)), quad
+
+
+@given(st.lists(st.one_of(st.text(max_size=90).map(str.encode), st.binary(max_size=3)), max_size=8))
+def test_utf8_of_any_bytes(parts: list[bytes]) -> None:
+    content = b"".join(parts)
+    assert whole(content) == is_utf8(content)
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.sets(st.integers(0, 9)))

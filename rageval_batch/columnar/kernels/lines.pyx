@@ -5,6 +5,10 @@ from libc.stdint cimport int64_t, uint8_t
 
 from rageval_batch.columnar.kernels.buffers cimport HIGH_BITS, find_byte, load64
 from rageval_batch.columnar.kernels.utf8 cimport space_width
+from rageval_batch.columnar.kernels.wide cimport has_wide, wide_utf8
+
+
+HAS_WIDE = bool(has_wide())  # whether `is_valid_utf8` goes by 64 bytes
 
 
 cdef enum:
@@ -94,6 +98,19 @@ cdef bint is_utf8(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nog
                 return False
         at += more + 1
     return True
+
+
+def is_valid_utf8(const uint8_t[::1] data):
+    """Whether all bytes are UTF-8 as one text; no bytes are."""
+    cdef bint valid
+    if data.shape[0] == 0:
+        return True
+    with nogil:
+        if has_wide():
+            valid = wide_utf8(&data[0], data.shape[0])
+        else:
+            valid = is_utf8(data, 0, data.shape[0])
+    return bool(valid)
 
 
 def valid_utf8(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] ends):

@@ -28,7 +28,8 @@ from rageval_batch.columnar.kernels.json cimport (
     string_end,
     unescape,
 )
-from rageval_batch.columnar.kernels.unquoted cimport SLACK, has_wide, unquote
+from rageval_batch.columnar.kernels.unquoted cimport SLACK, unquote
+from rageval_batch.columnar.kernels.wide cimport has_wide
 
 from rageval_batch.columnar.kernels.json import room_for_nodes
 from rageval_batch.columnar.strings import pooled_bytes

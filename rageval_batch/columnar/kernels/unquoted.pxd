@@ -16,20 +16,8 @@ cdef extern from *:
     """
     #include <string.h>
     #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-    #include <cpuid.h>
     #include <immintrin.h>
-    #define RAGEVAL_WIDE 1
-    /* By CPUID itself: what __builtin_cpu_supports needs is not in the runtime of every compiler. */
-    static int rageval_has_wide(void) {
-        unsigned a, b, c, d, low, high;
-        if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 27))) return 0;  /* the system keeps wide registers */
-        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-        if ((low & 0xe6u) != 0xe6u) return 0;
-        if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-        return (b >> 16 & 1) && (b >> 30 & 1) && (c >> 6 & 1);  /* AVX512F, BW, VBMI2 */
-    }
-    /* Escape n becomes what it stands for; 0 for those that are read elsewhere. */
-    __attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi,bmi2,popcnt"), noinline))
+    __attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi,bmi2,popcnt")))
     static int64_t rageval_unquote_wide(const uint8_t *data, int64_t *from, int64_t end, uint8_t *out, int64_t to) {
         const __m512i quote = _mm512_set1_epi8(34), slash = _mm512_set1_epi8(92), space = _mm512_set1_epi8(32);
         int64_t at = *from;
@@ -98,11 +86,10 @@ cdef extern from *:
         return to;
     }
     #else
-    #define RAGEVAL_WIDE 0
-    #define rageval_has_wide() 0
     #define rageval_unquote_wide(data, from, end, out, to) (to)
     #endif
 
+    /* What a letter behind a backslash stands for; 0 where it is no such letter, or u. */
     static const uint8_t rageval_escape_of[256] = {
         ['"'] = '"', ['\\\\'] = '\\\\', ['/'] = '/', ['n'] = 10, ['t'] = 9, ['r'] = 13, ['b'] = 8, ['f'] = 12
     };
@@ -187,7 +174,6 @@ cdef extern from *:
     }
     #endif
     """
-    bint has_wide "rageval_has_wide"() noexcept nogil
     int64_t unquote_wide "rageval_unquote_wide"(
         const uint8_t *data, int64_t *at, int64_t end, uint8_t *out, int64_t to
     ) noexcept nogil
