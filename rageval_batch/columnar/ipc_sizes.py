@@ -19,16 +19,17 @@ _BUFFERS, _COMPRESSION = 2, 3  # of a RecordBatch
 _AS_IT_IS = -1  # in place of a size: the buffer is not compressed
 
 
-def decompressed_size(file: pa.NativeFile) -> int:
-    """The bytes that the compressed buffers of an IPC file or stream hold; 0 where it is none, or has none."""
+def batch_sizes(file: pa.NativeFile, *, mapped: bool) -> Iterator[int]:
+    """The bytes that each batch of an IPC file or stream takes in memory, as far as they can be read.
+
+    Those of its compressed buffers; of a file that is not mapped, those of its other buffers too.
+    """
     file.seek(len(_MAGIC) if file.read(len(_MAGIC)) == _MAGIC else 0)
-    total = 0
     try:
         for message in pa.ipc.MessageReader.open_stream(file):
-            total += sum(_sizes(message))
+            yield sum(_sizes(message)) + (0 if mapped else len(message.body or b""))
     except (pa.ArrowException, OSError, struct.error, IndexError, EOFError):
         pass  # what is wrong with the file is for its reader to say
-    return total
 
 
 def _sizes(message: pa.ipc.Message) -> Iterator[int]:

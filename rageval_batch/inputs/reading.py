@@ -52,6 +52,11 @@ class Reading:
         return Reading(**given)
 
     @property
+    def max_piece_bytes(self) -> int:
+        """Of what a file makes its reader hold whole: a page of Parquet, a compressed batch of Arrow."""
+        return 8 * self.max_row_bytes
+
+    @property
     def maps(self) -> bool:
         """Whether fields stand elsewhere than under their names."""
         return bool(self.fields) or self.id_from_question

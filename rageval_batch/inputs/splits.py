@@ -11,8 +11,8 @@ import pyarrow as pa
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.outputs import has_run_column
 from rageval_batch.inputs.readers import LineSpan, Part, RowGroups
-from rageval_batch.inputs.readers.columns import check_parquet_growth
 from rageval_batch.inputs.readers.json_rows import line_spans
+from rageval_batch.inputs.readers.parquet import check_parquet_growth
 from rageval_batch.inputs.sources import Source, unreadable
 from rageval_batch.locations import Folder, arrow_input, child
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
@@ -13,11 +14,14 @@ TOKENS = (
 )  # fmt: skip
 
 
+KINDS = ("insert", "cut", "flip", "repeat", "splice")
+
+
 def mutated(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     """A seed with up to eight edits: bytes put in, cut out, changed, repeated, or taken from another seed."""
     place = st.floats(0, 1, exclude_max=True)
     edit = st.tuples(
-        st.sampled_from(["insert", "cut", "flip", "repeat", "splice"]), place, st.integers(1, 60),
+        st.sampled_from(KINDS), place, st.integers(1, 60),
         st.sampled_from(TOKENS) | st.binary(max_size=8), st.sampled_from(seeds),
     )  # fmt: skip
     return st.builds(_edited, st.sampled_from(seeds), st.lists(edit, max_size=8))
@@ -39,3 +43,16 @@ def _edited(content: bytes, edits: list[tuple[str, float, int, bytes, bytes]]) -
             middle = other[int(place * len(other)) :][:width]
         content = head + middle + tail
     return content
+
+
+def random_edits(content: bytes, seeds: Sequence[bytes], chance: random.Random) -> bytes:
+    """The same edits by a generator of random numbers, for runs by the clock."""
+    edits = [
+        (
+            chance.choice(KINDS), chance.random(), chance.randint(1, 60),
+            chance.choice(TOKENS) if chance.random() < 0.5 else chance.randbytes(chance.randint(0, 8)),
+            chance.choice(seeds),
+        )
+        for _ in range(chance.randint(0, 8))
+    ]  # fmt: skip
+    return _edited(content, edits)

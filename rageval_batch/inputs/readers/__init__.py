@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import columns, csv, json_documents, json_rows, sheets, whole_files
+from rageval_batch.inputs.readers import columns, csv, json_documents, json_rows, parquet, sheets, whole_files
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -25,10 +25,10 @@ from rageval_batch.inputs.readers.blocks import (
     read_output,
     read_own_chunks,
 )
-from rageval_batch.inputs.readers.columns import RowGroups
 from rageval_batch.inputs.readers.json_documents import JsonDocument, read_document
 from rageval_batch.inputs.readers.json_rows import LineSpan
 from rageval_batch.inputs.readers.mapped import MappedBlock
+from rageval_batch.inputs.readers.parquet import RowGroups
 from rageval_batch.inputs.sources import Source, unreadable
 
 __all__ = [
@@ -72,7 +72,7 @@ _READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
     "json": json_documents.read_json,
     "samples": json_documents.read_zipped_samples,
     "xlsx": sheets.read_xlsx,
-    "parquet": columns.read_parquet_file,
+    "parquet": parquet.read_parquet_file,
     "arrow": columns.read_arrow,
     "csv": csv.read_csv,
     "frame": columns.read_frame,
@@ -97,7 +97,7 @@ def read_blocks(source: Source, only_lines: Offsets | None = None, part: Part | 
 
 def _blocks(source: Source, only_lines: Offsets | None, part: Part | None) -> Iterator[Block]:
     if isinstance(part, RowGroups):
-        return columns.read_row_groups(source, part)
+        return parquet.read_row_groups(source, part)
     if source.format == "jsonl":
         return json_rows.read_jsonl(source, only_lines, part)
     if source.format == "json" and source.reading.columns:

@@ -1,4 +1,4 @@
-"""Columnar rows: Parquet, Arrow and Feather files, and frames in memory."""
+"""Columnar rows: Arrow and Feather files, and frames in memory; what readers of other columns share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_tape
-from rageval_batch.columnar.ipc_sizes import decompressed_size
+from rageval_batch.columnar.ipc_sizes import batch_sizes
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, OK
 from rageval_batch.columnar.kernels.lines import valid_utf8
@@ -21,6 +21,7 @@ from rageval_batch.columnar.nested import BLANK, held_kinds, json_of
 from rageval_batch.columnar.plain_types import plain_column
 from rageval_batch.columnar.row_sizes import bytes_at_most, row_sizes
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     BOOLEAN,
@@ -44,10 +45,10 @@ from rageval_batch.inputs.readers.blocks import (
 from rageval_batch.inputs.readers.json_rows import field_of, json_of_nodes, nodes_at
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, steps_of
 from rageval_batch.inputs.sources import Source, check_growth
-from rageval_batch.locations import arrow_input, open_input
+from rageval_batch.locations import open_input
 from rageval_batch.model.schemas import FIELDS, OutputField
 
-_BLOCK_BYTES = 4 * blocks.BLOCK_BYTES  # of columns, which are wider in memory than in a file
+COLUMN_BYTES = 4 * blocks.BLOCK_BYTES  # of columns, which are wider in memory than in a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,63 +150,10 @@ class ColumnBlock:
         return pc.if_else(pa.array((kinds == OBJECT) | (kinds == ARRAY)), text, scalar)
 
 
-@dataclass(frozen=True)
-class RowGroups:
-    """Some row groups of a Parquet file. `line` is the number of the first row."""
-
-    place: str
-    groups: tuple[int, ...]
-    line: int
-
-
-def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
-    """The rows of a Parquet file."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(arrow_input(source.place), read_dictionary=_dictionary_columns(source.place)) as file:
-        check_parquet_growth(source, file.metadata)
-        batches = file.iter_batches(batch_size=blocks.BLOCK_ROWS)
-        yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
-
-
-def read_row_groups(source: Source, part: RowGroups) -> Iterator[ColumnBlock]:
-    """The rows of some row groups, with the lines that they have in the whole file."""
-    import pyarrow.parquet as pq
-
-    longest = source.reading.max_row_bytes
-    with pq.ParquetFile(arrow_input(part.place), read_dictionary=_dictionary_columns(part.place)) as file:
-        line = part.line
-        for batch in file.iter_batches(batch_size=blocks.BLOCK_ROWS, row_groups=list(part.groups)):
-            lines = np.arange(line, line + batch.num_rows)
-            yield from column_blocks([batch], lines, _fields(source), longest=longest)
-            line += batch.num_rows
-
-
-def check_parquet_growth(source: Source, metadata: Any) -> None:
-    """InputError where a Parquet file says to hold what is beyond all measure."""
-    groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
-    check_growth(source, max(metadata.num_rows, sum(group.total_byte_size for group in groups)))
-
-
-def _dictionary_columns(place: str) -> list[str]:
-    """The columns of texts that are stored as a dictionary: they stay one, as they may stand for far more bytes."""
-    import pyarrow.parquet as pq
-
-    metadata = pq.read_metadata(arrow_input(place))
-    if not metadata.num_row_groups:
-        return []
-    found = (metadata.row_group(0).column(k) for k in range(metadata.num_columns))
-    return [
-        chunk.path_in_schema
-        for chunk in found
-        if chunk.has_dictionary_page and chunk.physical_type == "BYTE_ARRAY" and "." not in chunk.path_in_schema
-    ]
-
-
 def read_arrow(source: Source) -> Iterator[ColumnBlock]:
     """The rows of an Arrow IPC file or stream."""
     with open_input(source.place) if source.url else pa.memory_map(source.place) as mapped:
-        check_growth(source, decompressed_size(mapped))
+        _check_batches(source, mapped)
         mapped.seek(0)
         try:
             file = pa.ipc.open_file(mapped)
@@ -214,7 +162,26 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(mapped)
         else:
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
-        yield from column_blocks(map(_validated, batches), texts=_fields(source), longest=source.reading.max_row_bytes)
+        yield from column_blocks(
+            map(_validated, batches), texts=field_columns(source), longest=source.reading.max_row_bytes
+        )
+
+
+def _check_batches(source: Source, file: pa.NativeFile) -> None:
+    """InputError where a file, or a batch that has to be made in memory, is beyond all measure.
+
+    A batch without compression is mapped: the system reads of it what is used, and drops it again.
+    """
+    total, limit = 0, source.reading.max_piece_bytes
+    for size in batch_sizes(file, mapped=not source.url):
+        total += size
+        if size > limit:
+            raise InputError(
+                f"{source.name} has a batch of {size:,} bytes, and a batch is read whole; {limit:,} are allowed. "
+                "Write it in smaller batches, or without compression, or allow more with --max-row-bytes, of which "
+                "this is eight times."
+            )
+    check_growth(source, total)
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -227,10 +194,10 @@ def read_frame(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a frame in memory."""
     assert source.table is not None
     batches = source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS)
-    yield from column_blocks(batches, texts=_fields(source), longest=source.reading.max_row_bytes)
+    yield from column_blocks(batches, texts=field_columns(source), longest=source.reading.max_row_bytes)
 
 
-def _fields(source: Source) -> frozenset[str]:
+def field_columns(source: Source) -> frozenset[str]:
     """The columns that are fields of a row, under their own names or by a map."""
     mapped = (str(steps_of(path)[0]) for paths in source.reading.fields.values() for path in paths if path)
     return frozenset(name for names in FIELDS for name in names) | frozenset(mapped)
@@ -263,12 +230,12 @@ def column_blocks(
 def _slices(batch: pa.RecordBatch, longest: int) -> Iterator[tuple[int, int, bool]]:
     """(first row, row behind the last, whether its rows are too long) of the blocks of a batch."""
     most = bytes_at_most(batch)
-    if most is not None and most <= min(longest, _BLOCK_BYTES):
+    if most is not None and most <= min(longest, COLUMN_BYTES):
         edges, too_long = np.zeros(0, np.int64), np.zeros(batch.num_rows, np.bool_)
     else:
         sizes = row_sizes(batch)
         too_long = sizes > longest
-        piece = np.cumsum(np.where(too_long, 0, sizes)) // _BLOCK_BYTES
+        piece = np.cumsum(np.where(too_long, 0, sizes)) // COLUMN_BYTES
         edges = 1 + np.flatnonzero((np.diff(piece) != 0) | (np.diff(too_long) != 0))
     bounds = [0, *edges.tolist(), batch.num_rows]
     for begin, end in pairwise(bounds):
