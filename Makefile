@@ -15,7 +15,7 @@ MAKEFLAGS += --jobs=2
 # Bytecode is kept, whatever the environment says: every command that a test starts would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test style types tests test-matrix soak soak-kernels bench docs screenshots notebooks fmt clean
+.PHONY: demo test style types tests test-matrix soak soak-kernels soak-kills soak-writers fuzz bench docs screenshots notebooks fmt clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rageval-batch needs Python 3.11 or newer")'
@@ -71,6 +71,20 @@ test-matrix: $(READY)
 # The long versions: ten times the examples that a property test says, new ones each time, and the tests marked soak.
 soak: $(READY) $(SPARK) $(KERNELS) soak-kernels
 	$(BIN)/python -m pytest -n auto --hypothesis-profile soak
+
+# Parts of it, each by itself, bounded in time, with their counts: 1,000 kills at random moments; four writers and four
+# readers for ten minutes; every fuzzer for SECONDS.
+SECONDS ?= 60
+SOAK := $(BIN)/python -m pytest --hypothesis-profile soak -s tests/runs/test_soak.py
+
+soak-kills: $(READY) $(KERNELS)
+	$(SOAK) -k 'kills and 1000'
+
+soak-writers: $(READY) $(KERNELS)
+	$(SOAK) -k 'writers and 600'
+
+fuzz: $(READY) $(KERNELS)
+	$(BIN)/python tests/fuzz/long.py --seconds $(SECONDS)
 
 # The tests of the kernels and of all that scores, with bounds checks in every access, then with the address sanitizer
 # (of GCC; it must be loaded before Python, and Python's and Arrow's own pools of memory would hide errors from it).

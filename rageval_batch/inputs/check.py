@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 from rageval_batch.errors import InputError
-from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shown_json
+from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shortened, shown_json
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import Profile, QuestionFormat
 from rageval_batch.model.field_names import FieldNames, misspelt_fields
@@ -20,6 +20,7 @@ from rageval_batch.model.schemas import QUESTION_ID, value_at
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _LOOKED_AT = 200  # questions that decide what a file is
 _CHECKED_AT_ONCE = 1_024  # questions that are decoded at a time
+MAX_ID_BYTES = 8 << 10  # every answer has a row with the id of its question, and thousands of them are held at once
 _LISTED = 5  # violations that an error has in full
 
 
@@ -157,7 +158,7 @@ def refusal(found: list[Violation], first: Source | None, profile: Profile) -> s
 
 def _sentence(one: Violation) -> str:
     line = "" if one.line is None else f", line {one.line}"
-    question = "" if one.question is None else f", question '{one.question}'"
+    question = "" if one.question is None else f", question '{shortened(one.question)}'"
     return f"{one.file}{line}{question}: {one.path} is {one.found}; allowed: {one.allowed}"
 
 
@@ -305,7 +306,7 @@ def _spelling_rule(format: QuestionFormat) -> Rule:
 
 
 def _unique_rule(read: QuestionFile, format: QuestionFormat) -> Rule:
-    """Ids, or keys of several fields, that are there twice."""
+    """Ids, or keys of several fields, that are there twice; ids that are too long to stand in every score row."""
     seen: dict[Any, int] = {}
 
     def rule(part: Part) -> Iterator[Found]:
@@ -313,6 +314,8 @@ def _unique_rule(read: QuestionFile, format: QuestionFormat) -> Rule:
             steps, key = _question_key(question, format.key)
             if key is None:
                 continue
+            if isinstance(key, str) and len(key) * 4 > MAX_ID_BYTES and (size := len(key.encode())) > MAX_ID_BYTES:
+                yield ["questions", index, *steps], f"an id of {size:,} bytes", f"at most {MAX_ID_BYTES:,} bytes"
             if key in seen:
                 first = read.path(read.places[seen[key]])
                 yield ["questions", index, *steps], f"{shown_json(key)}, as in {first}", "an id of its own"

@@ -349,9 +349,12 @@ _REJECTED = (
 )
 _REASON = {name: code for code, name in enumerate(_REJECTED)}
 _SKIPPED = np.int8(-2)
+_SHOWN_OF_KEY = 1_024  # characters
 
 
 def _detail(reason: str, run: str | None, question: str | None) -> str:
+    """What is wrong with a row, with the beginnings of its keys; its raw text has all of them."""
+    run, question = (text if text is None else text[:_SHOWN_OF_KEY] for text in (run, question))
     return {
         "null_run_id": "no run_id",
         "null_question_id": f"no {' or '.join(QUESTION_ID)}",

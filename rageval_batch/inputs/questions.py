@@ -238,5 +238,9 @@ def _no_number(text: str) -> float:
 
 def shown_json(value: Any) -> str:
     """A value as JSON text, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    return shortened(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def shortened(text: str) -> str:
+    """A text, cut where it is long."""
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import struct
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
@@ -20,7 +22,7 @@ from pyarrow import csv as arrow_csv
 import rageval_batch
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import sources
-from rageval_batch.inputs.readers import JsonDocument, blocks, json_documents, read_blocks
+from rageval_batch.inputs.readers import JsonDocument, blocks, json_documents, parquet, read_blocks, sheets
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.sweep import run
@@ -299,3 +301,113 @@ def test_more_columns_than_a_table_has(tmp_path: Path) -> None:
     (extras,) = outcome.commit.files("extras")
     names = set(pq.read_schema(extras).names)
     assert {f"k{n}" for n in range(1, 1_000)} <= names and "k1000" not in names
+
+
+def test_a_question_id_that_is_too_long() -> None:
+    """Every answer has a row with it: 64 answers of 1 MB each would be made of a file of one such question."""
+    ids = ["a" * 8_192, "é" * 4_097]
+    with pytest.raises(InputError, match=r"an id of 8,194 bytes.* at most 8,192 bytes") as caught:
+        rageval_batch.score([], [{**QUESTIONS[0], "id": one} for one in ids], profile="include_rate")
+    assert len(str(caught.value)) < 1_000
+    rows = [{"question_id": ids[0], "output": "alpha"}]
+    assert len(rageval_batch.score(rows, [{**QUESTIONS[0], "id": ids[0]}], profile="include_rate").scores) == 1
+
+
+def _limited(path: Path, longest: int) -> list[int]:
+    """The rows of each block of a file."""
+    return [len(block) for block in read_blocks(sources.with_row_limit(sources.source(path), longest))]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_page_of_parquet_is_read_whole_and_so_limited(version: str, tmp_path: Path) -> None:
+    """Of 64 texts of 100 kB, in one page or in one each, the pages that are too large are refused by their headers."""
+    table = pa.table(
+        {"question_id": [f"q{k}" for k in range(64)], "output": ["x" * 100_000 + str(k) for k in range(64)]}
+    )
+    path = tmp_path / "rows.parquet"
+    named = {"use_dictionary": False, "data_page_version": version}
+    pq.write_table(table, path, data_page_size=1 << 30, **named)
+    with pytest.raises(InputError, match=r"column output has a page of 6,\d+,\d+ bytes.* 1,600,000 are allowed"):
+        _limited(path, 200_000)
+    assert sum(_limited(path, 1_000_000)) == 64
+    pq.write_table(table, path, write_batch_size=1, **named)
+    assert sum(_limited(path, 200_000)) == 64
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_rows_of_parquet_are_read_as_many_at_once_as_fit(
+    nested: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the widest page, or the longest of a dictionary of lists; batches are held to 100 kB here."""
+    texts = [f"{k}" * (10_000 if k == 900 else 1) for k in range(1_000)]
+    column = pa.array([[text, texts[900]] for text in texts] if nested else texts)
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"output": column}), path, use_dictionary=nested, write_batch_size=10, data_page_size=10)
+    monkeypatch.setattr(parquet, "COLUMN_BYTES", 100_000)
+    asked: list[int] = []
+    whole = pq.ParquetFile.iter_batches
+
+    def noted(file: pq.ParquetFile, batch_size: int, **named: object) -> object:
+        asked.append(batch_size)
+        return whole(file, batch_size=batch_size, **named)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    rows = [text for block in read_blocks(sources.source(path)) for text in block.field(("output",)).text.to_pylist()]
+    assert rows == ([json.dumps([text, texts[900]]).replace(" ", "") for text in texts] if nested else texts)
+    assert 1 <= asked[0] <= (2 if nested else 70)
+
+
+@pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_a_compressed_batch_of_arrow_is_limited(new: Callable[..., Any], tmp_path: Path) -> None:
+    """One batch of everything is refused before it is made; without compression it is mapped, and read."""
+    table = pa.table(
+        {"question_id": [f"q{k}" for k in range(64)], "output": ["x" * 100_000 + str(k) for k in range(64)]}
+    )
+    path = tmp_path / "rows.arrow"
+    for compression, rows in (("zstd", None), ("lz4", 8), (None, None)):
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        with pa.OSFile(str(path), "wb") as out, new(out, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=rows)
+        if compression == "zstd":
+            with pytest.raises(InputError, match=r"has a batch of 6,\d+,\d+ bytes.* 1,600,000 are allowed"):
+                _limited(path, 200_000)
+        else:
+            assert sum(_limited(path, 200_000)) == 64
+
+
+def test_texts_that_cells_of_a_sheet_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of 30 kB in 100 cells is 3 MB where it is held; by what the cells refer to, not by what the file has."""
+    path = tmp_path / "outputs.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["question_id", "output"])
+        for k in range(1, 101):
+            sheet.write_row(k, 0, [f"q{k}", "x" * 30_000])
+    for block in (1_000, blocks.BLOCK_BYTES):
+        monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+        monkeypatch.setattr(sheets, "_MOST_BYTES", 2_900_000)
+        with pytest.raises(InputError, match=r"sheet1.xml has 3,0\d\d,\d+ bytes, and a sheet is held whole"):
+            list(read_blocks(sources.source(path)))
+        monkeypatch.setattr(sheets, "_MOST_BYTES", 3_100_000)
+        assert sum(len(one) for one in read_blocks(sources.source(path))) == 100
+
+
+def test_columns_of_a_sheet_have_one_type_in_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the rows of a block: numbers of a column that has texts elsewhere are texts."""
+    rows = [[f"q{k}", k if k < 7 else "x", k if k else 0.5, None if k < 5 else k] for k in range(9)]
+    path = write_xlsx(tmp_path / "outputs.xlsx", [["question_id", "a", "b", "c"], *rows])
+
+    def read() -> list[tuple[str, list[str | None], list[int]]]:
+        found: dict[str, tuple[list[str | None], list[int]]] = {}
+        for block in read_blocks(sources.source(path)):
+            for name in ("question_id", "a", "b", "c"):
+                field = block.field((name,))
+                texts, kinds = found.setdefault(name, ([], []))
+                texts += field.text.to_pylist()
+                kinds += field.kind.tolist()
+        return [(name, *both) for name, both in found.items()]
+
+    whole = read()
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2)
+    assert read() == whole
+    assert whole[1][1] == [*map(str, range(7)), "x", "x"] and len(set(whole[1][2])) == 1

@@ -11,9 +11,9 @@ import pytrec_eval
 
 import rageval_batch
 from rageval_batch.errors import InputError
-from rageval_batch.inputs.readers import read_blocks
+from rageval_batch.inputs.readers import blocks, read_blocks, trec
 from rageval_batch.inputs.run_names import with_run_names
-from rageval_batch.inputs.sources import source
+from rageval_batch.inputs.sources import source, with_row_limit
 from rageval_batch.profiles.registry import get_profile
 from support.inputs import put
 
@@ -136,3 +136,37 @@ def test_a_run_of_broken_lines_alone(tmp_path: Path) -> None:
     put(tmp_path / "x.run", "broken line\n")
     blocks = list(read_blocks(source(tmp_path / "x.run")))
     assert [one.detail for block in blocks for one in block.row_errors] == ["it does not have 6 columns"]
+
+
+def test_a_run_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is read or collected at once: the same rows, lines and errors, wherever the lines of a query stand."""
+    chance = Random(3)
+    lines = [f"q{chance.randrange(9)} Q0 é{chance.randrange(40)} 1 {chance.random():.2f} t{k % 2}" for k in range(200)]
+    lines[3], lines[150], lines[20] = "\ufeffq1 Q0 a 1", "q1 Q0 a 1 nan t0", ""
+    put(tmp_path / "x.run", "\n".join(lines))
+
+    def read() -> dict[int, tuple[str | None, str]]:
+        found: dict[int, tuple[str | None, str]] = {}
+        for block in read_blocks(source(tmp_path / "x.run")):
+            problems = {error.row: error.detail for error in block.row_errors}
+            for row, line in enumerate(block.lines.tolist()):
+                assert line not in found
+                found[line] = problems.get(row), block.raw(row)
+        return found
+
+    whole = read()
+    assert {line: problem for line, (problem, _) in whole.items() if problem and line in (4, 151)} == {
+        4: "it does not have 6 columns",
+        151: "its score is no number",
+    }
+    assert sum(problem is not None for problem, _ in whole.values()) > 10  # ids that are there twice
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 37)
+    monkeypatch.setattr(trec, "_PART_BYTES", 1_000)
+    assert read() == whole
+
+
+def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    put(tmp_path / "x.run", "q1 Q0 a 1 1.0 t\n" + "x" * 1_000)
+    with pytest.raises(InputError, match=r"line 2 has more than 500 bytes"):
+        list(read_blocks(with_row_limit(source(tmp_path / "x.run"), 500)))

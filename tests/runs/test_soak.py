@@ -32,7 +32,8 @@ HISTORY = 3  # results of each writer that it does not drop
 
 @pytest.mark.parametrize("kills", [2, pytest.param(1_000, marks=pytest.mark.soak)])
 def test_kills_at_random_moments(kills: int, tmp_path: Path) -> None:
-    kill_writers(tmp_path, kills)
+    commits = kill_writers(tmp_path, kills)
+    print(f"{kills:,} kills, {commits:,} commits, each equal to an undisturbed one")
 
 
 def kill_writers(folder: Path, kills: int) -> int:
@@ -88,7 +89,8 @@ def _tables(commit: Commit) -> list[object]:
 
 @pytest.mark.parametrize(("each", "seconds"), [(2, 1.5), pytest.param(4, 600, marks=pytest.mark.soak)])
 def test_writers_and_readers_at_once(each: int, seconds: float, tmp_path: Path) -> None:
-    write_and_read(tmp_path, each, seconds)
+    written, read = write_and_read(tmp_path, each, seconds)
+    print(f"{each} writers made {written:,} commits, {each} readers checked the store {read:,} times")
 
 
 def write_and_read(folder: Path, each: int, seconds: float) -> tuple[int, int]:

@@ -39,10 +39,14 @@ def read_trec_run(source: Source) -> Iterator[ColumnBlock]:
         for lines in map(_scored, _lines(source, names)):
             if part == 0:
                 yield from _bad_lines(lines.filter(pl.col("problem").is_not_null()), run_ids)
-            collected.append(lines.filter(pl.col("problem").is_null() & is_part))
+            # As Arrow: a selection of Polars' own texts would keep those of all lines.
+            good = lines.filter(pl.col("problem").is_null() & is_part).drop("problem")
+            collected.append(good.to_arrow(compat_level=pl.CompatLevel.oldest()))
         if not collected:
             return
-        lines = _with_doubles(pl.concat(collected), ("run_id", "question_id", "id"))
+        good = pl.DataFrame(pa.concat_tables(collected)).with_columns(pl.lit(None, pl.String).alias("problem"))
+        collected.clear()
+        lines = _with_doubles(good, ("run_id", "question_id", "id"))
         ordered = lines.filter(pl.col("problem").is_null()).sort("score", "id", descending=True)
         yield from _bad_lines(lines.filter(pl.col("problem").is_not_null()), run_ids)
         rows = ordered.group_by("run_id", "question_id").agg(pl.col("line").min(), pl.col("id").alias("retrieved_ids"))
