@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.runs.store import Commit
+from rageval_batch.runs.summary_plan import SUMMARY
 
 if TYPE_CHECKING:
     from rageval_batch.analysis.session import Session
@@ -43,9 +44,12 @@ def summary_of_commit(commit: Commit, definition: str) -> pa.Table | None:
     files = commit.files("summary")
     if commit.packed or commit.dropped or commit.manifest.get("summary") != definition or not files:
         return None
-    rows = pa.concat_tables(map(pq.read_table, files))
+    # A file without a null may say so of its columns: those of one commit then differ.
+    rows = pa.concat_tables(pq.read_table(path, partitioning=None).cast(SUMMARY) for path in files)
     rows = rows.filter(pc.and_(pc.equal(rows.column("grouping"), ""), pc.not_equal(rows.column("metric"), "")))
-    records = pa.concat_tables(pq.read_table(path, columns=["run_id", *_COUNTS]) for path in commit.files("runs"))
+    records = pa.concat_tables(
+        pq.read_table(path, columns=["run_id", *_COUNTS], partitioning=None) for path in commit.files("runs")
+    )
     names = rows.column("run_id")
     place = pc.index_in(names, records.column("run_id").cast(names.type).combine_chunks())
     for name in _COUNTS:

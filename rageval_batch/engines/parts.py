@@ -27,6 +27,7 @@ class SplitResult:
     rows_read: int = 0
     rejected: int = 0
     scored: dict[str, int] = field(default_factory=dict)  # rows by run
+    repeats: dict[str, set[int]] = field(default_factory=dict)  # of each run
     counts: InputCounts = field(default_factory=InputCounts)
     columns: FileColumns = field(default_factory=FileColumns)
     extras: list[pa.Schema] = field(default_factory=list)  # of the blocks, in their order
@@ -43,7 +44,7 @@ class Part:
 
     result: SplitResult
     tables: dict[str, list[bytes]]
-    second_answers: Offsets  # the lines that were passed over as duplicates
+    second_answers: Offsets  # which of the usable rows were passed over as duplicates, counted from 0
 
     def table(self, kind: str) -> pa.Table | None:
         """The rows of a kind whose columns are the same in all blocks."""

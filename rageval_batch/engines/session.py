@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -65,10 +68,16 @@ def _java_version(java: str) -> int | None:
 @contextmanager
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """A session of a cluster, ended at the end; without `master`, the one that Spark's own configuration names, else
-    all cores of this machine. `conf` are settings of Spark."""
+    all cores of this machine. `conf` are settings of Spark.
+
+    A process has one session: the one that is there already is used as it is, and goes on afterwards."""
     require_spark()
+    if (active := _active_session()) is not None:
+        yield active
+        return
     if master:
         _check_master(master)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     with quiet_pandas():
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
@@ -87,10 +96,28 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
                 raise
             place = master or "its default master"
             raise InputError(f"Spark does not start at {place}: {_reason(error)}") from error
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's own handler calls Java in the middle of a call of Java, which fails at length.
+        signal.signal(signal.SIGINT, on_interrupt)
+    said = logging.getLogger()
+    said.addFilter(_is_no_interrupt)
     try:
         yield spark
     finally:
         spark.stop()
+        said.removeFilter(_is_no_interrupt)
+
+
+def _active_session() -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    with quiet_pandas():
+        return SparkSession.getActiveSession()
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """False for what Py4J logs of a Ctrl-C, with its traceback: the command says itself that it was interrupted."""
+    return not str(record.msg).startswith("KeyboardInterrupt while")
 
 
 def _check_master(master: str) -> None:

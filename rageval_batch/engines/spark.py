@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from rageval_batch.engines.ranges import Ranges, plan_ranges
 from rageval_batch.engines.session import require_spark
 from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.engines.tasks import Routes, Work, Written
-from rageval_batch.errors import InputError
+from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.inputs import extras
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import FileColumns, InputCounts
@@ -169,7 +170,7 @@ class _Sweep:
         self.work = Work(
             scorer=scorer(job.profile, job.params, self.inputs.eval_set),
             kind=self.kind,
-            inputs=self.inputs.without_questions(),
+            inputs=self.inputs.without_questions().placed(self._placed_file),
             sources=[file.source for file in files],
             has_run=[file.has_run for file in files],
             runs=job.runs,
@@ -179,6 +180,13 @@ class _Sweep:
             parts=parts,
             written=written,
         )
+
+    def _placed_file(self, path: Path) -> str:
+        """Where all nodes see a file of the staging folder."""
+        if self.staging.store.remote is None:
+            return str(path)
+        Folder(self.shared).upload(path, path.name)
+        return child(self.shared, path.name)
 
     def run(self, store: Store, progress: Progress | None, partitions: int | None) -> Outcome:
         """Score, decide, write and publish."""
@@ -225,18 +233,30 @@ class _Sweep:
 
     def _check(self, parts: Sequence[SplitResult]) -> None:
         """InputError where a split, a file or the whole input cannot be scored: the first in the order of the files."""
+        repeats: dict[str, set[int]] = {}
+        error = None
+        try:
+            self._check_files(parts, repeats)
+        except RagevalError as found:
+            error = found
+        # Of the rows before an error, too many are the earlier one.
+        rows = sum(sum(part.scored.values()) for part in parts)
+        self.inputs.check_rows(repeats, rows, self.job.max_rows)
+        if error is not None:
+            raise error
+
+    def _check_files(self, parts: Sequence[SplitResult], repeats: dict[str, set[int]]) -> None:
+        """InputError for the first split that failed, or file that lacks a field; the repeats of runs until there."""
         reader = self.inputs.row_reader()
-        runs: set[str] = set()
-        rows = 0
-        for number, file in enumerate(self.files):
+        for number, mine in groupby(parts, key=lambda part: self.splits[part.number].file):
+            file = self.files[number]
             columns = FileColumns(has_run=file.has_run)
-            for part in (part for part in parts if self.splits[part.number].file == number):
+            for part in mine:
                 if part.error is not None:
                     raise part.error
                 columns.add(part.columns)
-                runs.update(part.scored)
-                rows += sum(part.scored.values())
-                self.inputs.check_rows(runs, rows, self.job.max_rows)
+                for run, met in part.repeats.items():
+                    repeats.setdefault(run, set()).update(met)
             columns.check(file.source, reader)
 
     def _assemble(

@@ -37,8 +37,8 @@ _KEPT_VALUES = 4  # of those that were sent, in a process
 _POLL = 0.5  # seconds between looks at the progress
 
 _ITEMS = "number int, content binary"
-_SPLITS = "number int, content binary, lines array<bigint>"
-_KEYS = "run_id string, question int, repeat int, split int, line bigint"
+_SPLITS = "number int, content binary, second_answers array<bigint>"
+_KEYS = "run_id string, question int, repeat int, split int, place bigint"
 _TABLES = "partition int, kind string, number int, content binary"
 # One record at a time: a record is a whole table, and Spark would put thousands of them into one batch.
 _SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
@@ -101,17 +101,17 @@ class Stages:
     def score_again(self, work: Sent, splits: Sequence[Split], parts: Sequence[SplitResult]) -> list[SplitResult]:
         """Splits that have second answers of a run to a question (with the same repeat), scored without them.
 
-        Of several the first by file and line counts: splits are numbered in that order.
+        Of several the first by file and place in it counts: splits are numbered in that order.
         """
         named = [(part.number, part.name.encode()) for part in parts]
         keys = self._frame(named, _ITEMS).mapInArrow(partial(_answer_keys, work), _KEYS)
         rows = sum(sum(part.scored.values()) for part in parts)
         keys = keys.repartition(max(1, -(-rows // _ROWS_A_PARTITION)), "run_id", "question", "repeat")
-        place = Window.partitionBy("run_id", "question", "repeat").orderBy("split", "line")
-        second = keys.withColumn("place", sql.row_number().over(place)).where("place > 1")
-        lines = second.groupBy(sql.col("split").alias("number")).agg(sql.collect_list("line").alias("lines"))
+        same = Window.partitionBy("run_id", "question", "repeat").orderBy("split", "place")
+        second = keys.withColumn("answer", sql.row_number().over(same)).where("answer > 1")
+        places = second.groupBy(sql.col("split").alias("number")).agg(sql.collect_list("place").alias("second_answers"))
         described = self._frame([(number, pickle.dumps(split)) for number, split in enumerate(splits)], _ITEMS)
-        again = described.join(lines, "number").select("number", "content", "lines")
+        again = described.join(places, "number").select("number", "content", "second_answers")
         done = self._spark.sparkContext.accumulator(0)
         return self._results(again.mapInArrow(partial(_score_splits, work, done), _ITEMS))
 
@@ -243,8 +243,8 @@ def _split_source(file: Source) -> SplitSource | RagevalError:
 
 
 def _score_splits(work: Sent, done: Any, batches: Batches) -> Iterator[pa.RecordBatch]:
-    for number, content, lines in _row_tuples(batches):
-        second_answers = np.array(lines, np.int64)
+    for number, content, places in _row_tuples(batches):
+        second_answers = np.array(places, np.int64)
         result = tasks.score_split(_unpickled(work), number, pickle.loads(content), second_answers=second_answers)
         done.add(result.rows_read)
         yield _item(number, result)

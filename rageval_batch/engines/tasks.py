@@ -117,7 +117,7 @@ def _scored(work: Work, split: Split, second_answers: Offsets, *, result: SplitR
     reused = work.scorer.reused_scores()
     for block in ingest.file_blocks(split.file, blocks, result.columns):
         _count_block(result, block)
-        work.inputs.check_rows(result.scored, sum(result.scored.values()), work.max_rows)
+        work.inputs.check_rows(result.repeats, sum(result.scored.values()), work.max_rows)
         found = scored_tables(work.scorer, work.inputs, block, keep_inputs=work.keep_inputs, reused=reused)
         for kind, table in found.items():
             tables.setdefault(kind, []).append(table)
@@ -134,8 +134,11 @@ def rescore_split(work: Work, number: int, split: Split, *, name: str, columns: 
 def _count_block(result: SplitResult, block: Ingested) -> None:
     result.rows_read += block.rows
     result.rejected += block.rejects.num_rows
-    for found in block.batch.column("run_id").value_counts().to_pylist():
-        result.scored[found["values"]] = result.scored.get(found["values"], 0) + found["counts"]
+    answers = pa.Table.from_batches([block.batch.select(["run_id", "repeat"])])
+    found = answers.group_by(["run_id", "repeat"]).aggregate([([], "count_all")])
+    for run, repeat, count in zip(*(found.column(k).to_pylist() for k in range(3)), strict=True):
+        result.scored[run] = result.scored.get(run, 0) + count
+        result.repeats.setdefault(run, set()).add(repeat)
     if block.extras is not None and (not result.extras or not result.extras[-1].equals(block.extras.schema, True)):
         result.extras.append(block.extras.schema)
     if block.rejects.num_rows:
@@ -152,9 +155,13 @@ def _required(work: Work, name: str) -> Part:
 
 
 def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
-    """The keys of the answers of a part: run_id, question (its index), repeat, split, line."""
+    """The keys of the answers of a part: run_id, question (its index), repeat, split, place among its usable rows.
+
+    The part has all of them: it is of a split that was scored with its duplicates.
+    """
     scores = _required(work, name).table(SCORES)
-    assert scores is not None
+    if scores is None:  # of a file without rows
+        return
     question = pc.index_in(scores.column("question_id"), pa.array(work.inputs.eval_set.ids, LARGE_STRING))
     keys = pa.table(
         {
@@ -162,7 +169,7 @@ def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
             "question": question,
             "repeat": scores.column("repeat"),
             "split": pa.repeat(pa.scalar(number, pa.int32()), scores.num_rows),
-            "line": scores.column("line"),
+            "place": pa.array(np.arange(scores.num_rows)),
         }
     )
     yield from keys.combine_chunks().to_batches(max_chunksize=BLOCK_ROWS)
@@ -189,7 +196,7 @@ def routed(work: Work, routes: Routes, number: int, *, name: str) -> Iterator[tu
             yield target, kind, ipc_bytes(rows)
     if (rejected := part.table(REJECTED)) is not None:
         target = ranges.count + routes.copy_partitions + int(routes.reject_group[number])
-        yield target, REJECTED, ipc_bytes(rejected.sort_by("line").combine_chunks())
+        yield target, REJECTED, ipc_bytes(rejected.combine_chunks())
 
 
 def _typed_extras(part: Part, schema: pa.Schema | None) -> pa.Table | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -75,12 +75,8 @@ class _Seen:
         codes = [
             self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
         ]
+        _check_repeats(len(self.codes), len(self.runs), self.questions, max_rows=self.max_rows)
         need = len(self.codes) * self.questions
-        if need > self.max_rows:
-            raise InputError(
-                f"{len(self.codes):,} repeats of {len(self.runs):,} runs x {self.questions:,} questions may be over "
-                f"{self.max_rows:,} score rows: is the column repeat right? --max-rows N allows more."
-            )
         if need > len(self.flags):
             grown = np.zeros(max(need, 2 * len(self.flags)), np.bool_)
             grown[: len(self.flags)] = self.flags
@@ -116,6 +112,15 @@ def _check_rows(runs: int, rows: int, questions: int, *, max_rows: int) -> None:
         f"{runs:,} runs x {questions:,} questions make more than {max_rows:,} score rows: "
         f"{reason} --max-rows N allows more."
     )
+
+
+def _check_repeats(repeats: int, runs: int, questions: int, *, max_rows: int) -> None:
+    """InputError where the repeats of all runs together may make too many score rows."""
+    if repeats * questions > max_rows:
+        raise InputError(
+            f"{repeats:,} repeats of {runs:,} runs x {questions:,} questions may be over "
+            f"{max_rows:,} score rows: is the column repeat right? --max-rows N allows more."
+        )
 
 
 class QuestionRows:
@@ -233,10 +238,20 @@ class LoadedQuestions:
             EvalSet(ids, (), (), weights=()), self._run_contexts, self._declared, unknown=self._unknown
         )
 
-    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
-        """InputError where so many usable rows of these runs make too many score rows: one a run and question."""
-        _check_names(runs, len(self.eval_set))
-        _check_rows(len(runs), rows, len(self.eval_set), max_rows=max_rows)
+    def placed(self, place: Callable[[Path], str]) -> LoadedQuestions:
+        """The same with the contexts of single runs where `place` puts their file."""
+        if self._run_contexts is None:
+            return self
+        contexts = eval_sets.RunContexts(place(Path(self._run_contexts.place)))
+        return LoadedQuestions(self.eval_set, contexts, self._declared, unknown=self._unknown)
+
+    def check_rows(self, repeats: Mapping[str, Set[int]], rows: int, max_rows: int) -> None:
+        """InputError where so many usable rows of runs with these repeats make too many score rows: one a run and
+        question, or more."""
+        questions = len(self.eval_set)
+        _check_names(repeats.keys(), questions)
+        _check_rows(len(repeats), rows, questions, max_rows=max_rows)
+        _check_repeats(sum(map(len, repeats.values())), len(repeats), questions, max_rows=max_rows)
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without chunks of their own get those given for their run and question."""

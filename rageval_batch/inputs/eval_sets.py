@@ -23,6 +23,7 @@ from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
 from rageval_batch.inputs.readers import NUMERIC, TEXT, Block
 from rageval_batch.inputs.sources import Source, content_hash
+from rageval_batch.locations import arrow_input
 from rageval_batch.model.schemas import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, TextsByKey, first_of
 
 
@@ -306,22 +307,25 @@ class _Spill:
         if self._writer is None:
             return None
         self._writer.close()
-        return RunContexts(self._path)
+        return RunContexts(str(self._path))
 
 
 @dataclass(frozen=True)
 class RunContexts:
     """Chunks of (run, question), looked up a batch at a time."""
 
-    path: Path
+    place: str  # the path or URL of a Parquet file
 
     def of_other_runs(self, runs: Collection[str]) -> list[str]:
         """A sentence where there are contexts of runs that have no answers."""
-        of_runs = pq.read_table(self.path, columns=["run_id"], partitioning=None).column("run_id").unique().to_pylist()
+        of_runs = self._stored(columns=["run_id"]).column("run_id").unique().to_pylist()
         others = [run for run in of_runs if run not in runs]
         if not others:
             return []
         return [f"WARNING: there are contexts of runs without answers: {len(others):,}, the first '{others[0]}'."]
+
+    def _stored(self, **options: Any) -> pa.Table:
+        return pq.read_table(arrow_input(self.place), partitioning=None, **options)
 
     def joined_to(self, batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
         """The batch in which rows without chunks of their own have those given for their run and question."""
@@ -332,7 +336,7 @@ class RunContexts:
     def chunks_for(self, run: pa.Array, question_id: pa.Array) -> pa.Array:
         """The JSON array of each row's own chunks, null where the run has none for the question."""
         runs, questions = run.unique(), question_id.unique()
-        stored = pq.read_table(self.path, filters=pc.field("run_id").isin(runs), partitioning=None)
+        stored = self._stored(filters=pc.field("run_id").isin(runs))
         stored = stored.filter(pc.is_in(stored.column("question_id"), questions)).combine_chunks()
 
         def pairs(run: pa.Array, question_id: pa.Array) -> Offsets:

@@ -219,12 +219,14 @@ class Ingest:
         second_answers: Offsets | None = None,
         columns: ColumnLimit | None = None,
     ) -> None:
-        """`runs`: rows of other runs are passed over. `second_answers`: the lines that are duplicates, where that is
-        known and not for the reader to find out. `columns`: which of those that are no fields are kept."""
+        """`runs`: rows of other runs are passed over. `second_answers`: which of the usable rows are duplicates,
+        counted from 0, where that is known and not for the reader to find out. `columns`: which of those that are no
+        fields are kept."""
         self._sources = sources
         self.reader = reader
         self._only = runs
         self._second_answers = second_answers
+        self._usable = 0  # rows so far that can be used, duplicates among them
         self.columns = columns or ColumnLimit()  # that are no fields of the rows
         self.counts = InputCounts()
 
@@ -247,7 +249,9 @@ class Ingest:
     def _first(self, batch: pa.RecordBatch) -> Flags:
         if self._second_answers is None:
             return self.reader.first(batch)
-        return np.isin(batch.column("line").to_numpy(), self._second_answers, invert=True)
+        place = np.arange(self._usable, self._usable + batch.num_rows)  # several rows may stand in one line
+        self._usable += batch.num_rows
+        return np.isin(place, self._second_answers, invert=True)
 
     def _ingested(self, source: Source, block: Block, rows: Rows) -> Ingested:
         reason = np.full(len(block), -1, np.int8)

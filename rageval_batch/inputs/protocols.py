@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -99,8 +99,11 @@ class LoadedInputs(Protocol):
     def without_questions(self) -> LoadedInputs:
         """The same without the questions themselves, which only preparing a scorer needs: little to send."""
 
-    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
-        """InputError where so many usable rows of these runs make too many score rows."""
+    def placed(self, place: Callable[[Path], str]) -> LoadedInputs:
+        """The same with what lies in files of this machine where `place` puts each: it returns a path or URL."""
+
+    def check_rows(self, repeats: Mapping[str, Set[int]], rows: int, max_rows: int) -> None:
+        """InputError where so many usable rows of runs with these repeats make too many score rows."""
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in which every row has the contexts that were given for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -143,7 +143,11 @@ class LoadedList:
         """The same without the texts."""
         return LoadedList(self._declared, self._expected_rows, {})
 
-    def check_rows(self, runs: Collection[str], rows: int, max_rows: int) -> None:
+    def placed(self, place: Callable[[Path], str]) -> LoadedList:
+        """The same: it has no files."""
+        return self
+
+    def check_rows(self, repeats: Mapping[str, Set[int]], rows: int, max_rows: int) -> None:
         """A row makes one score row, so there is no limit."""
 
     def with_contexts(self, batch: pa.RecordBatch) -> pa.RecordBatch:

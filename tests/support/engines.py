@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from rageval_batch.cli import main
 from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.registry import PROFILES
@@ -25,10 +29,14 @@ OWN = {"commit", "created_at", "checksums", "manifest_sha256", "files"}
 
 def sample_job(name: str, placed: Callable[[str], str] = str, **more: Any) -> Job:
     """The job of a profile's samples; `placed`: where files lie, if elsewhere."""
-    words = [word.format(samples_folder() / name) for word in SAMPLES[name]]
-    options: dict[str, list[str]] = {"": [placed(words[0])], "-q": [], "-c": []}
-    for option, value in pairwise(words):
-        options.setdefault(option, []).append(placed(value) if option in ("-q", "-c") else value)
+    options: dict[str, list[str]] = {"": [], "-q": [], "-c": []}
+    option = ""
+    for word in SAMPLES[name]:
+        if word.startswith("-"):
+            option = word
+        else:
+            options.setdefault(option, []).append(placed(word.format(samples_folder() / name)))
+            option = ""
     profile = PROFILES[name]
     return Job(
         profile=profile,
@@ -69,15 +77,49 @@ def _nullable(table: pa.Table) -> pa.Table:
 
 
 def assert_same(local: Outcome, other: Outcome) -> None:
-    """Two commits of the same job say the same."""
+    """Two outcomes of the same job say the same."""
     assert other.created
-    one, two = tables(local.commit), tables(other.commit)
+    assert_same_commits(local.commit, other.commit)
+    assert local.counts == other.counts
+
+
+def assert_same_commits(local: Commit, other: Commit) -> None:
+    """Two commits of the same job say the same."""
+    one, two = tables(local), tables(other)
     assert sorted(one) == sorted(two)
     for role in one.keys() - {"kept_outputs"}:  # distinct answers are in the order in which they were first met
         assert one[role].equals(two[role]), role
     if "kept_outputs" in one:
-        order = [("question_id", "ascending"), ("output", "ascending"), ("chunks", "ascending")]
+        order = [(name, "ascending") for name in one["kept_outputs"].column_names if name != "given_by"]
         assert one["kept_outputs"].sort_by(order).equals(two["kept_outputs"].sort_by(order))
-    first, second = local.commit.manifest, other.commit.manifest
-    assert {k: v for k, v in first.items() if k not in OWN} == {k: v for k, v in second.items() if k not in OWN}
-    assert local.counts == other.counts
+    assert _shared(local.manifest) == _shared(other.manifest)
+
+
+def _shared(manifest: dict[str, Any]) -> Any:
+    """What the manifests of two commits of the same job have in common; temporary folders have names of their own."""
+    return json.loads(_TEMPORARY.sub('"', json.dumps({k: v for k, v in manifest.items() if k not in OWN})))
+
+
+_TEMPORARY = re.compile(r'"[^"]*/rageval-\w+/')
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command says and how it ends, without what no two commands have in common."""
+
+    code: int
+    out: str
+    err: str
+
+
+def said(capsys: pytest.CaptureFixture[str], words: Sequence[str], store: Path) -> Said:
+    """Give a command with a store, in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--store", str(store)])
+    captured = capsys.readouterr()
+    out, err = (_COMMIT.sub("COMMIT", text.replace(str(store), "STORE")) for text in (captured.out, captured.err))
+    return Said(int(ended.value.code or 0), out, _PROGRESS.sub("", err))
+
+
+_COMMIT = re.compile(r"\d{8}T\d{6}\S*-[0-9a-f]{6}|(?<=\"created_at\": \")[^\"]*")
+_PROGRESS = re.compile(r"^scored [\d,]+ rows of .*\n", re.MULTILINE)
