@@ -72,11 +72,11 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
 
     A process has one session: the one that is there already is used as it is, and goes on afterwards."""
     require_spark()
+    if master:
+        _check_master(master)
     if (active := _active_session()) is not None:
         yield active
         return
-    if master:
-        _check_master(master)
     on_interrupt = signal.getsignal(signal.SIGINT)
     with quiet_pandas():
         from pyspark.errors import PySparkException
