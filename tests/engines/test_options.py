@@ -127,12 +127,14 @@ def test_maps_presets_and_names_of_runs(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_parameters_and_an_archive(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     samples = samples_folder() / "judge_protocol"
-    (tmp_path / "params.json").write_text('{"rubric": "custom"}')
+    (tmp_path / "params.json").write_text('{"base_variant": "v2"}')
     words = [str(samples / "judgements.jsonl"), "-q", str(samples / "samples.jsonl"), "-p", "judge_protocol"]
-    words += ["-c", str(samples / "targets.jsonl")]
+    words += ["-c", str(samples / "targets.jsonl"), "--params", str(tmp_path / "params.json")]
+    words += ["--param", 'refusal_phrases=["no comment"]']
     archives = [tmp_path / "archive-local", tmp_path / "archive-spark"]
     for store, archive, engine in zip(("local", "spark"), archives, ((), SPARK), strict=True):
         assert said(capsys, ["score", *words, "--archive", str(archive), *engine], tmp_path / store).code == 0
+    assert_same_commits(*(Store(tmp_path / store).commits()[0] for store in ("local", "spark")))
     one, two = ({path.relative_to(root): path.read_bytes() for path in root.rglob("*.json")} for root in archives)
     assert one == two
     assert one
@@ -140,7 +142,7 @@ def test_parameters_and_an_archive(capsys: pytest.CaptureFixture[str], tmp_path:
 
 def refusals(folder: Path) -> list[list[str]]:
     """The words of commands that are refused once rows have been read."""
-    files = {
+    files: dict[str, list[Any]] = {
         "runs": [row(f"r{k}", "q0", "alpha") for k in range(9)],
         "repeats": [row("r", "q0", "alpha", repeat=k) for k in range(9)],
         "nothing": [row("r", "nobody asked", "alpha"), b"null"],
