@@ -6,9 +6,8 @@ import errno
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +19,12 @@ from rageval_batch.resources import sql_definition
 from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
+if TYPE_CHECKING:
+    import duckdb
+
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
+MOST_TALLIES = 1 << 18  # that are added up in memory
+_OPTIONS: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "store_schema": False}
 MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
 KEPT_MEMORY = "256MB"  # for the keys and hashes of answers that are kept
 RECONCILE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
@@ -35,9 +39,28 @@ def write_sorted(
 
 
 def write_tallies(batches: Iterator[pa.RecordBatch], *, target: Path, database: Database) -> None:
-    """Write tallies as one Parquet file, those of the same kind added up and all sorted."""
+    """Write tallies as one Parquet file, those of the same kind added up and all sorted: few of them in memory, without
+    a database, many by a sort that spills."""
+    first: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        first.append(batch)
+        count += batch.num_rows
+        if count > MOST_TALLIES:
+            break
+    else:
+        _write_few_tallies(pa.Table.from_batches(first, TALLIES), target)
+        return
+    batches = chain(first, batches)
     query = "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all"
     _write(batches, TALLIES, query, target=target, database=database)
+
+
+def _write_few_tallies(tallies: pa.Table, target: Path) -> None:
+    keys = TALLIES.names[:-1]
+    summed = tallies.group_by(keys, use_threads=False).aggregate([("n", "sum")]).rename_columns({"n_sum": "n"})
+    rows = summed.select(TALLIES.names).sort_by([(name, "ascending") for name in keys])
+    pq.write_table(rows, target, ROW_GROUP, **_OPTIONS)
 
 
 def _write(
@@ -57,13 +80,14 @@ def _write(
 def write_in_order(chunks: Iterator[pa.Table], schema: pa.Schema, target: Path) -> None:
     """Write rows that come in their order as one Parquet file."""
     texts = [field.name for field in schema if pa.types.is_large_string(field.type)]
-    options = {"compression": "zstd", "compression_level": 1, "use_dictionary": texts, "store_schema": False}
-    with pq.ParquetWriter(target, schema, **options) as writer:
+    with pq.ParquetWriter(target, schema, use_dictionary=texts, **_OPTIONS) as writer:
         for rows in chunks:
             writer.write_table(rows, max(rows.num_rows, 1) if rows.num_rows < 2 * ROW_GROUP else ROW_GROUP)
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:
+    import duckdb
+
     options = f"format parquet, compression zstd, compression_level 1, row_group_size {ROW_GROUP}"
     try:
         connection.execute(f"copy ({query}) to {quoted(target)} ({options})")

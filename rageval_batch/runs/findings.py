@@ -7,8 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from rageval_batch.columnar.json_objects import MISSING_OUTPUT, REASONS
 from rageval_batch.inputs.protocols import RunCounts
@@ -16,8 +20,12 @@ from rageval_batch.model import Profile
 from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import parquet_reader
 
+if TYPE_CHECKING:
+    import duckdb
+
 MOST = 0.5  # share of the answers of a run from which a common failure is told
 _SHOWN = 3  # runs that a message names
+_ROWS_AT_ONCE = 1 << 16
 _UNANSWERED = (REASONS[MISSING_OUTPUT], "missing")
 
 
@@ -53,6 +61,9 @@ class Observed:
 
 def observed(scores: Sequence[Path], profile: Profile, *, database: Database) -> Observed:
     """What score rows show. The files have all rows of each of their runs."""
+    flags = [_flags(part.where, scores[0]) for part in profile.scoring.uncomputed]
+    if all(flags) and _nothing_to_tell(scores, [names for names in flags if names]):
+        return Observed({part.where: {} for part in profile.scoring.uncomputed}, ())
     reader = parquet_reader(scores)
     with database.connected() as connection:
         uncomputed = {
@@ -60,6 +71,43 @@ def observed(scores: Sequence[Path], profile: Profile, *, database: Database) ->
             for part in profile.scoring.uncomputed
         }
         return Observed(uncomputed, _common_failures(connection, reader))
+
+
+def _flags(where: str, path: Path) -> list[str] | None:
+    """The columns of a condition that is "flag and flag", None where it is another."""
+    schema = pq.read_schema(path)
+    names = where.split(" and ")
+    is_flag = all(name in schema.names and pa.types.is_boolean(schema.field(name).type) for name in names)
+    return names if is_flag else None
+
+
+def _nothing_to_tell(scores: Sequence[Path], conditions: Sequence[Sequence[str]]) -> bool:
+    """Whether no row has all flags of a condition, and no run a reason that most of its answers share. Mostly so, and
+    seen by counting alone."""
+    flags = list(dict.fromkeys(name for names in conditions for name in names))
+    answers: Counter[str] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    unanswered = pa.array(_UNANSWERED)
+    for path in scores:
+        with pq.ParquetFile(path, read_dictionary=["run_id", "fail_reason"]) as file:
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["run_id", "fail_reason", *flags]):
+                for names in conditions:
+                    rows = pa.scalar(True)
+                    for name in names:
+                        rows = pc.and_kleene(rows, batch.column(name))
+                    if pc.any(rows).as_py():
+                        return False
+                run, reason = batch.column("run_id"), batch.column("fail_reason")
+                reasons, runs = reason.dictionary.to_pylist(), run.dictionary.to_pylist()
+                left_out = pc.is_in(reason.dictionary.cast(pa.string()), unanswered).to_numpy(zero_copy_only=False)
+                code = reason.indices.fill_null(len(reasons)).to_numpy().astype(np.int64)
+                cell = run.indices.to_numpy().astype(np.int64) * (len(reasons) + 1) + code
+                counts = np.bincount(cell, minlength=len(runs) * (len(reasons) + 1)).reshape(len(runs), -1)
+                counts[:, :-1][:, left_out] = 0
+                answers.update(dict(zip(runs, counts.sum(axis=1).tolist(), strict=True)))
+                for r, k in np.argwhere(counts[:, :-1]).tolist():
+                    failed[runs[r], reasons[k]] += int(counts[r, k])
+    return not any(n > MOST * answers[run] for (run, _), n in failed.items())
 
 
 def findings_of(

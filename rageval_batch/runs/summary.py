@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -21,6 +21,9 @@ from rageval_batch.runs.run_statistics import statistics_of_runs
 from rageval_batch.runs.score_runs import OtherRows
 from rageval_batch.runs.summary_plan import FAIL_REASON, MACROS, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 from rageval_batch.sql_text import COMMIT_OF_FILE, identifier, parquet_reader, quoted
+
+if TYPE_CHECKING:
+    import duckdb
 
 _ROW_GROUP = 32_768
 _MOST_VALUES = 16_000_000  # values that the percentiles of one statement hold at a time
@@ -84,6 +87,8 @@ def write_commit_summary(
     """
     if _write_by_loops(plan, scores, runs, target):
         return None
+    import duckdb
+
     folder = pa.repeat(pa.scalar(scores[0].parent.name, LARGE_STRING), runs.num_rows)
     named = runs.append_column("commit", folder).sort_by("run_id")
     try:
@@ -120,6 +125,8 @@ def _write_divided(plan: SummaryPlan, rows: ScoreRows, runs: pa.Table, *, target
     A run is summed alone, so that the bits do not depend on it. An error of DuckDB, and no file, where one run is too
     large.
     """
+    import duckdb
+
     try:
         write_summary(plan, rows.of_runs(runs), runs, target=target, database=database)
         return

@@ -48,3 +48,4 @@ def test_commands_load_only_what_they_need(tmp_path: Path) -> None:
     assert {command: found & (HEAVY | OTHERS) for command, found in seen.items()} == {
         "score": set(), "runs": set(), "leaderboard": set(), "gate": set(), "compare": set(),
     }  # fmt: skip
+    assert "duckdb" not in seen["score"]

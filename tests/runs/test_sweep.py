@@ -422,7 +422,7 @@ def test_another_job_does_not_take_up_the_parts_of_an_interrupted_one(
         raise RuntimeError("at the end")
 
     with monkeypatch.context() as patch:
-        patch.setattr(commit_files, "_write", failing)
+        patch.setattr(commit_files, "write_tallies", failing)
         with pytest.raises(RuntimeError, match="at the end"):
             sweep.run(job(folder), Store(folder / "store"))
     other = sweep.run(job(folder, soft_threshold=0.5), Store(folder / "store"))

@@ -68,7 +68,7 @@ def main(folder: str, place: str, what: str, number: str, params: str, job_numbe
     points: dict[str, Callable[[], None]] = {
         "undisturbed": lambda: None,
         "die_scoring": lambda: _at(sweep, "score_batch", int(number), _die),
-        "die_assembling": lambda: _at(commit_files, "_write", int(number), _die),
+        "die_assembling": lambda: _at(commit_files, "write_tallies", int(number), _die),
         "die_writing": lambda: _at(os, "replace", int(number), _die),
         "die_before_commit": lambda: _at(store, "write_durably", int(number), _die),
         "die_after_commit": lambda: _at(sweep.Outcome, "__init__", int(number), _die),
