@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from rageval_batch.analysis.catalog_rows import ProfileRow
 from rageval_batch.columnar import statistics
+from rageval_batch.columnar.strings import Floats
 from rageval_batch.resources import sql_definition
 
 Function = tuple[Callable[..., pa.Array], list[Any], str]  # of columns, the types of its arguments, that of its result
@@ -28,15 +29,22 @@ def _mean_intervals(column: Any, resamples: Any) -> pa.Array:
     offsets = lists.offsets.to_numpy().tolist()
     values, weights = (lists.values.field(name).to_numpy(zero_copy_only=False) for name in ("value", "weight"))
 
-    def interval(row: int) -> dict[str, float | None]:
-        mine = slice(offsets[row], offsets[row + 1])
+    def sample(rows: Sequence[int], number: int) -> tuple[Floats, Floats]:
+        mine = slice(offsets[rows[number]], offsets[rows[number] + 1])
         order = np.lexsort((weights[mine], values[mine]))
-        found = statistics.bootstrap_interval(values[mine][order], weights[mine][order], resamples=counts[row])
-        return {"low": found.low, "high": found.high}
+        return values[mine][order], weights[mine][order]
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(interval, range(len(lists))))
-    return pa.array(found, pa.struct([("low", pa.float64()), ("high", pa.float64())]))
+    found: dict[int, Any] = {}
+    for resampled in set(counts):
+        rows = [row for row, count in enumerate(counts) if count == resampled]
+        sizes = [offsets[row + 1] - offsets[row] for row in rows]
+        intervals = statistics.bootstrap_intervals(
+            partial(sample, rows), sizes, resamples=resampled, threads=os.cpu_count() or 1
+        )
+        found.update(zip(rows, map(vars, intervals), strict=True))
+    return pa.array(
+        [found[row] for row in range(len(lists))], pa.struct([("low", pa.float64()), ("high", pa.float64())])
+    )
 
 
 # Functions that views stand on: they come with the first query that needs them.

@@ -8,13 +8,21 @@ of the interval is known to about 1 / sqrt(2 * BLOCKS), half a percent.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from rageval_batch.columnar.kernels.resample import all_extreme_flips, assign_blocks, extreme_flips, resampled_means
+from rageval_batch.columnar.kernels.resample import (
+    SAMPLES_AT_ONCE,
+    all_extreme_flips,
+    assign_blocks,
+    extreme_flips,
+    resampled_means,
+    resampled_means_of_several,
+)
 from rageval_batch.columnar.strings import Floats
 
 RESAMPLES = 10_000
@@ -69,9 +77,52 @@ def bootstrap_interval(
     A resample whose weights sum to 0 is left out; nulls for no deltas. The interval never leaves the range of the
     deltas: a mean does not, and rounding must not.
     """
-    least, most = float(deltas.min(initial=math.inf)), float(deltas.max(initial=-math.inf))
     means = resample_means(deltas, weights, resamples=resamples, seed=seed, blocks=blocks)
-    return percentile_interval(means, least, most, level=level)
+    return percentile_interval(means, *_range(deltas), level=level)
+
+
+def _range(values: Floats) -> tuple[float, float]:
+    """The least and the largest value."""
+    return float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))
+
+
+def bootstrap_intervals(
+    sample: Callable[[int], tuple[Floats, Floats]], sizes: Sequence[int], *, resamples: int, threads: int
+) -> list[Interval]:
+    """The bootstrap_interval of several samples: `sample` gives the (values, weights) of each number, `sizes` how many.
+
+    The bits are those of one sample at a time. Samples of one size have the same draws, which are made once for several
+    of them.
+    """
+    alike: dict[int, list[int]] = {}
+    for number, size in enumerate(sizes):
+        alike.setdefault(size, []).append(number)
+    several = [
+        numbers[start : start + SAMPLES_AT_ONCE]
+        for numbers in alike.values()
+        for start in range(0, len(numbers), SAMPLES_AT_ONCE)
+    ]
+
+    def intervals(numbers: list[int]) -> list[Interval]:
+        own = [sample(number) for number in numbers]
+        means = _means_of_several(own, resamples)
+        return [percentile_interval(mine, *_range(values)) for mine, (values, _) in zip(means, own, strict=True)]
+
+    found: dict[int, Interval] = {}
+    with ThreadPoolExecutor(threads) as pool:
+        for numbers, mine in zip(several, pool.map(intervals, several), strict=True):
+            found.update(zip(numbers, mine, strict=True))
+    return [found[number] for number in range(len(sizes))]
+
+
+def _means_of_several(samples: Sequence[tuple[Floats, Floats]], resamples: int) -> Sequence[Floats]:
+    """The resample_means of samples of one size."""
+    prepared = [_resampled(values, weights, SEED, BLOCKS) for values, weights in samples]
+    even = all((weights == 1.0).all() for _, weights in prepared)
+    values, weights = ([one[k] for one in prepared] for k in range(2))
+    stream = _stream(SEED, _DRAWING)
+    means: Sequence[Floats] = resampled_means_of_several(values, None if even else weights, stream, resamples)
+    return means
 
 
 def resample_means(
@@ -86,11 +137,17 @@ def resample_means(
 
     Every interval of the project is made of these means.
     """
+    values, weights = _resampled(values, weights, seed, blocks)
+    return resampled_means(values, weights, _stream(seed, _DRAWING), resamples)
+
+
+def _resampled(values: Floats, weights: Floats | None, seed: int, blocks: int) -> tuple[Floats, Floats]:
+    """(values, weights) of what is resampled: of questions, or of blocks where there are more questions than blocks."""
     weights = np.ones(len(values)) if weights is None else _scaled(weights)
     if len(values) > blocks:
         sums, weights = _blocks(values * weights, weights, seed, blocks=blocks)
         values = np.divide(sums, weights, out=np.zeros(blocks), where=weights != 0)
-    return resampled_means(values, weights, _stream(seed, _DRAWING), resamples)
+    return values, weights
 
 
 def percentile_interval(means: Floats, least: float, most: float, *, level: float = LEVEL) -> Interval:

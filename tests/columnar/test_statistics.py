@@ -50,6 +50,21 @@ def test_bootstrap_equals_the_oracle_on_the_same_resamples(deltas: list[float], 
 
 
 @settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.lists(st.tuples(FINITE, WEIGHT), max_size=5), max_size=20), st.booleans(), st.integers(1, 3))
+def test_intervals_of_several_samples_are_those_of_each(
+    samples: list[list[tuple[float, float]]], even: bool, threads: int
+) -> None:
+    """With draws that samples of one size share: the same bits."""
+    arrays = [np.array(sample).reshape(-1, 2).T for sample in samples]
+    pairs = [(values, np.full(len(values), 0.25) if even else weights) for values, weights in arrays]
+    sizes = [len(sample) for sample in samples]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "BLOCKS", 4)  # samples of five are assigned to blocks
+        found = statistics.bootstrap_intervals(pairs.__getitem__, sizes, resamples=40, threads=threads)
+    assert found == [statistics.bootstrap_interval(*pair, resamples=40, blocks=4) for pair in pairs]
+
+
+@settings(max_examples=examples(60), deadline=None)
 @given(deltas=DELTAS, data=st.data())
 def test_exact_p_equals_the_oracle(deltas: list[float], data: Any) -> None:
     weights = data.draw(st.none() | st.lists(st.integers(0, 5), min_size=len(deltas), max_size=len(deltas)))

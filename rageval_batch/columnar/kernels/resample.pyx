@@ -50,6 +50,72 @@ def resampled_means(sample, sample_weights, uint64_t seed, Py_ssize_t count):
     return means
 
 
+cdef enum:
+    LANES = 8  # samples whose values stand side by side, so that a draw is one line of the cache
+
+
+SAMPLES_AT_ONCE = LANES
+
+
+def resampled_means_of_several(samples, sample_weights, uint64_t seed, Py_ssize_t count):
+    """The means of resampled_means of up to SAMPLES_AT_ONCE samples of one size, a row for each sample: the same bits.
+
+    Draws depend on the seed and the size alone, so that each is made once for all samples. `sample_weights` is None
+    where all weights are 1.
+    """
+    cdef Py_ssize_t several = len(samples), size = len(samples[0])
+    cdef bint weighted = sample_weights is not None
+    lanes = np.zeros((size, LANES), np.float64)
+    lane_weights = np.zeros((size if weighted else 0, LANES), np.float64)
+    for number, sample in enumerate(samples):
+        lanes[:, number] = sample if not weighted else sample * sample_weights[number]
+        if weighted:
+            lane_weights[:, number] = sample_weights[number]
+    means = np.empty((several, count if size else 0), np.float64)
+    cdef const double[:, ::1] values = lanes
+    cdef const double[:, ::1] weights = lane_weights
+    cdef double[:, ::1] out = means
+    cdef double total[LANES]
+    cdef double weight[LANES]
+    cdef int64_t r
+    cdef int lane
+    for lane in range(LANES):
+        weight[lane] = <double>size
+    with nogil:
+        for r in range(out.shape[1]):
+            add_draws(values, seed, r, total)
+            if weighted:
+                add_draws(weights, seed, r, weight)
+            for lane in range(several):
+                out[lane, r] = total[lane] / weight[lane] if weight[lane] != 0.0 else NAN
+    return means
+
+
+cdef inline void add_draws(const double[:, ::1] lanes, uint64_t seed, int64_t resample, double *totals) noexcept nogil:
+    """The sums of the values that a resample draws, of each of LANES samples."""
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0, e = 0.0, f = 0.0, g = 0.0, h = 0.0
+    cdef uint64_t bits, size = lanes.shape[0]
+    cdef int64_t pairs = <int64_t>(size + 1) // 2
+    cdef int64_t first = resample * pairs
+    cdef int64_t j, place
+    cdef int half
+    for j in range(pairs):
+        bits = random_word(seed, first + j)
+        for half in range(1 if <uint64_t>(2 * j + 1) == size else 2):
+            place = ((bits & <uint64_t>0xFFFFFFFF) * size) >> 32
+            bits >>= 32
+            a += lanes[place, 0]
+            b += lanes[place, 1]
+            c += lanes[place, 2]
+            d += lanes[place, 3]
+            e += lanes[place, 4]
+            f += lanes[place, 5]
+            g += lanes[place, 6]
+            h += lanes[place, 7]
+    totals[0], totals[1], totals[2], totals[3] = a, b, c, d
+    totals[4], totals[5], totals[6], totals[7] = e, f, g, h
+
+
 def extreme_flips(values, double limit, uint64_t seed, Py_ssize_t count):
     """How many of `count` random choices of signs give a sum as far from 0 as the limit."""
     fours = np.zeros(((len(values) + 63) // 64 * 16, 4), np.float64)
