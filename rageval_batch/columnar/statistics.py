@@ -121,8 +121,7 @@ def _means_of_several(samples: Sequence[tuple[Floats, Floats]], resamples: int) 
     even = all((weights == 1.0).all() for _, weights in prepared)
     values, weights = ([one[k] for one in prepared] for k in range(2))
     stream = _stream(SEED, _DRAWING)
-    means: Sequence[Floats] = resampled_means_of_several(values, None if even else weights, stream, resamples)
-    return means
+    return list(resampled_means_of_several(values, None if even else weights, stream, resamples))
 
 
 def resample_means(
