@@ -10,7 +10,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.report.html.report import build_report, report_html
-from support.browser import needs_browser, opened_browser, opened_page, scrolls_sideways, serious_violations
+from support.browser import (
+    nameless,
+    needs_browser,
+    opened_browser,
+    opened_page,
+    scrolls_sideways,
+    serious_violations,
+)
 from support.pages import hostile_store, samples_store
 
 pytestmark = [pytest.mark.browser, needs_browser]
@@ -88,6 +95,7 @@ def test_axe_finds_nothing_serious(browser: Browser, small: str) -> None:
     with opened_page(browser, color_scheme="light", bypass_csp=True) as (page, _):
         page.goto(small)
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        assert nameless(page) == []
         assert serious_violations(page) == []
         page.emulate_media(color_scheme="dark")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"

@@ -69,6 +69,18 @@ def serious_violations(page: Page, *rules: str) -> list[str]:
     ]  # fmt: skip
 
 
+_NAMED = frozenset(
+    ("button", "link", "textbox", "searchbox", "checkbox", "combobox", "image", "table", "region", "figure")
+)
+
+
+def nameless(page: Page) -> list[str]:
+    """The roles of controls, figures, tables and regions that a screen reader would have no name for."""
+    nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    shown = (node for node in nodes if not node["ignored"] and node["role"]["value"] in _NAMED)
+    return [node["role"]["value"] for node in shown if not node.get("name", {}).get("value", "").strip()]
+
+
 def scrolls_sideways(page: Page) -> bool:
     """Whether the page is wider than the screen."""
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))

@@ -56,7 +56,7 @@ def hostile_store(folder: Path) -> Path:
         for k, text in enumerate(ANSWERS)
     ]
     rows = [
-        {"run_id": run, "question_id": question["id"], "output": f"{prefix}{text}"}
+        {"run_id": run, "question_id": question["id"], "output": f"{prefix}{text}", f"<i>{'meta' * 15}": "<u>"}
         for run, prefix in (("<b>bold</b>\u202e", ""), ("'; drop table runs; --", "b zz "))
         for question, text in zip(questions, ANSWERS, strict=True)
     ]

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.browser import needs_browser, opened_browser, opened_page, scrolls_sideways, serious_violations
+from support.browser import (
+    nameless,
+    needs_browser,
+    opened_browser,
+    opened_page,
+    scrolls_sideways,
+    serious_violations,
+)
 from support.pages import hostile_store, samples_store
 from support.viewing import Client, viewing
 
@@ -83,6 +90,7 @@ def test_pages_fit_a_phone_and_axe_finds_nothing_serious(browser: Browser, clien
     pages = (
         "/",
         "/run?run=adapter-weak",
+        "/run?run=%27;%20drop%20table%20runs;%20--",
         "/answer?run=adapter-weak&question=tc-03",
         "/sql?q=from+leaderboard&x=run_id&y=score",
     )
@@ -92,4 +100,5 @@ def test_pages_fit_a_phone_and_axe_finds_nothing_serious(browser: Browser, clien
         for path in pages:
             page.goto(home + path)
             assert not scrolls_sideways(page), path
+            assert nameless(page) == [], path
             assert serious_violations(page) == [], path
