@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import click
 
+from rageval_batch.cli import completion
 from rageval_batch.cli.options import emit, picking_options, say, store_option
 from rageval_batch.errors import InputError
 
 
 @click.command()
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=completion.runs)
 @click.option("--all", "every", is_flag=True, help="All runs of the store: so it is without RUN.")
-@click.option("--base", help="The run that the others are compared with; else the first RUN, else the best.")
+@click.option("--base", help="The run that the others are compared with; else the first RUN, else the best.",
+              shell_complete=completion.runs)  # fmt: skip
 @click.option("-o", "--output", "target", required=True, metavar="FILE.html", help="Write the report to this file.")
 @store_option
 @picking_options

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +39,10 @@ from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
+_SETTLED = 2_000_000_000  # nanoseconds after which a change of a file shows in its time stamps
+_HASHES: dict[tuple[str, int, int, int, int], str] = {}  # of files by path and time stamps
+_MOST_HASHES = 10_000
+
 MEMORY = "1GB"  # kept answers are long, and are sorted whole where their order is known
 
 
@@ -58,10 +64,27 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Sou
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
     if not is_url(reference["path"]) and not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
-    file = opened(reference).with_hash()
+    file = _with_hash(opened(reference))
     if file.sha256 != reference["sha256"]:
         raise InputError(f"{name} has changed since it was scored. Put the old file back, or score the new one.")
     return replace(file, name=name)
+
+
+def _with_hash(file: Source) -> Source:
+    """The file with its size and hash; one on this machine is read once for as long as its time stamps stand."""
+    if file.url or file.members or file.table is not None:
+        return file.with_hash()
+    try:
+        found = os.stat(file.path)
+    except OSError:
+        return file.with_hash()  # which says what is wrong
+    stamps = (str(file.path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    if stamps in _HASHES:
+        return replace(file, size=found.st_size, sha256=_HASHES[stamps])
+    hashed = file.with_hash()
+    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > _SETTLED and len(_HASHES) < _MOST_HASHES:
+        _HASHES[stamps] = hashed.sha256
+    return hashed
 
 
 def _outputs(commit: Commit, number: int) -> Source:

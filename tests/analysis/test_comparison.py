@@ -21,6 +21,8 @@ from rageval_batch.analysis.runs import find_run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import statistics
 from rageval_batch.errors import IncompatibleRuns, InputError, StoreError
+from rageval_batch.inputs.sources import Source
+from rageval_batch.runs import stored_inputs
 from rageval_batch.runs.store import Store
 from support.stores import HOSTILE, catalog_row, publish, score_row, simple_run
 
@@ -313,6 +315,25 @@ def scored(folder: Path) -> tuple[Path, Path, list[dict[str, Any]]]:
 def _answer(k: int) -> dict[str, Any]:
     texts = {name: f"{name} {k * 1117}" for name in ("target_audience", "main_topic", "sub_topic", "original_evidence")}
     return {**texts, "detailed_description": [f"d{k * 1117}"], "predicted_questions": [], "source_map": []}
+
+
+def test_a_file_is_hashed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, outputs, _ = scored(tmp_path)
+    hashed: list[str] = []
+    measured = Source.with_hash
+
+    def with_hash(file: Source) -> Source:
+        hashed.append(file.name)
+        return measured(file)
+
+    monkeypatch.setattr(Source, "with_hash", with_hash)
+    monkeypatch.setattr(stored_inputs, "_SETTLED", -1)  # else a file that was just written is hashed every time
+    for _ in range(2):
+        assert rageval_batch.compare("base", "cand", store=store).movers[0].base_answer is not None
+    assert len(hashed) == 1
+    content = outputs.read_bytes()
+    outputs.write_bytes(content[::-1])  # as long as before
+    assert "has changed" in rageval_batch.compare("base", "cand", store=store).notes[0]
 
 
 def test_answers_are_read_again(tmp_path: Path) -> None:

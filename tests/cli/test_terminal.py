@@ -171,7 +171,7 @@ def completions(*words: str) -> list[str]:
 def test_shells_complete_names(call: Call) -> None:
     assert completions("sco") == ["score"]
     assert completions("runs", "-p", "inc") == ["include_rate"]
-    assert completions("show", "ad") == [LONG]
+    assert completions("show", "ad") == completions("report", "ad") == completions("report", "--base", "ad") == [LONG]
     assert completions("compare", "base", "g") == ["gated"]
     assert completions("runs", "--eval-set", "q") == ["q@1", "questions@0123"]
     assert completions("compare", "-p", "include_rate", "--metric", "safe") == ["safe_ok"]
