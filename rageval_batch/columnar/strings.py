@@ -83,14 +83,15 @@ class RecycledBytes:
 
     def __init__(self) -> None:
         self._given: list[tuple[pa.Buffer, weakref.ref[Bytes]]] = []
+        self._free: list[pa.Buffer] = []
 
     def take(self, size: int) -> Bytes:
         """Room for so many bytes, whose content is not set."""
-        free = [buffer for buffer, array in self._given if array() is None]
+        returned = [buffer for buffer, array in self._given if array() is None]
         self._given = [(buffer, array) for buffer, array in self._given if array() is not None]
-        buffer = next((buffer for buffer in free if size <= buffer.size <= 2 * size), None)
-        if buffer is None:
-            buffer = pa.allocate_buffer(size + size // 8)  # the next block may be a little larger
+        self._free = [buffer for buffer in (*self._free, *returned) if size <= buffer.size <= 2 * size]
+        # A new one is a little larger than asked for: the next block may be so.
+        buffer = self._free.pop() if self._free else pa.allocate_buffer(size + size // 8)
         array = np.frombuffer(buffer, np.uint8)  # whose slices keep it alive: its base is no array
         self._given.append((buffer, weakref.ref(array)))
         return array[:size]

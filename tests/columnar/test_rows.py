@@ -12,7 +12,7 @@ from oracles.json_text import HugeNumber, decode, json_text
 from oracles.rows import Row, read_row
 from rageval_batch.columnar.kernels import json as json_kernel
 from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
-from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
+from rageval_batch.columnar.kernels.rows import ROOM, ReadRows, read_rows
 from rageval_batch.columnar.strings import Bytes, Offsets, Strings
 from rageval_batch.model.schemas import FIELDS
 from support.effort import examples
@@ -47,7 +47,7 @@ def read(texts: list[str]) -> tuple[ReadRows, list[list[str]]]:
     data = np.frombuffer(b'{"run":1}' + b'"\n'.join(content) + b'"}', np.uint8)
     ends = np.cumsum([len(text) + 2 for text in content], dtype=np.int64) + 7
     starts = ends - np.array([len(text) for text in content], np.int64)
-    found = read_rows(data, starts, ends, GROUPS, COPIED)
+    found = read_rows(data, starts, ends, GROUPS, COPIED, np.empty(len(data) + ROOM, np.uint8))
     same_by_every_processor(found, data, starts, ends=ends)
     order = np.arange(len(texts), dtype=np.int32)
     fields = [
@@ -62,7 +62,7 @@ def read(texts: list[str]) -> tuple[ReadRows, list[list[str]]]:
 
 def same_by_every_processor(found: ReadRows, data: Bytes, starts: Offsets, *, ends: Offsets) -> None:
     """What is read 64 bytes at once, where this processor can, is what any other reads."""
-    other = read_rows(data, starts, ends, GROUPS, COPIED, False)
+    other = read_rows(data, starts, ends, GROUPS, COPIED, np.empty(len(data) + ROOM, np.uint8), False)
     for mine, its in zip(flat(found), flat(other), strict=True):
         np.testing.assert_array_equal(mine, its)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rageval_batch.columnar.strings import LARGE_STRING, Strings, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, RecycledBytes, Strings, from_arrow
 
 
 def test_bytes_behind_a_null_are_no_text() -> None:
@@ -17,3 +17,22 @@ def test_bytes_behind_a_null_are_no_text() -> None:
     assert [got.at(k) for k in range(3)] == ["one", "", "three"]
     assert [from_arrow(column.slice(1)).at(k) for k in range(2)] == ["", "three"]
     assert len(from_arrow(pa.array([], LARGE_STRING))) == 0
+
+
+def test_room_is_given_out_again_only_when_nothing_refers_to_it() -> None:
+    """A slice, or an Arrow column of it, keeps it; room of quite another size is not used."""
+    buffers = RecycledBytes()
+    first = buffers.take(1_000)
+    place = first.ctypes.data
+    column = Strings(first[10:20], np.array([0, 10], np.int64)).to_arrow()
+    first[10:20] = 97
+    del first
+    second = buffers.take(1_000)
+    second[:] = 98
+    assert second.ctypes.data != place
+    assert column.to_pylist() == ["a" * 10]
+    del column
+    third = buffers.take(1_010)
+    assert third.ctypes.data == place
+    del second, third
+    assert [len(buffers.take(size)) for size in (10, 1_000, 100_000)] == [10, 1_000, 100_000]

@@ -21,6 +21,7 @@ class ReadRows(NamedTuple):
     members: int
     copied: tuple[Bytes, Offsets]
 
+ROOM: int
 HAS_WIDE: bool
 
 def read_rows(
@@ -29,5 +30,6 @@ def read_rows(
     ends: Offsets,
     groups: Sequence[tuple[str, ...]],
     copied: int,
+    content: Bytes,
     wide: bool = ...,
 ) -> ReadRows: ...

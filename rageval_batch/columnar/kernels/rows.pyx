@@ -32,9 +32,9 @@ from rageval_batch.columnar.kernels.unquoted cimport SLACK, unquote
 from rageval_batch.columnar.kernels.wide cimport has_wide
 
 from rageval_batch.columnar.kernels.json import room_for_nodes
-from rageval_batch.columnar.strings import pooled_bytes
 
 
+ROOM = SLACK
 HAS_WIDE = bool(has_wide())  # whether 64 bytes lose their backslashes at once
 
 
@@ -243,15 +243,24 @@ cdef class _Rows:
 
 
 def read_rows(
-    const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] ends, groups, int copied, bint wide=HAS_WIDE
+    const uint8_t[::1] data,
+    const int64_t[:] starts,
+    const int64_t[:] ends,
+    groups,
+    int copied,
+    content,
+    bint wide=HAS_WIDE,
 ):
     """The fields of the rows data[starts[k]:ends[k]], which must be UTF-8, one a group of names; `copied`: the one whose
-    texts are copied. `wide` is for tests: the result does not depend on it.
+    texts are copied, into `content`, which must be ROOM bytes longer than the data. `wide` is for tests: the result does
+    not depend on it.
 
     A row's value is that of the first name of the group that it has, of duplicates the last. A row that is no object
     has no value.
     """
     cdef Py_ssize_t rows = starts.shape[0]
+    if len(content) < len(data) + SLACK:
+        raise ValueError("too little room for the texts")
     cdef _Rows state = _Rows(data, groups, copied, wide and HAS_WIDE)
     cdef int n_groups = state.n_groups
     cdef int64_t longest = 1
@@ -267,7 +276,6 @@ def read_rows(
     errors = np.full(rows, -1, np.int64)
     objects = np.zeros(rows, np.bool_)
     haves = np.zeros(len(state.seen_in), np.int64)
-    content = pooled_bytes(len(data) + SLACK)
     copied_bounds = np.zeros(rows + 1, np.int64)
     cdef int64_t[:, ::1] start_of = value_starts
     cdef int64_t[:, ::1] stop_of = value_stops

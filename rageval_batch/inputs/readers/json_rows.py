@@ -16,7 +16,7 @@ from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import json as json_kernel
 from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.columnar.kernels.lines import HAS_WIDE, is_valid_utf8, split_lines, valid_utf8
-from rageval_batch.columnar.kernels.rows import ReadRows, read_rows
+from rageval_batch.columnar.kernels.rows import ROOM, ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, RecycledBytes, Strings, pooled_bytes
 from rageval_batch.inputs.readers import blocks
@@ -57,9 +57,19 @@ class JsonBlock:
     names: frozenset[str] = frozenset()
 
     def __init__(
-        self, data: Bytes, starts: Offsets, ends: Offsets, *, lines: Offsets, longest: int = MAX_ROW_BYTES
+        self,
+        data: Bytes,
+        starts: Offsets,
+        ends: Offsets,
+        *,
+        lines: Offsets,
+        longest: int = MAX_ROW_BYTES,
+        texts: RecycledBytes | None = None,
     ) -> None:
-        """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them."""
+        """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them.
+
+        `texts`: room for the answers, which is used again when nobody has them any more.
+        """
         self.lines = lines
         self._found: dict[Names, Field] = {}
         self._data, self._starts, self._ends = data, starts, ends
@@ -69,7 +79,8 @@ class JsonBlock:
         self._spans: tuple[Offsets, Offsets] = (
             (starts, ends) if read.all() else (np.where(read, starts, 0), np.where(read, ends, 0))
         )
-        self._read = read_rows(data, *self._spans, FIELDS, _ANSWER)  # of the names that rows of any kind may have
+        room = (texts or RecycledBytes()).take(len(data) + ROOM)
+        self._read = read_rows(data, *self._spans, FIELDS, _ANSWER, room)  # of the names that rows of any kind may have
         self.row_errors = [
             too_long_error(row, longest) if self._too_long[row] else _row_error(self._read, row, bool(utf8[row]))
             for row in np.flatnonzero(~self._read.usable).tolist()
@@ -255,13 +266,20 @@ def _first_present(tape: Tape, members: npt.NDArray[np.int32]) -> Field:
 
 
 def json_blocks(
-    data: Bytes, starts: Offsets, ends: Offsets, *, lines: Offsets, longest: int = MAX_ROW_BYTES
+    data: Bytes,
+    starts: Offsets,
+    ends: Offsets,
+    *,
+    lines: Offsets,
+    longest: int = MAX_ROW_BYTES,
+    texts: RecycledBytes | None = None,
 ) -> Iterator[JsonBlock]:
     """Spans of bytes, in the order of their places, as blocks of so many rows that a block has."""
     for first in range(0, len(starts), blocks.BLOCK_ROWS):
         rows = slice(first, first + blocks.BLOCK_ROWS)
         begin, stop = int(starts[rows][0]), int(ends[rows][-1])
-        yield JsonBlock(data[begin:stop], starts[rows] - begin, ends[rows] - begin, lines=lines[rows], longest=longest)
+        spans = starts[rows] - begin, ends[rows] - begin
+        yield JsonBlock(data[begin:stop], *spans, lines=lines[rows], longest=longest, texts=texts)
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
@@ -289,14 +307,16 @@ def read_jsonl(
     `spans`: some of those that `line_spans` gives, which have the blocks that they have in the whole file.
     """
     longest = source.reading.max_row_bytes
+    texts = RecycledBytes()
     with source.open() as stream:
         found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
         for _, data, starts, ends, lines in found:
             if only_lines is None:
-                yield from json_blocks(data, starts, ends, lines=lines, longest=longest)
+                yield from json_blocks(data, starts, ends, lines=lines, longest=longest, texts=texts)
             else:
                 mine = np.isin(lines, only_lines)
-                yield from json_blocks(data, starts[mine], ends[mine], lines=lines[mine], longest=longest)
+                found_spans = starts[mine], ends[mine]
+                yield from json_blocks(data, *found_spans, lines=lines[mine], longest=longest, texts=texts)
 
 
 def line_spans(source: Source) -> Iterator[LineSpan]:
