@@ -31,7 +31,7 @@ def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     with _opened(source.place) as file:
         check_parquet_growth(source, file.metadata)
-        rows = _batch_rows(source, source.place, file.metadata, range(file.num_row_groups))
+        rows = _batch_rows(source, source.place, file.metadata, groups=range(file.num_row_groups))
         batches = file.iter_batches(batch_size=rows)
         yield from column_blocks(batches, texts=field_columns(source), longest=source.reading.max_row_bytes)
 
@@ -41,7 +41,7 @@ def read_row_groups(source: Source, part: RowGroups) -> Iterator[ColumnBlock]:
     longest = source.reading.max_row_bytes
     with _opened(part.place) as file:
         line = part.line
-        rows = _batch_rows(source, part.place, file.metadata, part.groups)
+        rows = _batch_rows(source, part.place, file.metadata, groups=part.groups)
         for batch in file.iter_batches(batch_size=rows, row_groups=list(part.groups)):
             lines = np.arange(line, line + batch.num_rows)
             yield from column_blocks([batch], lines, field_columns(source), longest=longest)
@@ -75,7 +75,7 @@ def _has_texts(chunk: Any) -> bool:
     return bool(chunk.has_dictionary_page and chunk.physical_type == "BYTE_ARRAY")
 
 
-def _batch_rows(source: Source, place: str, metadata: Any, groups: Iterable[int]) -> int:
+def _batch_rows(source: Source, place: str, metadata: Any, *, groups: Iterable[int]) -> int:
     """How many rows are read at once, by the widest page of each column. InputError for a page that is too large."""
     most = blocks.BLOCK_ROWS
     with open_input(place) as file:
