@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from typing import NoReturn
 
 from rageval_batch import interrupts
@@ -18,6 +20,7 @@ def main() -> NoReturn:
     code = EXIT_INTERRUPTED
     gc.set_threshold(*_COLLECT_AFTER)
     try:
+        _open_closed_streams()
         interrupts.watch()
         from rageval_batch.cli import main as run
 
@@ -27,3 +30,17 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         pass
     interrupts.leave(code)
+
+
+def _open_closed_streams() -> None:
+    """Streams that the process was started without, as nothing to read and nowhere to write: the next file that is
+    opened would have their number, and what is printed would be written into it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            while (handle := os.open(os.devnull, os.O_RDWR)) < number:
+                pass
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process

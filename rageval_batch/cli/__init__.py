@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -56,6 +57,9 @@ COMMANDS = {
 
 DEBUG_VARIABLE = "RAGEVAL_DEBUG"
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+_JUDGES = {"gate", "compare", "monitor", "benchmark"}  # commands whose exit code is a verdict
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP)  # of a path that no file can have
 _MOST_DETAIL = 300  # characters that are said of an error of ours
 
 
@@ -80,6 +84,17 @@ class _Commands(click.Group):
         if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
             _import_pyarrow_alone()
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As ever; click itself would end a process whose output nobody reads with 1, the code of a failed gate."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
+
+
+class _ReaderGone(Exception):
+    """Whoever read our output has seen enough."""
 
 
 class _NoPandas:
@@ -154,12 +169,25 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         sys.stderr.write(interrupts.MESSAGE)
         code = EXIT_INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = EXIT_OK
+    except (BrokenPipeError, _ReaderGone):
+        _drop_output()
+        code = EXIT_BAD_INPUT if set(words) & _JUDGES else EXIT_OK  # nobody knows how a gate would have ended
     except Exception as error:
-        code = _unexpected(error, debug)
+        if isinstance(error, OSError) and error.errno in _NO_SPACE and not interrupts.seen():
+            _drop_output()
+            say_error(f"rageval: Cannot write the output: {error.strerror}. Make room, or write it elsewhere.")
+            code = EXIT_BAD_INPUT
+        elif isinstance(error, OSError) and error.errno in _NO_PATH:
+            say_error(f"rageval: Cannot use {str(error.filename)[:_MOST_DETAIL]}: {error.strerror}. Check the path.")
+            code = EXIT_BAD_INPUT
+        else:
+            code = _unexpected(error, debug)
     sys.exit(EXIT_INTERRUPTED if interrupts.seen() else code)
+
+
+def _drop_output() -> None:
+    """What is left to write to stdout goes nowhere, so that ending does not fail by it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _wants_debug(words: Sequence[str]) -> bool:

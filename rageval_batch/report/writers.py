@@ -40,11 +40,16 @@ def replaced_file(target: str) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of `target` at the end, unless something failed; a pipe or device is
     written to as it is."""
     path = Path(target)
-    if path.exists() and not path.is_file():
-        with path.open("wb") as out:
-            yield out
+    try:
+        device = path.open("wb") if path.exists() and not path.is_file() else None
+        if device is None:
+            handle, partial = tempfile.mkstemp(prefix=".", suffix=".partial", dir=path.resolve().parent)
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that lead in a circle, before Python 3.13
+        raise InputError(f"Cannot write {target}: {getattr(error, 'strerror', None) or error}.") from error
+    if device is not None:
+        with device:
+            yield device
         return
-    handle, partial = tempfile.mkstemp(prefix=".", suffix=".partial", dir=path.resolve().parent)
     try:
         with os.fdopen(handle, "w+b") as out:
             yield out

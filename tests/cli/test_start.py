@@ -1,5 +1,6 @@
 """What commands must not import, because it takes long: each is measured in a process of its own by what it loaded."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from rageval_batch.runs.store import Store
 from support.places import SAMPLES_FOLDER
+from support.stores import publish, simple_run
 
 # Of other packages, what only some commands need; of ours, the scorers and readers of other profiles.
 HEAVY = {
@@ -49,3 +51,46 @@ def test_commands_load_only_what_they_need(tmp_path: Path) -> None:
         "score": set(), "runs": set(), "leaderboard": set(), "gate": set(), "compare": set(),
     }  # fmt: skip
     assert "duckdb" not in seen["score"]
+
+
+@pytest.fixture
+def small_store(tmp_path: Path) -> Path:
+    publish(tmp_path / "runs", {"a": simple_run(x=0.25)}, with_summary=True)
+    return tmp_path
+
+
+def in_shell(folder: Path, line: str) -> tuple[int, str]:
+    """(exit code, stderr) of a line of the shell; `$R` is the command."""
+    named = {**os.environ, "R": f"{sys.executable} -m rageval_batch", "RAGEVAL_STORE": "runs"}
+    done = subprocess.run(["sh", "-c", line], cwd=folder, env=named, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("$R runs >&-", 0, ""),
+        ("$R runs <&- >&- 2>&-", 0, ""),
+        ("$R runs --store none 2>&-", 2, ""),
+        ("$R score - -p include_rate <&-", 2, "stdin: "),
+        ("($R sql 'from range(1000000)' --format csv; echo $? >code) | head -n 1; exit $(cat code)", 0, ""),
+        ("$R sql 'select 1' -o loop", 2, "Cannot write loop: "),
+        ("$R sql 'select 1' -o folder", 2, "Cannot write folder: Is a directory"),
+        ("$R sql 'select 1' -o none/x.csv", 2, "Cannot write none/x.csv: No such file or directory"),
+        (f"$R runs --store {'x' * 300}", 2, "File name too long. Check the path."),
+    ],
+)
+def test_streams_that_are_closed_and_paths_that_cannot_be(small_store: Path, line: str, code: int, said: str) -> None:
+    """Neither an error of ours nor 1, the code of a failed gate."""
+    (small_store / "folder").mkdir()
+    (small_store / "loop").symlink_to("loop")
+    found, err = in_shell(small_store, line)
+    assert found == code, err
+    assert said in err and (said or not err)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_stdout_on_a_full_disk(small_store: Path) -> None:
+    code, err = in_shell(small_store, "$R runs >/dev/full")
+    assert code == 2 and err.startswith("rageval: Cannot write the output: No space left on device.")
