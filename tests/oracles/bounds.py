@@ -60,11 +60,16 @@ def _without_currency(head: str) -> str:
     return bare
 
 
-def before(text: str, start: int, end: int, unit: str, previous_end: int) -> tuple[int, bool, str]:
-    """(where sign and bound of the figure from start to end begin, whether it is negative, its kind)."""
+def before(
+    text: str, start: int, end: int, unit: str, previous_end: int, below_zero: bool = False
+) -> tuple[int, bool, str]:
+    """(where sign and bound of the figure from start to end begin, whether it is negative, its kind).
+
+    `below_zero`: whether the number before it is.
+    """
     begin = max(previous_end, start - REACH)
     head = text[begin:start]
-    sign = _sign(text, begin, start, end, unit, previous_end)
+    sign = _sign(text, begin, start, end, unit, previous_end, below_zero)
     if sign is not None:
         start, head = sign, text[begin:sign]
     word = _bound_word(head)
@@ -96,7 +101,9 @@ def _behind_number(lead: str, begin: int, previous_end: int) -> bool:
     return previous_end > 0 and begin == previous_end and lead.strip(" \t") == ""
 
 
-def _sign(text: str, begin: int, start: int, end: int, unit: str, previous_end: int) -> int | None:
+def _sign(
+    text: str, begin: int, start: int, end: int, unit: str, previous_end: int, below_zero: bool
+) -> int | None:
     """Where the sign of a figure stands; None where there is none."""
     for at in range(begin, start):
         between = text[at + 1 : start]
@@ -105,6 +112,8 @@ def _sign(text: str, begin: int, start: int, end: int, unit: str, previous_end: 
         if text[at] in "-−负負":
             tight = text[at] != "-" or not re.search("[ \t]", between)
             if plain and tight:
+                if _second_of_range(lead, previous_end, below_zero):
+                    return at
                 return at if _counts(text, text[at], lead, begin, end, unit, previous_end) else None
         for word in ("minus", "минус"):
             between = text[at + 5 : start]
@@ -113,6 +122,11 @@ def _sign(text: str, begin: int, start: int, end: int, unit: str, previous_end: 
                     return None
                 return None if re.search(r"\d[ \t]*\Z", lead) else at
     return None
+
+
+def _second_of_range(lead: str, previous_end: int, below_zero: bool) -> bool:
+    """Whether a sign stands behind the dash of a range: -3–-1; with two hyphens only where the first is negative."""
+    return previous_end > 0 and (lead in ("–", "—", "——", "...") or (lead == "-" and below_zero))
 
 
 def _counts(text: str, mark: str, lead: str, begin: int, end: int, unit: str, previous_end: int) -> bool:
@@ -244,7 +258,7 @@ def money_end(text: str, end: int) -> int | None:
         if text.startswith(sign, at):
             stop = at + len(sign)
             return None if re.match("[A-Za-zА-Яа-яЁё_]", text[stop : stop + 1]) else stop
-    word = re.compile("(?:us[ \t]+(?=dollar))?[A-Za-zА-Яа-яЁё_]*", re.IGNORECASE).match(text, at)
+    word = re.compile("(?i:us[ \t]+(?=dollar))?[A-Za-zА-Яа-яЁё_]*").match(text, at)
     assert word is not None
     name = re.sub("[ \t]+", "_", word[0].lower())
     known = name in MONEY_WORDS or re.fullmatch("рубл[а-яё]{1,3}|доллар[а-яё]{0,3}", name)

@@ -346,7 +346,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "contains_any": of_texts(lambda s, parts: any(contains(s, part) for part in references(parts))),
     "include_rate": of_texts(include_rate),
     "refused": of_texts(refused),
-    "numbers": of_texts(lambda s: [float(number.value) for number in values.numbers(s)]),
+    "numbers": of_texts(lambda s: [v for v in (float(n.value) for n in values.numbers(s)) if math.isfinite(v)]),
     "numbers_supported": numbers_supported,
     "grounded_share": grounded_share,
     "script": of_texts(script),

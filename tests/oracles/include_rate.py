@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from oracles.bounds import scale_word
-from oracles.reading import figures_unified
+from oracles.reading import FRACTIONS, figures_unified
 from oracles.text import WHITE_SPACE
 
 PARAMS: dict[str, Any] = {
@@ -41,14 +41,21 @@ def ru_numeric(text: str) -> str:
 
 def en_numeric(text: str) -> str:
     """Lower case, comparison words before figures as signs, figures in plain decimals, one space for white space."""
-    text = re.sub(f"[{re.escape(''.join(WHITE_SPACE))}]+", " ", unicodedata.normalize("NFKC", text).lower()).strip()
+    kept = "".join(f"\ufdd0{ord(c)}\ufdd1" if c in FRACTIONS else c for c in text)  # 5½ is not 51⁄2
+    text = re.sub(f"[{re.escape(''.join(WHITE_SPACE))}]+", " ", unicodedata.normalize("NFKC", kept).lower()).strip()
     text = re.sub(r"−[ \t]?(?=[$€£¥]?[0-9])", "-", text)
     text = re.sub(r"\bminus[ \t]+(?=[$€£¥]?[0-9])", "-", text)
     for words, sign in (("more than|greater than|over|above", ">"), ("less than|fewer than|under|below", "<")):
         text = re.sub(rf"\b(?:{words})[ \t]+(?=-?[$€£¥]?[0-9])", sign, text)
-    text = figures_unified(text, "point")
+    text = figures_unified(text, "point").replace("٬", "")  # 1,00,000
     out, i = "", 0
     while i < len(text):
+        if text[i] == "\ufdd0":
+            end = text.index("\ufdd1", i)
+            if re.search("[0-9] ?\\Z", out):
+                out = f"{out.removesuffix(' ')} "
+            out, i = out + unicodedata.normalize("NFKC", chr(int(text[i + 1 : end]))), end + 1
+            continue
         figure = re.compile(r"[0-9]+(?:[.,][0-9]+)*").match(text, i)
         if figure is None:
             out, i = out + text[i], i + 1

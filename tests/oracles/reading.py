@@ -34,7 +34,8 @@ def normalised(raw: str) -> Normal:
     out: list[str] = []
     at: list[int] = []
     thousands = _thousands(raw)
-    apostrophes = _apostrophes(raw)
+    apostrophes = _apostrophes(raw) | _underscores(raw)
+    raised = _raised(raw)
     for i, c in enumerate(raw):
         category = unicodedata.category(c)
         form = MASK if category == "No" else unicodedata.normalize("NFKC", c)
@@ -42,6 +43,10 @@ def normalised(raw: str) -> Normal:
             form = str(unicodedata.digit(c))
         elif c in FRACTIONS:
             form = FRACTIONS[c][_behind_digit(raw, i) :]
+        elif i in raised:
+            form = raised[i]
+        elif c == "⅟":
+            form = "1⁄"
         elif c == " " and raw[i + 1 : i + 2] in FRACTIONS and i and unicodedata.category(raw[i - 1]) == "Nd":
             form = ""
         elif i in apostrophes:
@@ -79,6 +84,29 @@ def _apostrophes(raw: str) -> set[int]:
         if fits and raw[m.start() - 1 : m.start()] not in (".", ","):
             found |= {m.start() + k for k, c in enumerate(m[0]) if c in "'’"}
     return found
+
+
+def _underscores(raw: str) -> set[int]:
+    """Where underscores separate thousands: 1_250_000."""
+    found: set[int] = set()
+    for m in re.finditer("[0-9A-Za-z_]+", raw):
+        first, *groups = m[0].split("_")
+        sound = re.fullmatch("[1-9][0-9]{0,2}", first) and all(re.fullmatch("[0-9]{3}", group) for group in groups)
+        if groups and sound and raw[m.start() - 1 : m.start()] not in (".", ","):
+            found |= {m.start() + k for k, c in enumerate(m[0]) if c == "_"}
+    return found
+
+
+def _raised(raw: str) -> dict[int, str]:
+    """What raised and lowered digits around ⁄ are: ¹⁄₂ is 1⁄2 behind one blank."""
+    forms: dict[int, str] = {}
+    for m in re.finditer("[⁰¹²³⁴⁵⁶⁷⁸⁹]+⁄[₀₁₂₃₄₅₆₇₈₉]+", raw):
+        for k in range(m.start(), m.end()):
+            forms[k] = unicodedata.normalize("NFKC", raw[k])
+        forms[m.start()] = f" {forms[m.start()]}"
+        if raw[m.start() - 1 : m.start()] == " ":
+            forms[m.start() - 1] = ""
+    return forms
 
 
 def _wide_digits_around(raw: str, i: int) -> bool:
@@ -227,7 +255,8 @@ def _unified(groups: list[str], marks: list[str], comma: bool, tenths: bool, pai
     fits = (
         end >= 3 and set(marks[: end - 1]) == {","} and [len(group) for group in groups[1:end]] == [2] * (end - 2) + [3]
     )
-    if pairs and fits and groups[0][0] != "0" and len(groups[0]) <= 2:  # 1,00,000
+    zeros = any(group[0] == "0" for group in groups[1:end])  # no list has 00
+    if (pairs or zeros) and fits and groups[0][0] != "0" and len(groups[0]) <= 2:  # 1,00,000
         return THOUSANDS.join(groups[:end]) + "".join(f".{group}" for group in groups[end:])
     whole, tail = groups, ""
     spaced = marks[0] == " "
@@ -342,9 +371,46 @@ def _pages(listed: str) -> list[int]:
 
 def references_masked(text: str) -> str:
     """A normalised text without its page and line references and what stands behind 第."""
-    return masked(text, [_PAGE_HAN, _PAGE_RANGE, _PAGE_LATIN, _PAGE_RU, _PAGE_JA, _LINES, _ORDINAL])
+    text = masked(text, [_PAGE_HAN, _PAGE_RANGE, _PAGE_LATIN, _PAGE_RU, _PAGE_JA, _LINES, _ORDINAL])
+    return mask_spans(text, [*_branches(text), *_sources(text)])
+
+
+def _branches(text: str) -> list[tuple[int, int]]:
+    """Where の2 of 第3条の2 stands, unless it counts things (第3条の2つ)."""
+    found: list[tuple[int, int]] = []
+    for m in re.finditer(f"(?:[の之]{_N})+", text):
+        owner, behind = text[m.start() - 1 : m.start()], text[m.end() : m.end() + 1]
+        counted = behind and behind in "0123456789つ个個箇人名次件点種年月日天元円%"
+        if owner and owner in "条條款项項号號" and not counted:
+            found.append(m.span())
+    return found
+
+
+def _sources(text: str) -> list[tuple[int, int]]:
+    """Where lists of numbered sources stand: [1, 2], [1–3; 7]."""
+    found: list[tuple[int, int]] = []
+    for m in re.finditer(r"[\[【]([^\[\]【】]*)[\]】]", text):
+        parts = re.split("([,，;；、&–—~-])", m[1])
+        names = [part.strip(" \t") for part in parts[::2]]
+        groups = any(mark == "," and re.match("[0-9]{3}", behind) for mark, behind in zip(parts[1::2], parts[2::2]))
+        if len(names) > 1 and not groups and all(re.fullmatch("[1-9][0-9]{0,2}", name) for name in names):
+            found.append(m.span())
+    return found
 
 
 def markers_masked(text: str) -> str:
     """A normalised text without its ordinals (5th), list markers and dotted chains such as 1.2.3."""
-    return masked(text, [_ORDINAL_LATIN, _CHAIN, _MARKER])
+    text = masked(text, [_ORDINAL_LATIN, _CHAIN])
+    return mask_spans(text, [m.span() for m in _MARKER.finditer(text) if not _joins_figures(text, m)])
+
+
+def _joins_figures(text: str, m: re.Match[str]) -> bool:
+    """Whether 、 behind what looks like a list marker joins figures: 3、4人, 3、7、9号."""
+    first, mark, _ = m[0].strip(" \t").partition("、")
+    behind = re.compile("[ \t]*([0-9]+)").match(text, m.end())
+    if not mark or not first.isdecimal() or behind is None or len(behind[1]) > 3:
+        return False
+    if text[behind.end() : behind.end() + 1] in (".", ","):
+        return False
+    third = re.compile("、[ \t]*[0-9]").match(text, behind.end())
+    return third is not None or int(behind[1]) == int(first) + 1

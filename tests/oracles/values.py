@@ -115,7 +115,9 @@ def date_ranges(raw: str) -> list[tuple[Date, Date]]:
 
 # --- numbers -------------------------------------------------------------------------------------------------------
 
-_ARABIC = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:٬[0-9]+)*)(?:\.[0-9]+)?")
+_DIGITS_AND_COMMAS = re.compile("[0-9]+(?:,[0-9]+)*")
+_DIGITS = re.compile("[0-9]+(?:٬[0-9]+)*")
+_DECIMALS = re.compile(r"\.[0-9]+")
 _TENTHS = re.compile(r"\.[0-9]+")
 _EXPONENT = re.compile(r"[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9])")
 _BEFORE_POINT = " \t\n\r([{<>=≤≥≈~:,;、，+*/|\"'“‘「『¥￥$€£−-为為是约約近于於达達到至负負"
@@ -127,13 +129,21 @@ _JOINED = re.compile(r"[ \t]*(?:[-~–—至到、或和])[ \t]*")
 
 def _figure_end(text: str, i: int) -> int | None:
     """Where the Arabic figure at i ends: 42,000.5, .5, 1e5."""
-    m = _ARABIC.match(text, i)
-    if m is None and (i == 0 or text[i - 1] in _BEFORE_POINT):
-        m = _TENTHS.match(text, i)
-    if m is None:
+    end = None
+    if m := _DIGITS_AND_COMMAS.match(text, i):
+        first, *groups = m[0].split(",")
+        inside = re.search("[0-9],\\Z", text[max(0, i - 2) : i]) is not None  # of commas that list
+        if not (groups and len(first) <= 3 and all(len(group) == 3 for group in groups)) or inside:
+            m = _DIGITS.match(text, i)
+            assert m is not None
+        decimals = _DECIMALS.match(text, m.end())
+        end = decimals.end() if decimals else m.end()
+    elif (i == 0 or text[i - 1] in _BEFORE_POINT) and (m := _TENTHS.match(text, i)):
+        end = m.end()
+    if end is None:
         return None
-    exponent = _EXPONENT.match(text, m.end())
-    return exponent.end() if exponent else m.end()
+    exponent = _EXPONENT.match(text, end)
+    return exponent.end() if exponent else end
 
 
 def _run(text: str, i: int) -> tuple[list[tuple[str, Token]], list[int]]:
@@ -190,7 +200,7 @@ def _unit(text: str, i: int) -> tuple[str, int]:
 def _number_at(text: str, i: int) -> tuple[Number | None, int]:
     """The number that begins at i, and where to go on reading."""
     c = text[i]
-    if c in SHARE_UNIT and text.startswith("分之", i + 1):
+    if c in SHARE_UNIT and text.startswith(("分之", "分の"), i + 1):
         return _share(text, i)
     tokens, ends = _run(text, i)
     if not tokens:
@@ -199,12 +209,16 @@ def _number_at(text: str, i: int) -> tuple[Number | None, int]:
     vague = i > 0 and text[i - 1] in "几幾数數" and c in MAGNITUDES
     if endless := re.compile(r"[eE][+-]?[0-9]{5,}").match(text, ends[-1]):
         return None, endless.end()
-    if text.startswith("分之", ends[-1]):
-        return None, _skip_share(text, ends[-1] + 2)
+    if fraction := _fraction(text, i, tokens, ends[-1]):
+        value, end = fraction
+        number = None if value is None else _fraction_number(text, i, value, end)
+        return number, number.end if number else end
     if vague:
         return None, ends[-1]
     if coins := _coins_alone(text, i):
         return coins, coins.end
+    if not arabic and (dotted := _dotted(text, i, tokens, ends[-1])):
+        return dotted
     if not arabic and (point := _POINT.match(text, ends[-1])):
         number = _pointed(text, i, tokens, point)
         if number is not None:
@@ -344,10 +358,96 @@ def _share(text: str, i: int) -> tuple[Number | None, int]:
     return (None if value is None else Number(value, SHARE_UNIT[text[i]], i, end=end)), end
 
 
-def _skip_share(text: str, i: int) -> int:
-    """Behind the numerator of 三分之一, which is no number here."""
-    ends = _run(text, i)[1] if i < len(text) else []
-    return ends[-1] if ends else i
+def _divided(above: Decimal, below: Decimal) -> Decimal | None:
+    with decimal.localcontext(decimal.Context(prec=28, traps=[])):
+        return above / below if below else None
+
+
+def _fraction(text: str, i: int, tokens: list[tuple[str, Token]], end: int) -> tuple[Decimal | None, int] | None:
+    """(value, end) of 1⁄2, 3 1⁄2, 三分之一, 3分の1 and 一又二分之一 at i, whose first figure has these tokens."""
+    for pattern in ("([0-9,٬]+) ([0-9]{1,9})⁄([0-9]{1,9})(?![0-9⁄])", "()([0-9]{1,9})⁄([0-9]{1,9})(?![0-9⁄])"):
+        m = re.compile(pattern).match(text, i)
+        if m is None or text[i - 1 : i] == "⁄" or (m[1] and m.end(1) != end):
+            continue
+        sizes = [len(group) for group in re.split("[,٬]", m[1])]
+        if m[1] and (max(sizes) > 9 or (len(sizes) > 1 and (sizes[0] > 3 or set(sizes[1:]) != {3}))):
+            continue
+        if len({c for c in m[1] if c in ",٬"}) > 1:
+            continue
+        above, below = int(m[2]), int(m[3])
+        if above >= below and (m[1] or len(m[2]) > 1):
+            return None, m.end()  # 31⁄2
+        value = _divided(Decimal(above), Decimal(below))
+        with decimal.localcontext(exact_context(60)):
+            return (None if value is None else value + int(re.sub("[,٬]", "", m[1]) or "0")), m.end()
+    if text[end : end + 1] == "又":
+        below_tokens, below_ends = _run(text, end + 1)
+        part = _fraction_of_parts(text, below_tokens, below_ends[-1]) if below_tokens else None
+        if part is None:
+            return None
+        whole = run_value(tokens, True)
+        if whole is None or part[0] is None or part[0] >= 1:
+            return None, part[1]
+        with decimal.localcontext(exact_context(len(text) + 10_000)):
+            return whole + part[0], part[1]
+    return _fraction_of_parts(text, tokens, end)
+
+
+def _fraction_of_parts(
+    text: str, tokens: list[tuple[str, Token]], end: int
+) -> tuple[Decimal | None, int] | None:
+    if text[end : end + 2] not in ("分之", "分の"):
+        return None
+    above, ends = _run(text, end + 2) if end + 2 < len(text) else ([], [])
+    if not above:
+        return (None, end + 2) if text[end + 1] == "之" else None
+    values = run_value(above, True), run_value(tokens, True)
+    return (None if values[0] is None or values[1] is None else _divided(values[0], values[1])), ends[-1]
+
+
+def _fraction_number(text: str, i: int, value: Decimal, end: int) -> Number | None:
+    """A fraction with the magnitude and the unit behind it."""
+    power = 0
+    if text[end - 1] in "0123456789":
+        power, end = scale_word(text, i, end)
+        if not power and unread_scale(text, end):
+            return None
+    kind, at = EXACT, end
+    if not _unit(text, end)[0] and text[end : end + 1] in {"多", "余", "餘"} and _unit(text, end + 1)[0]:
+        kind, at = LOWER, end + 1
+    unit, unit_end = _unit(text, at)
+    with decimal.localcontext(exact_context(len(text) + 60)):
+        value = value.scaleb(power) if power else value
+    number = _with_unit(value, unit, i, unit_end if unit else end)._replace(kind=kind)
+    return _with_parts(text, number) if kind == EXACT else number
+
+
+def _dotted(text: str, i: int, tokens: list[tuple[str, Token]], end: int) -> tuple[Number | None, int] | None:
+    """三・五万 and 三・五%, with where to go on; 三・一四 and what looks like a list marker are no numbers."""
+    if text[end : end + 1] not in (".", "・", "·"):
+        return None
+    at = end + 1
+    while at < len(text) and text[at] in DIGITS:
+        at += 1
+    digits, powers = text[end + 1 : at], at
+    for power in ("百", "千", "佰", "仟", ""):
+        rest = text[at + len(power) : at + len(power) + 1]
+        if text.startswith(power, at) and (rest in tuple("万萬亿億兆") or (power and rest not in tuple(NUMERAL))):
+            powers = at + len(power) + (rest in tuple("万萬亿億兆"))
+            break
+    if not digits or text[powers : powers + 1] in tuple(NUMERAL):
+        return None
+    unit, unit_end = _unit(text, powers)
+    whole = run_value(tokens, True)
+    lead = text[:i].rstrip(" \t")
+    marker = text[end] == "." and (lead == "" or lead[-1] in "\n\r。！？!?；;")
+    if whole is None or marker or (powers == at and unit not in ("%", "‰", "‱")):
+        return None, powers
+    with decimal.localcontext(exact_context(len(text) + 60)):
+        value = Decimal(f"{whole:f}.{''.join(str(DIGITS[c]) for c in digits)}")
+        value = value.scaleb(sum(MAGNITUDES[c] for c in text[at:powers]))
+    number = _with_unit(value, unit, i, unit_end if unit else powers)
+    return number, number.end
 
 
 def numbers(raw: str, decimal_mark: str | None = None) -> list[Number]:
@@ -376,7 +476,7 @@ def numbers(raw: str, decimal_mark: str | None = None) -> list[Number]:
         i = max(end, i + 1)
         if number is None:
             continue
-        qualified = _qualified(text, number, found[-1][0].end if found else 0)
+        qualified = _qualified(text, number, found[-1][0] if found else None)
         lone = lone and not (qualified.start <= first and qualified.end >= last)
         if not lone or range_joiner(text, number.end) is not None:
             found.append((qualified, number.start, lone))
@@ -410,8 +510,11 @@ def _lone(text: str, i: int, end: int) -> Number | None:
     return Number(value, "", i, end=end)
 
 
-def _qualified(text: str, number: Number, previous_end: int) -> Number:
-    start, negative, kind = before(text, number.start, number.end, number.unit, previous_end)
+def _qualified(text: str, number: Number, previous: Number | None) -> Number:
+    start, negative, kind = before(
+        text, number.start, number.end, number.unit, previous.end if previous else 0,
+        below_zero=previous is not None and previous.value < 0,
+    )  # fmt: skip
     end, kind_after = after(text, number.end, number.unit)
     kinds = [one for one in (kind, number.kind, kind_after) if one != EXACT]
     return number._replace(

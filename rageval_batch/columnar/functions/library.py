@@ -231,8 +231,8 @@ _READING = (
         "none.",
         example=Example("numbers('1,250.5 元, 4.2万, 12 % 和肆万贰仟元')", [1250.5, 42000.0, 12.0, 42000.0]),
         module="reading",
-        nulls="A text without numbers gives an empty list. 10:30 is two numbers, but a part of a date that it stands "
-        "behind; 2½, 1,00,000 and 1'250 are one each.",
+        nulls="A text without numbers gives an empty list; a number too large for a double is left out. The page "
+        "'How numbers are read' says what is a number and what is none.",
     ),
     Function(
         "numbers_supported",

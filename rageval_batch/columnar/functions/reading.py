@@ -75,10 +75,13 @@ class _NumberColumns:
 
 
 def numbers(s: pa.Array) -> pa.Array:
-    """The numbers of each text."""
+    """The numbers of each text, without those that are too large for a double."""
     columns = _NumberColumns()
     found = columns.read(s.fill_null(""))
-    return pa.LargeListArray.from_arrays(pa.array(found.bounds), pa.array(columns.as_doubles(found.packed)))
+    doubles = columns.as_doubles(found.packed)
+    finite = np.isfinite(doubles)
+    bounds = np.append(0, np.cumsum(finite))[found.bounds]
+    return pa.LargeListArray.from_arrays(pa.array(bounds), pa.array(doubles[finite]))
 
 
 def numbers_supported(s: pa.Array, texts: SharedLists) -> pa.Array:

@@ -137,7 +137,7 @@ def _in_points(figure: str, rules: _Rules) -> str | None:
         return None if _is_listed(figure) and not comma else figure.translate(_BLANK_TO_COMMA)
     if _POINTED.fullmatch(figure) or _TENTHS.fullmatch(figure):
         return figure.translate(_COMMA_TO_POINT)
-    if rules.pairs and _INDIAN.fullmatch(figure):
+    if _INDIAN.fullmatch(figure) and (rules.pairs or ",0" in figure):  # no list has 00
         return figure.replace(",", THOUSANDS)
     if _MARKED.fullmatch(figure):
         return figure.replace(",", ".")

@@ -28,12 +28,17 @@ THOUSANDS = (
     "\u066c"  # between digits it separates thousands in every language: what 1'250 and 1,00,000 are written with
 )
 _APOSTROPHES = re.compile(r"(?<![0-9.,])(?<![0-9]['’])[1-9][0-9]{0,2}(?:['’][0-9]{3})+(?!['’]?[0-9])")  # 1'250'000
+_UNDERSCORES = re.compile(r"(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:_[0-9]{3})+(?![0-9A-Za-z_])")  # 1_250_000
 _THREE = re.compile("参(?=[拾十百佰万萬亿億]|[千仟](?!克))|(?<=拾)参")  # 参拾万円, 弐拾参; 参加 is no number
-_FRACTION_SIGNS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-_MIXED_NUMBER = re.compile(rf"(?<=\d)(?P<gap> ?)(?P<sign>[{_FRACTION_SIGNS}])")  # 2½, 2 ½
+FRACTION_SIGNS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_MIXED_NUMBER = re.compile(rf"(?<=\d)(?P<gap> ?)(?P<sign>[{FRACTION_SIGNS}])")  # 2½, 2 ½
 # What such signs and the blank before them are replaced with, one for one: no text has lone surrogates.
-_NO_GAP, _DECIMALS = "\udc00", {sign: chr(0xDC01 + place) for place, sign in enumerate(_FRACTION_SIGNS)}
-_NOTABLE = re.compile(f"[，参'’{_FRACTION_SIGNS}]")
+_NO_GAP, _DECIMALS = "\udc00", {sign: chr(0xDC01 + place) for place, sign in enumerate(FRACTION_SIGNS)}
+_SUPERSCRIPTS, _SUBSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹", "₀₁₂₃₄₅₆₇₈₉"
+_RAISED = re.compile(f"(?P<gap> ?)(?P<above>[{_SUPERSCRIPTS}]+)(?P<rest>⁄[{_SUBSCRIPTS}]+)")  # 3¹⁄₂
+_LOWERED = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789" * 2)
+_AFTER_GAP = {str(digit): chr(0xDC20 + digit) for digit in range(10)}  # a digit with a blank before it
+_NOTABLE = re.compile(f"[，参'’⁄{FRACTION_SIGNS}]|[0-9]_[0-9]")
 _SENTENCE = re.compile("[^。！？!?；;\n\r]+")
 
 
@@ -61,8 +66,9 @@ def _fraction(sign: str) -> str:
 _FORMS = _Forms(
     {ord("，"): "，"}  # it separates clauses, and thousands only between wide digits
     | {ord("壱"): "壹", ord("弐"): "貳", ord("٫"): "."}
-    | {ord(sign): _fraction(sign) for sign in _FRACTION_SIGNS}
-    | {ord(_NO_GAP): ""}
+    | {ord(sign): _fraction(sign) for sign in FRACTION_SIGNS}
+    | {ord(_NO_GAP): "", ord("⅟"): "1⁄"}
+    | {ord(mark): f" {digit}" for digit, mark in _AFTER_GAP.items()}
     | {ord(mark): _fraction(sign).removeprefix("0") for sign, mark in _DECIMALS.items()}
 )
 
@@ -87,14 +93,22 @@ class Normal:
 
 
 def _marked(raw: str) -> str:
-    """The text with characters replaced, one for one, whose neighbours say what they are: separators of thousands, 参
-    and fractions behind a figure."""
+    """The text with characters replaced, one for one, whose neighbours say what they are: separators of thousands, 参,
+    fractions behind a figure and raised digits of fractions."""
     if _NOTABLE.search(raw) is None:
         return raw
     raw = _APOSTROPHES.sub(lambda m: m[0].replace("'", THOUSANDS).replace("’", THOUSANDS), raw)
     raw = _THREE.sub("參", raw)
+    raw = _UNDERSCORES.sub(lambda m: m[0].replace("_", THOUSANDS), raw)
     raw = _MIXED_NUMBER.sub(lambda m: _NO_GAP * len(m["gap"]) + _DECIMALS[m["sign"]], raw)
+    raw = _RAISED.sub(_on_the_line, raw)
     return _narrow_commas(raw) if "，" in raw else raw
+
+
+def _on_the_line(m: re.Match[str]) -> str:
+    """¹⁄₂ as 1⁄2 with a blank before it."""
+    above, rest = m["above"].translate(_LOWERED), m["rest"].translate(_LOWERED)
+    return f"{_NO_GAP * len(m['gap'])}{_AFTER_GAP[above[0]]}{above[1:]}{rest}"
 
 
 def _narrow_commas(raw: str) -> str:
@@ -109,7 +123,7 @@ def _narrow_commas(raw: str) -> str:
 
 def normal(raw: str) -> Normal:
     """A text made ready for reading."""
-    return Normal(raw, raw if raw.isascii() and "'" not in raw else _marked(raw).translate(_FORMS))
+    return Normal(raw, raw if raw.isascii() and _NOTABLE.search(raw) is None else _marked(raw).translate(_FORMS))
 
 
 def squash(text: str) -> str:

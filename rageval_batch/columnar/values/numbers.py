@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
+from rageval_batch.columnar.values.fractions import fraction_at
 from rageval_batch.columnar.values.lexicon import CURRENCIES, MONEY_BEHIND, MULTIPLYING_UNIT, SAME_UNIT, longest_first
 from rageval_batch.columnar.values.normal import THOUSANDS
 from rageval_batch.columnar.values.numerals import (
@@ -26,11 +27,14 @@ from rageval_batch.columnar.values.numerals import (
 from rageval_batch.columnar.values.qualifiers import Figure, Kind, after, before, is_list
 
 _CANDIDATE = re.compile(
-    rf"(?P<word>[A-Za-z_]+)(?P<attached>{ARABIC})?|(?P<share>[百佰千仟万萬])分之|(?P<run>[0-9{CHINESE}]|\.(?=[0-9]))"
+    rf"(?P<word>[A-Za-z_]+)(?P<attached>{ARABIC})?|(?P<share>[百佰千仟万萬])分[之の]|(?P<run>[0-9{CHINESE}]|\.(?=[0-9]))"
 )
 _SHARES = {"百": "%", "佰": "%", "千": "‰", "仟": "‰", "万": "‱", "萬": "‱"}
 _FRACTION = re.compile(rf"[点點](?P<digits>[{''.join(DIGITS)}]+)")
-_POINT = re.compile(rf"{_FRACTION.pattern}(?P<power>(?:百|千|佰|仟)?(?:万|萬|亿|億|兆)|千|仟|百|佰)?")
+_POWERS_BEHIND = "(?:百|千|佰|仟)?(?:万|萬|亿|億|兆)|千|仟|百|佰"
+_POINT = re.compile(rf"{_FRACTION.pattern}(?P<power>{_POWERS_BEHIND})?")
+_DOT = re.compile(rf"(?P<mark>[.・·])(?P<digits>[{''.join(DIGITS)}]+)(?P<power>{_POWERS_BEHIND})?(?![{CHINESE}])")
+_BEFORE_LINE = ("", *"\n\r。！？!?；;")
 _CLOCK = ("十", "分", "刻")  # behind 点 and a digit: minutes
 _ENDLESS = re.compile(r"[eE][+-]?[0-9]{5,}")  # an exponent of a size that nobody writes
 _AND_MORE = re.compile("[多余餘](?P<power>[万萬亿億兆])")  # 二十多万
@@ -153,7 +157,7 @@ class NumberReader:
             number = _lone(text, m.start(), at) if number is None else number
             if number is None or (lone and not _may_count(text, number.end, whole[1])):
                 continue
-            qualified = _qualified(text, number, found[-1].number.end if found else 0, listed=listed)
+            qualified = _qualified(text, number, found[-1].number if found else None, listed=listed)
             lone = lone and not (qualified.start <= whole[0] and qualified.end >= whole[1])
             if not lone or _UNTIL.match(text, number.end):
                 found.append(_Found(qualified, number.start, lone))
@@ -170,9 +174,9 @@ class NumberReader:
         end = ends[-1]
         if endless := _ENDLESS.match(text, end):
             return None, endless.end()
-        if text.startswith("分之", end):  # 三分之一
-            numerator = RUN.match(text, end + 2)
-            return None, numerator.end() if numerator else end + 2
+        if (fraction := fraction_at(text, start, end)) is not None:
+            number = None if fraction.value is None else self._number(text, start, fraction.end, value=fraction.value)
+            return number, fraction.end if number is None else number.end
         if start and text[start - 1] in _VAGUE and text[start] in POWERS:  # 几十, 数百万
             return None, end
         if coins := _COINS_ALONE.match(text, start):
@@ -185,6 +189,8 @@ class NumberReader:
         return None, ends[0]
 
     def _chinese(self, text: str, start: int, end: int) -> tuple[Number | None, int]:
+        if dot := _DOT.match(text, end):
+            return self._dotted(text, start, end, dot=dot)
         if point := _POINT.match(text, end):
             number = self._pointed(text, start, end, point=point)
             if number is not None:
@@ -192,10 +198,14 @@ class NumberReader:
         number = self._number(text, start, end)
         return number, number.end if number is not None else end
 
-    def _number(self, text: str, start: int, end: int) -> Number | None:
-        """The number that is written from start to end, with what follows of magnitude and unit."""
+    def _number(self, text: str, start: int, end: int, *, value: Decimal | None = None) -> Number | None:
+        """The number that is written from start to end, with what follows of magnitude and unit.
+
+        `value`: what it is worth, where more than a run of figures is written there.
+        """
         run, kind = text[start:end], Kind.EXACT
-        if more := _AND_MORE.match(text, end):
+        more = _AND_MORE.match(text, end) if value is None else None
+        if more:
             value = run_value(run, True)
             if value is not None:
                 value = scaled(value, POWERS[more["power"]])
@@ -207,7 +217,7 @@ class NumberReader:
         if unit is None and text[end : end + 1] in ("多", "余", "餘"):  # 30余人
             unit = self._unit.match(text, end + 1)
             kind = Kind.LOWER if unit else kind
-        if not more:
+        if not more and value is None:
             value = run_value(run, unit is not None)
         if value is None:
             return None
@@ -223,6 +233,16 @@ class NumberReader:
             return None
         value = scaled(with_fraction(whole, point["digits"]), sum(POWERS[c] for c in point["power"] or ""))
         return _with_unit(value, unit, start, end=point.end())
+
+    def _dotted(self, text: str, start: int, end: int, *, dot: re.Match[str]) -> tuple[Number | None, int]:
+        """三・五万, 三・五%; by themselves 三・一四 and 三・一一 may be a decimal, a day or a list: no number."""
+        whole, unit = run_value(text[start:end], True), self._unit.match(text, dot.end())
+        listed = dot["mark"] == "." and text[:start].rstrip(" \t")[-1:] in _BEFORE_LINE  # 三．五万元
+        if whole is None or listed or not (dot["power"] or (unit and unit["unit"] in _SHARES.values())):
+            return None, dot.end()
+        value = scaled(with_fraction(whole, dot["digits"]), sum(POWERS[c] for c in dot["power"] or ""))
+        number = _with_unit(value, unit, start, end=dot.end())
+        return number, number.end
 
     def _share(self, text: str, m: re.Match[str]) -> tuple[Number | None, int]:
         """百分之十五 is 15 %, 千分之三 3 ‰."""
@@ -329,9 +349,11 @@ def _lone(text: str, start: int, end: int) -> Number | None:
     return Number(value, "", start, end=end)
 
 
-def _qualified(text: str, number: Number, previous_end: int, *, listed: bool) -> Number:
-    """The number with its sign and kind."""
-    lead = before(text, Figure(number.start, number.end, number.unit, previous_end=previous_end), listed)
+def _qualified(text: str, number: Number, previous: Number | None, *, listed: bool) -> Number:
+    """The number with its sign and kind, given the number before it."""
+    behind, negative = (previous.end, previous.value < 0) if previous else (0, False)
+    figure = Figure(number.start, number.end, number.unit, previous_end=behind, previous_negative=negative)
+    lead = before(text, figure, listed)
     end, kind = after(text, number.end, number.unit)
     kind = next((one for one in (lead.kind, number.kind, kind) if one is not Kind.EXACT), Kind.EXACT)
     if lead.start == number.start and end == number.end:

@@ -20,9 +20,10 @@ POWERS = {"十": 1, "拾": 1, "百": 2, "佰": 2, "千": 3, "仟": 3, "万": 4, 
 TENS = {"廿": "二十", "卅": "三十"}
 CHINESE = "".join(DIGITS) + "".join(POWERS) + "".join(TENS)
 
+# Commas that no grouping explains list: 3,5,100,200 are four figures.
 # .5 is a figure at the beginning of a text and behind what cannot end a sentence; 1e5 one where no letters follow.
 ARABIC = (
-    rf"(?>(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![0-9])|[0-9]+(?:{THOUSANDS}[0-9]+)*)"
+    rf"(?>(?:(?<![0-9],)[0-9]{{1,3}}(?:,[0-9]{{3}})+(?!,?[0-9])|[0-9]+(?:{THOUSANDS}[0-9]+)*)"
     r"(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9]))?"
     r"|(?:(?<![^ \t\n\r(\[{<>=≤≥≈~:,;、，+*/|\"'“‘「『¥￥$€£−-])|(?<=[为為是约約近于於达達到至负負]))"
     r"\.[0-9]+(?:[eE][+-]?[0-9]{1,4}(?![0-9A-Za-z_]|\.[0-9]))?)"

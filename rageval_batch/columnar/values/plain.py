@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from rageval_batch.columnar.values.figures import point_format
-from rageval_batch.columnar.values.normal import WHITE_SPACE
+from rageval_batch.columnar.values.normal import FRACTION_SIGNS, WHITE_SPACE
 from rageval_batch.columnar.values.numbers import figure_scale
 from rageval_batch.columnar.values.numerals import EXACT, arabic
 
@@ -24,18 +24,29 @@ _SCALES = {
     15: " quadrillion",
 }  # fmt: skip
 _SPACES = re.compile(f"[{WHITE_SPACE}]+")
+# Signs of fractions while figures are read, so that 5½ is not taken for 51: no text has lone surrogates.
+_MARKS = {ord(sign): chr(0xDC00 + place) for place, sign in enumerate(FRACTION_SIGNS)}
+_FRACTION = re.compile(f"(?P<behind_figure>(?<=[0-9]) ?)?(?P<mark>[{''.join(_MARKS.values())}])")
 _BEFORE_PERCENT = re.compile("(?<=[0-9]) (?=%)")
 
 
 def en_numeric(text: str) -> str:
     """Lower case, comparison words before figures as signs, figures in plain decimals, one space for white space.
 
-    1,250.50, 1 250.5 and 1250.5 are one text, and so are $3.2bn and $3.2 billion, 12 % and 12%, minus 5 and −5.
+    1,250.50, 1 250.5 and 1250.5 are one text, and so are $3.2bn and $3.2 billion, 12 % and 12%, minus 5 and −5, 5½ and
+    5 1⁄2.
     """
-    text = _SPACES.sub(" ", unicodedata.normalize("NFKC", text).lower()).strip()
+    text = _SPACES.sub(" ", unicodedata.normalize("NFKC", text.translate(_MARKS)).lower()).strip()
     text = _MINUS.sub("-", text)
     text = _COMPARISON.sub(lambda m: ">" if m["more"] else "<", text)
-    return _BEFORE_PERCENT.sub("", _plain_figures(point_format(text, "point")))
+    text = _FRACTION.sub(_as_figures, _plain_figures(point_format(text, "point")))
+    return _BEFORE_PERCENT.sub("", text)
+
+
+def _as_figures(m: re.Match[str]) -> str:
+    """½ as 1⁄2, with one blank between it and a figure before it."""
+    sign = FRACTION_SIGNS[ord(m["mark"]) - 0xDC00]
+    return f"{'' if m['behind_figure'] is None else ' '}{unicodedata.normalize('NFKC', sign)}"
 
 
 def _plain_figures(text: str) -> str:

@@ -21,8 +21,8 @@ from rageval_batch.columnar.values.window_classes import (
 )
 
 # Han and Kana with which rules begin or without which they do not: all others say nothing of a value.
-_SPEAKING = "参壱弐第页頁行ジ年月分角毛点點半多余餘几幾数數至到负負ゝゞ゛゜ゟヿ"
-_SIGNS = "。“”‘’「」『』《》〈〉…・%$€£ \t\n"
+_SPEAKING = "・参壱弐第页頁行ジ年月分之の角毛点點半多余餘几幾数數至到负負ゝゞ゛゜ゟヿ"
+_SIGNS = "。“”‘’「」『』《》〈〉…%$€£ \t\n"
 _QUIET_RANGES = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x3041, 0x30FF))
 _BETWEEN = frozenset(
     {"to", "through", "until", "до", "по"}

@@ -56,6 +56,7 @@ _NOUNS_OF_VALUE = "计計额額值润潤损損差"  # 合计-5, 金额-5
 _COPULAS = frozenset(f"为為是于於到至达達得{_NOUNS_OF_VALUE}")
 _BEFORE_SIGN = frozenset("\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£")
 _UNIT_ENDS = frozenset("元块塊圆圓%‰‱个個人名次天日月年岁歲万萬亿億千百十")  # a hyphen behind these joins
+_DASHES = frozenset({"-", "–", "—", "——", "..."})  # between two numbers, before the sign of the second
 LOOKED_AT_BEFORE = _COPULAS | _BEFORE_SIGN | _UNIT_ENDS  # a sign
 _LIST_ENTRY = re.compile(r"^[ \t]*-(?=[^\s-])", re.MULTILINE)
 _HAN = re.compile(f"[{HAN}]")
@@ -85,12 +86,14 @@ def is_list(text: str) -> bool:
 
 
 class Figure(NamedTuple):
-    """A figure in a text: where it begins and ends, its unit, and where the number before it ends."""
+    """A figure in a text: where it begins and ends, its unit, where the number before it ends and whether that is below
+    nothing."""
 
     start: int
     end: int
     unit: str
     previous_end: int
+    previous_negative: bool = False
 
 
 def before(text: str, figure: Figure, listed: bool = False) -> Before:
@@ -135,6 +138,8 @@ def _is_sign(head: str, sign: re.Match[str], text: str, *, figure: Figure, liste
         return not (solid.isdigit() or counted)
     if previous in _BEFORE_SIGN or previous in _COPULAS:
         return True
+    if lead in _DASHES and figure.previous_end:  # -3–-1; 3--5 is from 3 to 5
+        return lead != "-" or figure.previous_negative
     if _HAN.match(previous) is None or previous in _UNIT_ENDS:
         return False
     return not hyphen or figure.unit in SIGNED_UNITS

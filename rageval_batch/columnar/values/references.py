@@ -32,6 +32,15 @@ _PAGES = (
 )
 _PAGE_PART = re.compile(rf"{_N}|{_TO}")
 
+# 第3条の2, 第120條之1; 第3条の2つ and 第3条の2人 count.
+_BRANCH_MARK = re.compile("[条條款项項号號][の之]")
+_BRANCH = re.compile(rf"(?<=[条條款项項号號])(?>(?:[の之]{_N})+)(?![0-9つ个個箇人名次件点種年月日天元円%])")
+# Sources behind a statement: [1, 2], [1–3; 7]. No source has the number 0, and 1,250 is one figure.
+_SOURCE = "[1-9][0-9]{0,2}"
+_CITED = re.compile(
+    rf"[\[【][ \t]*{_SOURCE}(?:[ \t]*(?:,(?![0-9]{{3}})|[，;；、&–—~-])[ \t]*{_SOURCE})+[ \t]*[\]】]"
+)
+
 # Looked for one behind the other, each with what must be there.
 _REFERENCES = (
     (re.compile("第"), _PAGE_HAN),
@@ -53,8 +62,10 @@ _REFERENCES = (
             rf"第[ \t]*(?:[0-9]+|{_N})(?:(?:{_AND}第?{_N}){{0,20}}(?=[ \t]*[行条條款项項章节節]))?(?:[.][0-9]+)*"
         ),
     ),
+    (_BRANCH_MARK, _BRANCH),
+    (re.compile("[\\[【]"), _CITED),
 )
-_REFERENCE_MARK = re.compile("[第页頁pPсСジ行lL]")
+_REFERENCE_MARK = re.compile("[第页頁pPсСジ行lL条條\\[【]")
 PERHAPS_CITED = "[第pPсСジ]"  # without these characters a normal text cites no page
 _PAGE_MARK = re.compile(PERHAPS_CITED)
 _ORDINAL_MARK = re.compile("[0-9][sSnNrRtT]")
@@ -67,6 +78,8 @@ _MARKER = re.compile(
     rf"|(?<=[:：])[ \t]*(?:[0-9]{{1,2}}[、)]|{_SMALL_HAN}、)(?=[ \t]*[^ \t\n\r0-9])"
     rf"|\([ \t]*(?:[0-9]{{1,2}}|{_SMALL_HAN})[ \t]*\)|[\[【][ \t]*[0-9]{{1,3}}[ \t]*[\]】]"
 )
+# Figures at the beginning of a line that 、 joins: 3、4人, 3、7、9号; any other figure before 、 is a marker there.
+_JOINED = re.compile(r"[ \t]*(?P<first>[0-9]{1,2})、[ \t]*(?P<second>[0-9]{1,3})(?![0-9.,])(?P<third>、[ \t]*[0-9])?")
 _PERHAPS_MARKER = re.compile(r"[0-9一二三四五六七八九十][ \t]*[.、)\]】]")
 
 
@@ -98,7 +111,15 @@ def without_markers(text: str) -> str:
         text = _ORDINAL.sub(_masked, text)
     if text.count(".") > 1:
         text = _CHAIN.sub(_masked, text)
-    return _MARKER.sub(_masked, text) if _PERHAPS_MARKER.search(text) else text
+    return _MARKER.sub(_without_marker, text) if _PERHAPS_MARKER.search(text) else text
+
+
+def _without_marker(m: re.Match[str]) -> str:
+    """A list marker masked, and what only looks like one as it is."""
+    joined = _JOINED.match(m.string, m.start()) if m[0].endswith("、") else None
+    if joined and (joined["third"] or int(joined["second"]) == int(joined["first"]) + 1):
+        return m[0]
+    return _masked(m)
 
 
 def cited_pages(given: Normal) -> list[Citation]:

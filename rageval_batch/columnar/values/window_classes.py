@@ -16,7 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_batch.columnar.strings import Bytes
-from rageval_batch.columnar.values import dates, figures, month_names, numbers, numerals, qualifiers, references
+from rageval_batch.columnar.values import (
+    dates,
+    figures,
+    fractions,
+    month_names,
+    numbers,
+    numerals,
+    qualifiers,
+    references,
+)
 from rageval_batch.columnar.values.lexicon import (
     CURRENCIES,
     MEASURES,
@@ -27,7 +36,7 @@ from rageval_batch.columnar.values.lexicon import (
     lexicon,
 )
 
-_PATTERNS = (dates, figures, month_names, numbers, numerals, qualifiers, references)
+_PATTERNS = (dates, figures, fractions, month_names, numbers, numerals, qualifiers, references)
 _POINTS = 0x20000  # code points that the table has
 
 # Classes of characters and words, by the numbers that the kernel has for them.
@@ -62,6 +71,7 @@ _BEHIND_OTHERS = (
     "车車楼樓班学學级級侧側边邊手付给給收退算交扣花用拿出少种種处處项項额額款下留期析配成局店院部度色落形星逐利重坯巾衣"
     "载載夜价價径徑途路截真推政业業述列简簡务務ー"
 )
+_JOINING_KANA = "の"  # joins figures behind 分, 条 and the like only, which the kernel sees
 # Of the characters of bounds (超过, 以上), which never change a value, those that other rules have too.
 _NOT_ONLY_OF_BOUNDS = frozenset("至到和或及与與多余餘半数數几幾点點分年月日周週起小时時公工作百人")
 # Code points whose NFKC is another text, or that are numbers in themselves: none is a Han or Hangul syllable.
@@ -136,7 +146,7 @@ def _character_classes(units: Iterable[str], unread: Iterable[str]) -> Bytes:
     for character in _looked_at():
         table[ord(character)] = _NAMED
     for character in written:
-        if not character.isascii() and ord(character) < _POINTS:
+        if not character.isascii() and ord(character) < _POINTS and character not in _JOINING_KANA:
             table[ord(character)] = _STRONG
     for character in unread:
         table[ord(character)] = _MARK
