@@ -122,14 +122,14 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
     return add
 
 
-def pairs(items: Sequence[str], option: str, once: bool = False) -> dict[str, str]:
-    """k=v options as a mapping; `once`: a name with two values is an error, else the last counts."""
+def pairs(items: Sequence[str], option: str) -> dict[str, str]:
+    """k=v options as a mapping; InputError for a name with two values."""
     out: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise InputError(f"{option} {item}: write it as name=value.")
-        if once and out.get(name.strip(), value) != value:
+        if out.get(name.strip(), value) != value:
             raise InputError(f"{option} {name.strip()} is given twice, with other values. Give one of them.")
         out[name.strip()] = value
     return out

@@ -167,10 +167,11 @@ def score(
     profile = get_profile(profile_name)
     params = profile.read_params(_params(given_params, params_file))
     given = run_metadata.RunMetadata(
-        pairs(meta, "--meta", once=True),
+        pairs(meta, "--meta"),
         run_metadata.read_run_meta(run_meta_file) if run_meta_file else {},
         run_metadata.read_prompt(prompt) if prompt else {},
     )
+    given.check_prompt(prompt)
     if archive is not None and profile.inputs.archive is None:
         raise InputError(f"Profile {profile.name} has no archive. Leave --archive out.")
     if engine != "spark" and (master or conf):
@@ -180,7 +181,7 @@ def score(
     place = Store(store)
     fields = {
         **(read_map(read_table(map_file, "map"), map_file) if map_file else {}),
-        **read_map(pairs(mapped, "--map", once=True), "--map"),
+        **read_map(pairs(mapped, "--map"), "--map"),
     }
     with (
         sources.opened(outputs, profile.inputs.whole_files) as opened,

@@ -19,7 +19,7 @@ from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, InputCopyFormat, RunCounts, ScoreWriter
-from rageval_batch.inputs.readers import ABSENT, LIST, Block, Field
+from rageval_batch.inputs.readers import ABSENT, LIST, NUMERIC, Block, Field
 from rageval_batch.inputs.readers.blocks import Names
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
@@ -164,7 +164,8 @@ class QuestionRows:
     def rows(self, source: Source, number: int, block: Block, *, has_run: bool, output: Field) -> Rows:
         """Rows as of BATCH; a file that does not name its runs is one run, called like the file."""
         run_id, bad_run = read_run_ids(block, source, has_run)
-        question_id, bad_question = read_keys(block.field(QUESTION_ID), None)
+        key = block.field(QUESTION_ID)
+        question_id, bad_question = read_keys(key, None)
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
         question = self._places.of(question_id)
         batch = pa.RecordBatch.from_arrays(
@@ -176,7 +177,8 @@ class QuestionRows:
             schema=BATCH,
         )  # fmt: skip
         unusable = (
-            ("null_run_id", bad_run), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
+            ("bad_run_id", bad_run & (block.field(RUN_ID).kind > NUMERIC)), ("null_run_id", bad_run),
+            ("bad_question_id", key.kind > NUMERIC), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
             ("unknown_question", question < 0),
             ("wrong_shape", (output.kind >= LIST) & self._texts_only),
         )  # fmt: skip

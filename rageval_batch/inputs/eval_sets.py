@@ -7,7 +7,7 @@ import json
 import sys
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,7 @@ class UnknownContexts:
     rows: int = 0
     of: int = 0
     first: str = ""
+    empty: list[str] = field(default_factory=list)  # files without a row
 
     def add(self, file: Source, block: Block, known: pa.ChunkedArray) -> None:
         """Count a block's rows; `known`: whose question is one of the eval set."""
@@ -193,10 +194,12 @@ class UnknownContexts:
         self.rows += len(unknown)
 
     def said(self) -> list[str]:
-        """A sentence where there are any."""
+        """Sentences: where there are any, and of files without a row."""
+        empty = [f"WARNING: {name} is empty: it has no contexts." for name in self.empty]
         if not self.rows:
-            return []
+            return empty
         return [
+            *empty,
             f"WARNING: {self.rows:,} of {self.of:,} contexts are of no question of the eval set (first {self.first})."
         ]
 
@@ -211,6 +214,7 @@ def with_contexts(
     spilled = _Spill(folder / "contexts.parquet")
     unknown = UnknownContexts()
     for file in files:
+        before = unknown.of
         for block in readers.read_blocks(file):
             rows = _fragments(file, block)
             known = pc.is_in(rows.column("question_id"), question_ids)
@@ -219,6 +223,8 @@ def with_contexts(
             of_all = rows.column("run_id").is_null()
             general.append(rows.filter(of_all))
             spilled.write(rows.filter(pc.invert(of_all)))
+        if unknown.of == before:
+            unknown.empty.append(file.name)
     rows = pa.concat_tables(general)
     coded = rows.column("question_id").combine_chunks().dictionary_encode()
     fragments = rows.column("fragment").combine_chunks()

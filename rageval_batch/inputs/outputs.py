@@ -345,7 +345,9 @@ _REJECTED = (
     "not_object",
     "not_utf8",
     "null_run_id",
+    "bad_run_id",
     "null_question_id",
+    "bad_question_id",
     "bad_repeat",
     "unknown_question",
     "wrong_shape",
@@ -361,7 +363,11 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
     run, question = (text if text is None else text[:_SHOWN_OF_KEY] for text in (run, question))
     return {
         "null_run_id": "no run_id",
+        "bad_run_id": "run_id is true, false, a list or an object where a text or number is wanted",
         "null_question_id": f"no {' or '.join(QUESTION_ID)}",
+        "bad_question_id": (
+            f"{' or '.join(QUESTION_ID)} is true, false, a list or an object where a text or number is wanted"
+        ),
         "bad_repeat": "repeat is not a whole number from 0",
         "unknown_question": f"question '{question}' is not in the eval set",
         "wrong_shape": "the answer is an object or list where a text is wanted; --map output=PATH names the text",

@@ -30,6 +30,15 @@ class RunMetadata:
         """A run's metadata: its constant columns, then the prompt, then what holds for all, then its own."""
         return {**columns, **self.prompt, **self.meta, **self.run_meta.get(run_id, {})}
 
+    def check_prompt(self, path: str | None) -> None:
+        """InputError where --meta says another hash or version of the prompt than its file does."""
+        for name, value in self.prompt.items():
+            if self.meta.get(name, value) != value:
+                raise InputError(
+                    f"--meta {name}={self.meta[name]} contradicts --prompt {path}, of which it is {value}. "
+                    "Give one of them."
+                )
+
     def unused(self, runs: Collection[str]) -> list[str]:
         """A sentence where metadata is given for other runs than these."""
         others = [run for run in self.run_meta if run not in runs]
@@ -68,6 +77,8 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
                 fields = json.loads(block.raw(row))
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {line}: not readable run metadata: {error}.") from error
+            if file.format == "csv" and isinstance(fields, dict):  # a blank cell says nothing
+                fields = {name: value for name, value in fields.items() if value != ""}
             run_id = fields.pop("run_id", None) if isinstance(fields, dict) else None
             if run_id is None:
                 raise InputError(f"{path}, line {line}: run metadata without run_id.")

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.inputs import eval_sets, readers
@@ -36,13 +36,29 @@ def _require_fields(eval_set: EvalSet, fields: Sequence[str]) -> None:
             raise InputError(did_you_mean("field of the questions in --by", field, names))
 
 
-def choose(eval_set: EvalSet, size: int, seed: int, *, fields: Sequence[str]) -> list[int]:
-    """The indices of the chosen questions, in the order of the eval set."""
-    if not 1 <= size <= len(eval_set):
-        raise InputError(f"--size {size} is not possible: the eval set has {len(eval_set)} questions.")
+def tested(eval_set: EvalSet) -> list[int]:
+    """The indices of the questions that test something: all but those whose judged ids have no grade above 0."""
+    return [index for index, question in enumerate(eval_set.objects) if _has_relevant(question.get("gold"))]
+
+
+def _has_relevant(gold: Any) -> bool:
+    """Whether graded ids have one to find; true of what are no graded ids."""
+    if not isinstance(gold, list) or not all(isinstance(item, dict) for item in gold):
+        return True
+    grades = [item.get("grade", 1) for item in gold]
+    return any(not isinstance(grade, int | float) or grade > 0 for grade in grades)
+
+
+def choose(
+    eval_set: EvalSet, size: int, seed: int, *, fields: Sequence[str], among: Sequence[int] | None = None
+) -> list[int]:
+    """The indices of the chosen questions, in the order of the eval set; `among`: of these questions alone."""
+    allowed = range(len(eval_set)) if among is None else among
+    if not 1 <= size <= len(allowed):
+        raise InputError(f"--size {size} is not possible: the eval set has {len(allowed)} questions.")
     strata: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for index, question in enumerate(eval_set.objects):
-        strata[stratum(question, fields)].append(index)
+    for index in allowed:
+        strata[stratum(eval_set.objects[index], fields)].append(index)
     ordered = sorted(strata, key=lambda key: (-len(strata[key]), key))
     quota = _quotas([len(strata[key]) for key in ordered], size)
     chosen: list[int] = []
@@ -73,31 +89,61 @@ def _quotas(sizes: list[int], total: int) -> list[int]:
     return quota
 
 
-def write_subset(
-    file: Source, target: Path, *, size: int, seed: int, fields: Sequence[str], required: bool = False
-) -> int:
-    """Write the chosen questions in the input's order and form; how many.
+def chosen_questions(
+    file: Source, *, size: int | None, seed: int, fields: Sequence[str], required: bool = False, only_tested: bool = False
+) -> Chosen:
+    """The questions of a file that are chosen.
 
-    `fields` are what it is stratified over; `required` makes one that no question has an InputError.
+    `size`: how many, None for all; `fields`: what the choice is stratified over, `required` makes one that no question
+    has an InputError; `only_tested` leaves out questions that test nothing.
     """
     eval_set = eval_sets.read_questions([file])
     if required:
         _require_fields(eval_set, fields)
-    chosen = set(choose(eval_set, size, seed, fields=fields))
+    among = tested(eval_set) if only_tested else list(range(len(eval_set)))
+    if not among:
+        raise InputError(f"{file.name}: no question of it tests anything.")
+    places = among if size is None else choose(eval_set, size, seed, fields=fields, among=among)
+    kept = set(among)
+    untested = [name for place, name in enumerate(eval_set.ids) if place not in kept]
+    return Chosen(places, [eval_set.ids[place] for place in places], untested)
+
+
+class Chosen(NamedTuple):
+    """Questions of a file: their indices and ids, and the ids of those that test nothing and were left out."""
+
+    places: list[int]
+    ids: list[str]
+    untested: list[str]
+
+
+def write_subset(file: Source, target: Path, chosen: Chosen) -> None:
+    """Write the chosen questions in the input's order and form."""
+    places = set(chosen.places)
     if file.format == "parquet":
-        _write_parquet(file, chosen, target)
-        return len(chosen)
+        _write_parquet(file, places, target)
+        return
     if file.format == "jsonl":
-        content = "".join(row + "\n" for row in _raw_rows(readers.read_blocks(file), chosen))
+        content = "".join(row + "\n" for row in _raw_rows(readers.read_blocks(file), places))
     elif file.format == "json":
         document = readers.read_document(file)
-        array = "[\n" + ",\n".join(_raw_rows(document.blocks(), chosen)) + "\n]\n"
+        array = "[\n" + ",\n".join(_raw_rows(document.blocks(), places)) + "\n]\n"
         header = document.header()
         content = array if not header else _with_header(header, array)
+    elif file.format == "qrels":
+        content = _judgements(file, set(chosen.ids))
     else:
-        raise InputError(f"{file.name}: a subset is made of .json, .jsonl or .parquet files, not of {file.format}.")
+        raise InputError(
+            f"{file.name}: a subset is made of .json, .jsonl, .parquet or .qrels files, not of {file.format}."
+        )
     target.write_text(content, encoding="utf-8", newline="")
-    return len(chosen)
+
+
+def _judgements(file: Source, ids: set[str]) -> str:
+    """The lines of a qrels file that are of these queries."""
+    with file.open() as stream:
+        lines = stream.read().decode("utf-8-sig").split("\n")
+    return "".join(f"{line}\n" for line in lines if (words := line.split()) and words[0] in ids)
 
 
 def _raw_rows(blocks: Iterator[Block], chosen: set[int]) -> list[str]:

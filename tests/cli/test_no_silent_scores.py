@@ -258,6 +258,23 @@ def test_contexts_and_metadata_of_nothing_are_told(tmp_path: Path) -> None:
     assert "--run-meta has runs without answers: 1, the first 'z'" in result.output
 
 
+def test_files_without_rows_and_blank_cells_say_nothing(tmp_path: Path) -> None:
+    """An empty file of contexts is told; a blank cell of --run-meta is no metadata."""
+    outputs = put(tmp_path / "o.jsonl", [{"run_id": "a", "question_id": "1", "output": "Paris"}])
+    questions, contexts = put(tmp_path / "q.jsonl", [{"id": "1", "reference": "Paris"}]), put(tmp_path / "c.jsonl", b"")
+    metadata = put(tmp_path / "m.csv", b"run_id,model_id,index_version,note\na,,7,\n")
+    result = score(tmp_path, outputs, "-p", "reference", "-q", questions, "-c", contexts, "--run-meta", metadata)
+    assert result.exit_code == 0, result.output
+    assert f"{contexts} is empty: it has no contexts" in result.output
+    record = runs_of(tmp_path)["a"]
+    assert (record["model_id"], record["index_version"]) == (None, "7")
+    assert "note" not in dict(record["meta"])
+    blank = put(tmp_path / "b.csv", b"run_id,note\n,x\n")
+    assert "run metadata without run_id" in refused(
+        score(tmp_path, outputs, "-p", "reference", "-q", questions, "--run-meta", blank)
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -272,6 +289,14 @@ def test_metadata_that_contradicts_itself_is_an_error(tmp_path: Path, name: str,
     assert said in refused(score(tmp_path, *words, "--run-meta", put(tmp_path / name, content)))
     assert "--meta k is given twice" in refused(score(tmp_path, *words, "--meta", "k=1", "--meta", "k=2"))
     assert score(tmp_path, *words, "--meta", "k=1", "--meta", "k=1").exit_code == 0
+    assert "--param w_safe is given twice" in refused(
+        score(tmp_path, *words, "--param", "w_safe=0.1", "--param", "w_safe=0.3")
+    )
+    prompt = put(tmp_path / "p.txt", b"prompt_version: 3\nAnswer.")
+    for name, value in (("prompt_sha256", "abc"), ("prompt_version", "4")):
+        said = refused(score(tmp_path, *words, "--prompt", prompt, "--meta", f"{name}={value}"))
+        assert f"--meta {name}={value} contradicts --prompt {prompt}" in said
+    assert score(tmp_path, *words, "--prompt", prompt, "--meta", "prompt_version=3").exit_code == 0
     for option in ("--run-meta", "--prompt", "--source"):
         assert f"{option} is given 2 times" in refused(score(tmp_path, *words, option, "a.txt", option, "b.txt"))
 

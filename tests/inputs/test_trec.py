@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import pytrec_eval
@@ -14,7 +15,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks, read_blocks, trec
 from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.inputs.sources import source, with_row_limit
-from rageval_batch.profiles.registry import get_profile
+from support.command import run_command
 from support.inputs import put
 
 QRELS = "q1 0 a 1\nq1 0 b 0\n\nq2\t0\tc\t2\n"
@@ -55,23 +56,31 @@ def test_files_with_one_tag_are_runs_of_their_own_and_that_is_said(tmp_path: Pat
     assert with_run_names([source(path) for path in paths], run_id_from="column")[1] == []
 
 
-def test_a_query_without_relevant_ids_is_null_with_and_without_an_answer(tmp_path: Path) -> None:
-    """q1 has one id of grade 0 alone: nothing can be found, so no measure applies to any run."""
-    put(tmp_path / "x.qrels", "q1 0 a 0\nq2 0 c 1\n")
-    put(tmp_path / "full.run", "q1 Q0 a 1 1.0 full\nq2 Q0 c 1 1.0 full\n")
-    put(tmp_path / "none.run", "q3 Q0 a 1 1.0 none\nq1 Q0 b 1 1.0 other\n")
-    outputs = [tmp_path / "full.run", tmp_path / "none.run"]
-    scored = rageval_batch.score(outputs, tmp_path / "x.qrels", profile="retrieval")
-    rows = {(row["run_id"], row["question_id"]): row for row in scored.scores.to_dicts()}
-    metrics = [one.name for one in get_profile("retrieval").metrics]
-    assert "score" in metrics and "precision_3" in metrics
-    for run in ("full", "other"):
-        assert {rows[run, "q1"][name] for name in metrics} == {None}
-    assert rows["full", "q2"]["ndcg_10"] == 1.0
-    assert rows["other", "q2"]["fail_reason"] == "missing_output"
-    assert {rows["other", "q2"][name] for name in metrics} == {0.0}
-    means = {(row["run_id"], row["metric"]): row["n_scored"] for row in scored.summary.to_dicts()}
-    assert means["full", "recall_5"] == means["other", "recall_5"] == 1
+def test_a_query_without_relevant_ids_is_refused_and_subset_leaves_it_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """q1 and q3 have no grade above 0: nothing can be found, whoever looks."""
+    put(tmp_path / "x.qrels", "q1 0 a 0\nq2 0 c 1\nq2 0 d 0\nq3 0 a -1\n")
+    put(tmp_path / "x.run", "q1 Q0 a 1 1.0 t\nq2 Q0 c 1 1.0 t\n")
+    with pytest.raises(InputError) as refused:
+        rageval_batch.score(tmp_path / "x.run", tmp_path / "x.qrels", profile="retrieval")
+    for part in ("2 violations", "question 'q1'", "question 'q3'", "a grade above 0", "rageval subset FILE --tested"):
+        assert part in str(refused.value)
+    code, _, said = run_command(capsys, "subset", tmp_path / "x.qrels", "--tested", "-o", tmp_path / "tested.qrels")
+    assert code == 0 and "they test nothing: 2 questions, the first 'q1'" in said
+    assert (tmp_path / "tested.qrels").read_text() == "q2 0 c 1\nq2 0 d 0\n"
+    scored = rageval_batch.score(tmp_path / "x.run", tmp_path / "tested.qrels", profile="retrieval")
+    means = {row["metric"]: (row["mean"], row["n_scored"]) for row in scored.summary.to_dicts()}
+    assert means["score"] == means["ndcg_10"] == (1.0, 1)
+
+
+@pytest.mark.parametrize("gold", [[{"id": "a", "grade": 0}], [{"id": "a", "grade": -2}], []])
+def test_grades_without_one_above_nothing_are_refused(gold: list[dict[str, Any]], tmp_path: Path) -> None:
+    """Grades win over plain ids, so these do not help."""
+    questions = put(tmp_path / "q.jsonl", [{"id": "1", "gold": gold, "gold_ids": ["b"]}])
+    outputs = put(tmp_path / "o.jsonl", [{"id": "1", "retrieved_ids": ["b"]}])
+    with pytest.raises(InputError, match="a grade above 0"):
+        rageval_batch.score(outputs, questions, profile="retrieval")
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,10 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "json": {},
 }
+_RELEVANT = {"properties": {"grade": {"exclusiveMinimum": 0}}}  # an id without a grade has grade 1
+_A_GRADE = (
+    "something to find: an id with a grade above 0 (`rageval subset FILE --tested -o NEW` leaves out questions without one)"
+)
 _LONGEST_GROUP = 100  # code points; a longer text is no name of a group
 _NO_GROUP = frozenset((*QUESTION_ID, *QUESTION, *EXPECTED, "weight", "fail_reason"))
 
@@ -91,6 +95,9 @@ def question_format(
     for field in several:
         if field.optional:
             schema["properties"] |= dict.fromkeys(field.names, _SCHEMAS[field.type])
+    for field in single:
+        if field.name in any_of and field.type == "graded":
+            schema["properties"][field.name] = {**_SCHEMAS["graded"], "contains": _RELEVANT, "description": _A_GRADE}
     if any_of:
         filled = [{"required": [name], "properties": {name: {"minItems": 1}}} for name in any_of]
         parts.append({"anyOf": filled, "description": f"something to test, not empty: {' or '.join(any_of)}"})
