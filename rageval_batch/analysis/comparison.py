@@ -93,6 +93,18 @@ class Comparison:
     cand_repeats: dict[str, float | int | None]
     notes: tuple[str, ...] = ()
 
+    @property
+    def shared(self) -> int:
+        """How many units have a value in both runs."""
+        return self.improvements + self.regressions + self.ties
+
+    @property
+    def is_of_more_than_pairs(self) -> bool:
+        """Whether the delta of the whole runs is another number than the mean delta of the shared units."""
+        if self.delta is None or self.paired_delta is None:
+            return False
+        return abs(self.delta - self.paired_delta) > TOLERANCE
+
     def as_dict(self) -> dict[str, Any]:
         """One flat object with everything, unrounded; null texts where nothing is known."""
         base = self.compared.base

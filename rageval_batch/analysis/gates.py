@@ -76,6 +76,11 @@ class GatedRun:
 
     @property
     def unanswered(self) -> list[str]:
+        """The sentences of `unanswered_by_gate`."""
+        return list(self.unanswered_by_gate.values())
+
+    @property
+    def unanswered_by_gate(self) -> dict[str, str]:
         """Of gates whose statistics leave answers out that the run lacks: how many questions they are over.
 
         Those are of metrics of which less is better, and micro averages, whose parts a missing answer does not have.
@@ -83,16 +88,16 @@ class GatedRun:
         record = self.run.record
         questions, answered = record["question_count"], record["answered_count"]
         if questions is None or answered >= questions:
-            return []
+            return {}
         metrics = get_profile(record["profile"]).metrics
         uncounted = {one.name for one in metrics if not one.higher_is_better and one.null_counts_as is None}
-        return [
-            f"{gate.gate}: {gate.stat} of {gate.metric} is over {gate.n:,} of {questions:,} questions; those without "
+        return {
+            gate.gate: f"{gate.gate}: {gate.stat} of {gate.metric} is over {gate.n:,} of {questions:,} questions; those without "
             f"an answer ({questions - answered:,}) count neither for the run nor against it."
             for gate in self.gates
             if gate.status != "skipped"
             and (gate.metric in uncounted or (gate.stat == "micro" and (gate.n or 0) < questions))
-        ]
+        }
 
     @property
     def has_levels(self) -> bool:

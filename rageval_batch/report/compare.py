@@ -16,9 +16,11 @@ from rageval_batch.report.safe_text import markdown_text, terminal_text
 from rageval_batch.report.screen import PLAIN, Screen, delta_tone, verdict_tone
 
 COLUMNS = (
-    "base_run", "candidate_run", "profile", "metric", "base", "candidate", "delta", "interval_low", "interval_high",
+    "base_run", "candidate_run", "profile", "metric", "base", "candidate", "delta", "paired_delta",
+    "interval_low", "interval_high",
     "p_value", "p_holm", "improvements", "regressions", "ties", "only_base_count", "only_cand_count", "passed",
 )  # fmt: skip
+_PAIRED = "paired"  # the mean delta of the shared units, of which the interval is
 _LOW, _HIGH = "95% low", "high"
 _SHOWN_IDS = 12
 _SHOWN_ANSWERS = 3
@@ -99,6 +101,17 @@ def _interval(result: Comparison) -> str:
     return f"95 % interval of the delta {format_value(result.interval.low)} to {format_value(result.interval.high)}"
 
 
+def paired_words(result: Comparison) -> str:
+    """What the interval is of, where the delta of the whole runs is another number; else nothing."""
+    if not result.is_of_more_than_pairs:
+        return ""
+    unit = result.compared.unit
+    return (
+        f"The delta is of the whole runs. Interval and p are of the {_count(result.shared, unit)} with a value in both, "
+        f"whose mean delta is {format_value(result.paired_delta)}."
+    )
+
+
 def _verdict(result: Comparison) -> str:
     failed = [case.message for case in _cases(result) if case.status == "failed"]
     return "PASSED" if result.passed else "FAILED: " + "; ".join(failed)
@@ -117,6 +130,7 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
         "base": result.base_score,
         "candidate": result.cand_score,
         "delta": result.delta,
+        **({_PAIRED: result.paired_delta} if result.is_of_more_than_pairs else {}),
         _LOW: result.interval.low,
         _HIGH: result.interval.high,
         "p": result.p_value,
@@ -128,12 +142,12 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     parts = [
         *_head(title, _verdict(result), result.passed, format=format, screen=screen),
         _safe_text(rule_text(result.rules), format),
-        render([line], list(line), format, screen=screen, tones={"delta": delta_tone}),
-        *(_safe_text(note, format) for note in result.notes),
+        render([line], list(line), format, screen=screen, tones={"delta": delta_tone, _PAIRED: delta_tone}),
+        *(_safe_text(note, format) for note in (paired_words(result), *result.notes) if note),
     ]
     for name, count, what in (
-        ("only_base", result.only_base_count, "only in the base"),
-        ("only_cand", result.only_cand_count, "only in the candidate"),
+        ("only_base", result.only_base_count, "with a value in the base only"),
+        ("only_cand", result.only_cand_count, "with a value in the candidate only"),
     ):
         if count:
             ids = and_more(result.listed[name], count, _SHOWN_IDS)
@@ -182,11 +196,13 @@ def _measure(compared: ComparedRuns) -> str:
 
 def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     """A line for each candidate, best first."""
+    paired = any(result.is_of_more_than_pairs for result in results)
     rows = [
         {
             "candidate": result.candidate.name,
             "score": result.cand_score,
             "delta": result.delta,
+            **({_PAIRED: result.paired_delta} if paired else {}),
             _LOW: result.interval.low,
             _HIGH: result.interval.high,
             "p (Holm)": result.p_holm,
@@ -202,7 +218,10 @@ def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen
     base = f"{compared.base.name} ({format_value(results[0].base_score, screen.exact and format != 'md')})"
     title = f"{len(results)} candidates against {base}: {_measure(compared)}"
     notes = dict.fromkeys(note for result in results for note in result.notes)
-    tones = {"delta": delta_tone, "passed": verdict_tone}
+    if paired:
+        said = f"paired: the mean delta of the {compared.unit}s with a value in both runs, of which interval and p are."
+        notes = {said: None, **notes}
+    tones = {"delta": delta_tone, _PAIRED: delta_tone, "passed": verdict_tone}
     return "\n\n".join(
         [
             *_head(title, verdict, not failed, format=format, screen=screen),

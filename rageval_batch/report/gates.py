@@ -230,6 +230,12 @@ def _md_run(result: GatedRun) -> str:
 
 def _suite(result: GatedRun) -> Suite:
     cases = [
-        Case(gate.gate, gate.status, "" if gate.status == "passed" else _gate_sentence(gate)) for gate in result.gates
+        Case(
+            gate.gate,
+            gate.status,
+            "" if gate.status == "passed" else _gate_sentence(gate),
+            result.unanswered_by_gate.get(gate.gate, ""),
+        )
+        for gate in result.gates
     ]
     return Suite(result.run.record["run_id"], tuple(cases))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rageval_batch.report.safe_text import xml_attribute
+from rageval_batch.report.safe_text import xml_attribute, xml_text
 
 
 @dataclass(frozen=True)
 class Case:
-    """A check: passed, failed or skipped, and why."""
+    """A check: passed, failed or skipped, and why; and what is to be said of it whatever its status."""
 
     name: str
     status: str
     message: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ def junit(suites: list[Suite]) -> str:
         lines.append(f"  <testsuite name={name}{_counts([suite])}>")
         for case in suite.cases:
             opened = f"    <testcase classname={name} name={xml_attribute(case.name)}"
-            lines.append(opened + (">" + _result(case) + "</testcase>" if case.status != "passed" else "/>"))
+            inside = _result(case)
+            lines.append(opened + (f">{inside}</testcase>" if inside else "/>"))
         lines.append("  </testsuite>")
     return "\n".join([*lines, "</testsuites>"])
 
@@ -48,4 +50,8 @@ def _counts(suites: list[Suite]) -> str:
 
 
 def _result(case: Case) -> str:
-    return f"<{'failure' if case.status == 'failed' else 'skipped'} message={xml_attribute(case.message)}/>"
+    """The elements of a check: none of one that passed and has no note."""
+    note = f"<system-out>{xml_text(case.note)}</system-out>" if case.note else ""
+    if case.status == "passed":
+        return note
+    return f"<{'failure' if case.status == 'failed' else 'skipped'} message={xml_attribute(case.message)}/>{note}"

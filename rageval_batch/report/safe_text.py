@@ -97,6 +97,13 @@ def xml_attribute(text: str) -> str:
     return quoteattr(_NOT_XML.sub(lambda found: _escape(found[0]), text))
 
 
+def xml_text(text: str) -> str:
+    """The text as the content of an element: what XML 1.0 cannot hold is written as an escape."""
+    from xml.sax.saxutils import escape
+
+    return escape(_NOT_XML.sub(lambda found: _escape(found[0]), text))
+
+
 def html_text(text: str) -> str:
     """A text that HTML shows as it is, in an element or a quoted attribute."""
     return html.escape(terminal_lines(text), quote=True)

@@ -309,7 +309,7 @@ def test_gates_say_where_missing_answers_flatter(tmp_path: Path) -> None:
     gates = put(
         tmp_path / "g.toml", b'[[gates]]\nname = "clean"\nmetric = "exclude_hits"\nstat = "max"\nop = "<="\nlimit = 0\n'
     )
-    for format in ("table", "md", "json"):
+    for format in ("table", "md", "json", "junit"):
         words = ["gate", "--all", "--gates", str(gates), "--store", str(tmp_path / "runs"), "--format", format]
         output = CliRunner().invoke(cli, words).output
         assert "is over 1 of 2 questions; those without an answer (1) count neither" in output.replace("\\", "")
@@ -323,6 +323,32 @@ def test_gates_say_where_missing_answers_flatter(tmp_path: Path) -> None:
     with open_store(tmp_path / "other" / "runs", functions=False) as session:
         (row,) = session.rows("select mean, n_scored from run_summary where metric = 'refused'")
     assert row["mean"] == 0.5
+
+
+def test_a_comparison_shows_what_its_interval_is_of(tmp_path: Path) -> None:
+    """Less is better: whole runs have 3/4 and 1/2, the two shared questions 1, 0 and 0, 1, whose mean delta is 0."""
+    questions = put(
+        tmp_path / "q.jsonl", [{"id": str(k), "question": "?", "must_not_include": ["bad"]} for k in range(4)]
+    )
+    given = {"a": ["bad", "bad", "good", "bad"], "b": ["good", None, "bad", None], "c": ["good", None, None, None]}
+    rows = [
+        {"run_id": run, "id": str(k), "output": text}
+        for run, texts in given.items()
+        for k, text in enumerate(texts)
+        if text is not None
+    ]
+    assert score(tmp_path, put(tmp_path / "o.jsonl", rows), "-p", "include_rate", "-q", questions).exit_code == 0
+    words = ["--metric", "exclude_hits", "--store", str(tmp_path / "runs"), "--format"]
+    for format in ("table", "md"):
+        output = CliRunner().invoke(cli, ["compare", "a", "b", *words, format]).output
+        assert "of the 2 questions with a value in both, whose mean delta is 0.0000" in output
+        assert "2 questions with a value in the base only: 1, 3" in output
+        assert "paired" in CliRunner().invoke(cli, ["compare", "a", "b", "c", *words, format]).output
+        assert "paired" not in CliRunner().invoke(cli, ["compare", "a", "a", *words, format]).output
+    found = json.loads(CliRunner().invoke(cli, ["compare", "a", "b", *words, "json"]).output)
+    assert (found["delta"], found["paired_delta"]) == (0.25, 0.0)
+    assert found["interval_low"] <= found["paired_delta"] <= found["interval_high"]
+    assert ",delta,paired_delta,interval_low," in CliRunner().invoke(cli, ["compare", "a", "b", *words, "csv"]).output
 
 
 # --- stores ---------------------------------------------------------------------------------------------------------

@@ -7,15 +7,17 @@ import re
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import values as oracle
 from oracles.reading import mostly_cyrillic
+from rageval_batch.columnar.functions.reading import numbers
 from rageval_batch.columnar.values import Reader, lexicon, numbers_in
 from support.effort import examples
-from support.places import CASES_FOLDER
+from support.places import CASES_FOLDER, ROOT
 
 TABLE = [json.loads(line) for line in (CASES_FOLDER / "values_table.jsonl").read_text(encoding="utf-8").splitlines()]
 READER = Reader()
@@ -35,6 +37,16 @@ def test_table() -> None:
         if got != want:
             wrong[row["text"]] = got
     assert wrong == {}
+
+
+def test_the_page_of_numbers_says_what_is_read() -> None:
+    """Each text of a row is read by itself, as `numbers` reads it; their numbers stand one behind the other."""
+    page = (ROOT / "docs" / "numbers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+?`) \| ([-0-9., ]*) ?\|", page, re.MULTILINE)
+    assert len(rows) > 30
+    for texts, wanted in rows:
+        read = numbers(pa.array(re.findall("`(.+?)`", texts), pa.large_string())).flatten().to_pylist()
+        assert read == [float(one) for one in wanted.split(",") if one.strip()], texts
 
 
 # --- every integer in every writing ---------------------------------------------------------------------------------

@@ -105,9 +105,10 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     rows: list[dict[str, Any]] = [
         {
             "candidate": result.candidate.name, "cand": result.cand_score, "delta": result.delta,
+            "paired_delta": result.paired_delta,
             "low": result.interval.low, "high": result.interval.high, "p": result.p_value, "p_holm": result.p_holm,
             "improvements": result.improvements, "regressions": result.regressions, "ties": result.ties,
-            "n": result.improvements + result.regressions + result.ties,
+            "n": result.shared,
         }
         for result in results
     ]  # fmt: skip
@@ -115,18 +116,19 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         "select {0} as candidate, cand, delta, improvements, regressions, ties,\n"
         "    improvements + regressions + ties as n\nfrom run_delta({1}, {0})\nwhere metric = 'score'"
     )
-    ends = [row[name] for row in rows for name in ("delta", "low", "high") if row[name] is not None] + [0.0]
+    ends = [row[name] for row in rows for name in ("paired_delta", "low", "high") if row[name] is not None] + [0.0]
     plot = [
-        figures.interval(row["delta"], row["low"], row["high"], scale=(min(ends), max(ends)), line=0.0) for row in rows
+        figures.interval(row["paired_delta"], row["low"], row["high"], scale=(min(ends), max(ends)), line=0.0)
+        for row in rows
     ]
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows=rows,
         sql="\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), total=len(rows),
-        note=f"n: shared questions. low, high: 95 % interval of the delta, by {RESAMPLES:,} resamples; p: sign-flip "
+        note=f"delta: of the whole runs; paired: mean of the n shared questions. low, high: 95 % interval of that, by {RESAMPLES:,} resamples; p: sign-flip "
         "test. Both are computed by rageval compare, not in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
-                "regressions": "worse", "ties": "same", "cand": "score"},
-        plots={"delta and its interval": plot}, plotted="delta",
+                "regressions": "worse", "ties": "same", "cand": "score", "paired_delta": "paired"},
+        plots={"paired delta and its interval": plot}, plotted="paired_delta",
     )  # fmt: skip
 
 

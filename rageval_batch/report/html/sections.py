@@ -100,10 +100,11 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
         )
     every = queried(
         session, "gates-all", "Every gate",
-        sql="select run_id, gate, status, actual, op, \"limit\", level, n, failure\n"
-        f"from gate_results\nwhere {where}\n"
+        sql="select run_id, gate, status, actual, op, \"limit\", level, n, question_count, failure\n"
+        f"from gate_results\njoin runs using (run_id, profile, eval_set)\nwhere {where}\n"
         "order by case status when 'failed' then 0 when 'skipped' then 1 else 2 end, profile, run_id, gate, level",
-        note="n: questions that the value is over.",
+        note="n: questions that the value is over; fewer than all where those without an answer do not count.",
+        labels={"question_count": "of questions"},
     )  # fmt: skip
     failed = session.rows(
         f"select count(distinct (run_id, profile, eval_set)) as n from gate_results where {where} and status = 'failed'"

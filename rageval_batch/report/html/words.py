@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rageval_batch.analysis.comparison import Comparison
+from rageval_batch.report.compare import paired_words
 from rageval_batch.report.html.texts import number_text, plain_text
 
 _SMALL, _RARE = 0.001, 0.01
@@ -12,7 +13,6 @@ def comparison_words(result: Comparison) -> str:
     """Delta, interval and p-value of a candidate in a few sentences."""
     compared = result.compared
     name, base = plain_text(result.candidate.name), plain_text(compared.base.name)
-    shared = result.improvements + result.regressions + result.ties
     if result.delta is None:
         return f"{name} cannot be measured against {base}: one of the two has no {compared.metric}."
     size = number_text(abs(result.delta))
@@ -23,8 +23,9 @@ def comparison_words(result: Comparison) -> str:
         first += f" ({number_text(result.base_score)} to {number_text(result.cand_score)})"
     unit = f"{compared.unit}s"
     sentences = [
-        f"{first}. Of n = {shared:,} shared {unit}, {result.improvements:,} rose, {result.regressions:,} fell and "
+        f"{first}. Of n = {result.shared:,} shared {unit}, {result.improvements:,} rose, {result.regressions:,} fell and "
         f"{result.ties:,} stayed.",
+        paired_words(result),
         _interval_words(result),
     ]
     if result.only_base_count or result.only_cand_count:
