@@ -15,7 +15,9 @@ from rageval_batch.errors import InputError
 @click.option("--size", type=int, help="How many questions; else 100, with --tested all.")
 @click.option("--seed", type=int, default=42, show_default=True, help="Another seed, another subset.")
 @click.option("--by", metavar="FIELD,FIELD", help="Fields to stratify over (dotted names); else those of the profile.")
-@click.option("--tested", is_flag=True, help="Leave out questions that test nothing: no id of `gold` has a grade above 0.")
+@click.option(
+    "--tested", is_flag=True, help="Leave out questions that test nothing: no id of `gold` has a grade above 0."
+)
 @click.option("-o", "--output", "target", required=True, help="The file to write.")
 def subset(*, questions: str, size: int | None, seed: int, by: str | None, tested: bool, target: str) -> None:
     """Choose questions of an eval set, stratified over some of their fields, the same on every machine.
@@ -43,9 +45,7 @@ def subset(*, questions: str, size: int | None, seed: int, by: str | None, teste
         fields = profile.inputs.questions.strata if profile else ()
     else:
         fields = tuple(name for part in by.split(",") if (name := part.strip()))
-    chosen = chosen_questions(
-        file, size=size, seed=seed, fields=fields, required=by is not None, only_tested=tested
-    )
+    chosen = chosen_questions(file, size=size, seed=seed, fields=fields, required=by is not None, only_tested=tested)
     if chosen.untested:
         say(f"Left out as they test nothing: {len(chosen.untested):,} questions, the first '{chosen.untested[0]}'.")
     try:

@@ -182,7 +182,7 @@ class UnknownContexts:
     rows: int = 0
     of: int = 0
     first: str = ""
-    empty: list[str] = field(default_factory=list)  # files without a row
+    empty: list[str] = field(default_factory=list, kw_only=True)  # files without a row
 
     def add(self, file: Source, block: Block, known: pa.ChunkedArray) -> None:
         """Count a block's rows; `known`: whose question is one of the eval set."""
@@ -200,7 +200,7 @@ class UnknownContexts:
             return empty
         return [
             *empty,
-            f"WARNING: {self.rows:,} of {self.of:,} contexts are of no question of the eval set (first {self.first})."
+            f"WARNING: {self.rows:,} of {self.of:,} contexts are of no question of the eval set (first {self.first}).",
         ]
 
 

@@ -90,7 +90,13 @@ def _quotas(sizes: list[int], total: int) -> list[int]:
 
 
 def chosen_questions(
-    file: Source, *, size: int | None, seed: int, fields: Sequence[str], required: bool = False, only_tested: bool = False
+    file: Source,
+    *,
+    size: int | None,
+    seed: int,
+    fields: Sequence[str],
+    required: bool = False,
+    only_tested: bool = False,
 ) -> Chosen:
     """The questions of a file that are chosen.
 

@@ -234,7 +234,7 @@ def _suite(result: GatedRun) -> Suite:
             gate.gate,
             gate.status,
             "" if gate.status == "passed" else _gate_sentence(gate),
-            result.unanswered_by_gate.get(gate.gate, ""),
+            note=result.unanswered_by_gate.get(gate.gate, ""),
         )
         for gate in result.gates
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from rageval_batch.report.safe_text import xml_attribute, xml_text
 
@@ -14,6 +14,7 @@ class Case:
     name: str
     status: str
     message: str = ""
+    _: KW_ONLY
     note: str = ""
 
 

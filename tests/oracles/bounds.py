@@ -101,9 +101,7 @@ def _behind_number(lead: str, begin: int, previous_end: int) -> bool:
     return previous_end > 0 and begin == previous_end and lead.strip(" \t") == ""
 
 
-def _sign(
-    text: str, begin: int, start: int, end: int, unit: str, previous_end: int, below_zero: bool
-) -> int | None:
+def _sign(text: str, begin: int, start: int, end: int, unit: str, previous_end: int, below_zero: bool) -> int | None:
     """Where the sign of a figure stands; None where there is none."""
     for at in range(begin, start):
         between = text[at + 1 : start]

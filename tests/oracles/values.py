@@ -393,9 +393,7 @@ def _fraction(text: str, i: int, tokens: list[tuple[str, Token]], end: int) -> t
     return _fraction_of_parts(text, tokens, end)
 
 
-def _fraction_of_parts(
-    text: str, tokens: list[tuple[str, Token]], end: int
-) -> tuple[Decimal | None, int] | None:
+def _fraction_of_parts(text: str, tokens: list[tuple[str, Token]], end: int) -> tuple[Decimal | None, int] | None:
     if text[end : end + 2] not in ("分之", "分の"):
         return None
     above, ends = _run(text, end + 2) if end + 2 < len(text) else ([], [])

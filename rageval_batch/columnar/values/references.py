@@ -37,9 +37,7 @@ _BRANCH_MARK = re.compile("[条條款项項号號][の之]")
 _BRANCH = re.compile(rf"(?<=[条條款项項号號])(?>(?:[の之]{_N})+)(?![0-9つ个個箇人名次件点種年月日天元円%])")
 # Sources behind a statement: [1, 2], [1–3; 7]. No source has the number 0, and 1,250 is one figure.
 _SOURCE = "[1-9][0-9]{0,2}"
-_CITED = re.compile(
-    rf"[\[【][ \t]*{_SOURCE}(?:[ \t]*(?:,(?![0-9]{{3}})|[，;；、&–—~-])[ \t]*{_SOURCE})+[ \t]*[\]】]"
-)
+_CITED = re.compile(rf"[\[【][ \t]*{_SOURCE}(?:[ \t]*(?:,(?![0-9]{{3}})|[，;；、&–—~-])[ \t]*{_SOURCE})+[ \t]*[\]】]")
 
 # Looked for one behind the other, each with what must be there.
 _REFERENCES = (
