@@ -107,8 +107,8 @@ def paired_words(result: Comparison) -> str:
         return ""
     unit = result.compared.unit
     return (
-        f"The delta is of the whole runs. Interval and p are of the {_count(result.shared, unit)} with a value in both, "
-        f"whose mean delta is {format_value(result.paired_delta)}."
+        f"The delta is of the whole runs. Interval and p are of the {_count(result.shared, unit)} with a value in "
+        f"both, whose mean delta is {format_value(result.paired_delta)}."
     )
 
 

@@ -392,7 +392,9 @@ def _sources(text: str) -> list[tuple[int, int]]:
     for m in re.finditer(r"[\[【]([^\[\]【】]*)[\]】]", text):
         parts = re.split("([,，;；、&–—~-])", m[1])
         names = [part.strip(" \t") for part in parts[::2]]
-        groups = any(mark == "," and re.match("[0-9]{3}", behind) for mark, behind in zip(parts[1::2], parts[2::2]))
+        groups = any(
+            mark == "," and re.match("[0-9]{3}", behind) for mark, behind in zip(parts[1::2], parts[2::2], strict=True)
+        )
         if len(names) > 1 and not groups and all(re.fullmatch("[1-9][0-9]{0,2}", name) for name in names):
             found.append(m.span())
     return found

@@ -51,7 +51,10 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "json": {},
 }
 _RELEVANT = {"properties": {"grade": {"exclusiveMinimum": 0}}}  # an id without a grade has grade 1
-_A_GRADE = "something to find: an id with a grade above 0 (`rageval subset FILE --tested -o NEW` leaves out questions without one)"
+_A_GRADE = (
+    "something to find: an id with a grade above 0 (`rageval subset FILE --tested -o NEW` leaves out questions "
+    "without one)"
+)
 _LONGEST_GROUP = 100  # code points; a longer text is no name of a group
 _NO_GROUP = frozenset((*QUESTION_ID, *QUESTION, *EXPECTED, "weight", "fail_reason"))
 

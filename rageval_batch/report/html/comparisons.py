@@ -124,8 +124,8 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows=rows,
         sql="\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), total=len(rows),
-        note=f"delta: of the whole runs; paired: mean of the n shared questions. low, high: 95 % interval of that, by {RESAMPLES:,} resamples; p: sign-flip "
-        "test. Both are computed by rageval compare, not in SQL.",
+        note="delta: of the whole runs; paired: mean of the n shared questions. low, high: 95 % interval of "
+        f"that, by {RESAMPLES:,} resamples; p: sign-flip test. Both are computed by rageval compare, not in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
                 "regressions": "worse", "ties": "same", "cand": "score", "paired_delta": "paired"},
         plots={"paired delta and its interval": plot}, plotted="paired_delta",

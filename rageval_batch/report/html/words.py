@@ -23,8 +23,8 @@ def comparison_words(result: Comparison) -> str:
         first += f" ({number_text(result.base_score)} to {number_text(result.cand_score)})"
     unit = f"{compared.unit}s"
     sentences = [
-        f"{first}. Of n = {result.shared:,} shared {unit}, {result.improvements:,} rose, {result.regressions:,} fell and "
-        f"{result.ties:,} stayed.",
+        f"{first}. Of n = {result.shared:,} shared {unit}, {result.improvements:,} rose, {result.regressions:,} fell "
+        f"and {result.ties:,} stayed.",
         paired_words(result),
         _interval_words(result),
     ]
