@@ -92,8 +92,8 @@ class GatedRun:
         metrics = get_profile(record["profile"]).metrics
         uncounted = {one.name for one in metrics if not one.higher_is_better and one.null_counts_as is None}
         return {
-            gate.gate: f"{gate.gate}: {gate.stat} of {gate.metric} is over {gate.n:,} of {questions:,} questions; those "
-            f"without an answer ({questions - answered:,}) count neither for the run nor against it."
+            gate.gate: f"{gate.gate}: {gate.stat} of {gate.metric} is over {gate.n:,} of {questions:,} questions; "
+            f"those without an answer ({questions - answered:,}) count neither for the run nor against it."
             for gate in self.gates
             if gate.status != "skipped"
             and (gate.metric in uncounted or (gate.stat == "micro" and (gate.n or 0) < questions))
