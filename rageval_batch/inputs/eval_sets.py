@@ -7,7 +7,7 @@ import json
 import sys
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -182,7 +182,8 @@ class UnknownContexts:
     rows: int = 0
     of: int = 0
     first: str = ""
-    empty: list[str] = field(default_factory=list, kw_only=True)  # files without a row
+    _: KW_ONLY
+    empty: list[str] = field(default_factory=list)  # files without a row
 
     def add(self, file: Source, block: Block, known: pa.ChunkedArray) -> None:
         """Count a block's rows; `known`: whose question is one of the eval set."""

@@ -330,7 +330,11 @@ def test_a_comparison_shows_what_its_interval_is_of(tmp_path: Path) -> None:
     questions = put(
         tmp_path / "q.jsonl", [{"id": str(k), "question": "?", "must_not_include": ["bad"]} for k in range(4)]
     )
-    given = {"a": ["bad", "bad", "good", "bad"], "b": ["good", None, "bad", None], "c": ["good", None, None, None]}
+    given: dict[str, list[str | None]] = {
+        "a": ["bad", "bad", "good", "bad"],
+        "b": ["good", None, "bad", None],
+        "c": ["good", None, None, None],
+    }
     rows = [
         {"run_id": run, "id": str(k), "output": text}
         for run, texts in given.items()
