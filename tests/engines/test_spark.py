@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("spark")
 ON_S3 = "include_rate"  # the profile whose samples and store lie behind a URL
+DIVIDED = "reference"  # the profile whose samples are scored in many partitions; soak: those of all
 
 
 def kill_an_executor(cluster: Cluster, parts: Path, killed: list[int]) -> None:
@@ -65,8 +66,10 @@ def test_a_cluster_gives_the_same_bits(cluster: Cluster, spark: SparkSession, tm
             job = sample_job(name, lambda path: path.replace(str(samples_folder() / ON_S3), url))
             store = Store(f"s3://{BUCKET}/runs")
             assert all(file.url for file in (*job.outputs, *job.questions))
-        other = engine.run(job, store, spark, partitions=1 + (name == "legal_rag"))
-        assert_same(sweep.run(job, Store(tmp_path / "local")), other)
+        local = sweep.run(job, Store(tmp_path / "local"))
+        assert_same(local, engine.run(job, store, spark, partitions=1 + (name == "legal_rag")))
+        for partitions in (7, 200) if name == DIVIDED else ():
+            assert_same(local, engine.run(job, Store(tmp_path / f"in-{partitions}"), spark, partitions=partitions))
     there = [entry for entry in Folder(f"s3://{BUCKET}/runs").entries(recursive=True) if not entry.is_folder]
     names = {entry.name.partition("/")[0] for entry in there}
     assert names == {Store(f"s3://{BUCKET}/runs").commits()[0].id}  # nothing is left of the work
@@ -197,6 +200,39 @@ def test_a_data_frame_and_a_profile_file(spark: SparkSession, tmp_path: Path) ->
     again = engine.score(frame.orderBy("latency"), str(questions), profile, store=tmp_path / "spark")
     assert not again.created
     assert not list((tmp_path / "spark" / ".staging").iterdir())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("partitions", [1, 7, 200])
+@pytest.mark.parametrize("name", [*PROFILES, "own.toml", "own.py:PROFILE"])
+def test_samples_of_every_profile_in_any_number_of_partitions(
+    spark: SparkSession, tmp_path: Path, name: str, partitions: int
+) -> None:
+    """Bit for bit, also with a profile file and with a module that executors do not have."""
+    if name in PROFILES:
+        job = sample_job(name)
+    else:
+        (tmp_path / "own.toml").write_text(TOML)
+        (tmp_path / "own.py").write_text(Path(outside_profile.__file__).read_text(encoding="utf-8"))
+        profile = get_profile(str(tmp_path / name))
+        questions = [{"id": f"q{k}", "reference": f"two {k}", "words": ["two", str(k)]} for k in range(40)]
+        fields = ("id", "reference") if name == "own.toml" else ("id", "words")
+        files = {"questions": [{field: one[field] for field in fields} for one in questions]}
+        files["outputs"] = [
+            {"run_id": f"r{k % 9}", "question_id": f"q{k % 41}", "output": f"two {k % 7}", "repeat": k % 2}
+            for k in range(300)
+        ]
+        for file, rows in files.items():
+            (tmp_path / f"{file}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        job = Job(
+            profile=profile,
+            params=profile.read_params({}),
+            outputs=sources([tmp_path / "outputs.jsonl"]),
+            questions=sources([tmp_path / "questions.jsonl"]),
+            contexts=[],
+        )
+    local = sweep.run(job, Store(tmp_path / "local"))
+    assert_same(local, engine.run(job, Store(tmp_path / "spark"), spark, partitions=partitions))
 
 
 @pytest.mark.soak
