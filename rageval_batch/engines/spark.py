@@ -33,7 +33,7 @@ from rageval_batch.inputs.readers import ColumnLimit
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import Split, SplitSource
 from rageval_batch.locations import Folder, child
-from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
+from rageval_batch.model.schemas import REJECTS, RUNS
 from rageval_batch.profiles.registry import get_profile, profile_module
 from rageval_batch.runs import commit_files, commit_record
 from rageval_batch.runs.batch import scorer
@@ -293,11 +293,13 @@ class _Sweep:
         files: Files = {"scores": scores}
         if summaries:
             files["summary"] = placed.take("summary", summaries, "summary")
-        for role, schema in (("tallies", TALLIES), ("rejects", REJECTS)):
-            files[role] = placed.take(role, written, role)
-            if not files[role]:
-                files[role] = [f"{role}.parquet"]
-                pq.write_table(schema.empty_table(), ready / f"{role}.parquet")
+        for role in ("tallies", "rejects"):
+            files[role] = placed.take(role, written, role) or [f"{role}.parquet"]
+        if files["tallies"][0] not in placed.checksums:
+            with database(self.staging.path) as opened:
+                commit_files.write_tallies(iter(()), target=ready / "tallies.parquet", database=opened)
+        if files["rejects"][0] not in placed.checksums:
+            commit_files.write_rejects([], REJECTS, ready / "rejects.parquet")
         files["runs"] = ["runs.parquet"]
         for role in ("extras", "kept_outputs"):
             if names := placed.take(role, written, role):
