@@ -215,9 +215,12 @@ def test_samples_of_every_profile_in_any_number_of_partitions(
         (tmp_path / "own.toml").write_text(TOML)
         (tmp_path / "own.py").write_text(Path(outside_profile.__file__).read_text(encoding="utf-8"))
         profile = get_profile(str(tmp_path / name))
-        questions = [{"id": f"q{k}", "reference": f"two {k}", "words": ["two", str(k)]} for k in range(40)]
+        questions: list[dict[str, Any]] = [
+            {"id": f"q{k}", "reference": f"two {k}", "words": ["two", str(k)]} for k in range(40)
+        ]
         fields = ("id", "reference") if name == "own.toml" else ("id", "words")
-        files = {"questions": [{field: one[field] for field in fields} for one in questions]}
+        files: dict[str, list[dict[str, Any]]] = {}
+        files["questions"] = [{field: one[field] for field in fields} for one in questions]
         files["outputs"] = [
             {"run_id": f"r{k % 9}", "question_id": f"q{k % 41}", "output": f"two {k % 7}", "repeat": k % 2}
             for k in range(300)
