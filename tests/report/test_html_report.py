@@ -115,7 +115,7 @@ def test_every_table_has_a_number_of_cases(made: Report) -> None:
 
 def test_figures_stand_behind_the_number_that_they_draw(made: Report) -> None:
     html = report_html(made)
-    for name, number in (("leaderboard", "score"), ("comparison", "delta"), ("hardest", "mean")):
+    for name, number in (("leaderboard", "score"), ("comparison", "paired_delta"), ("hardest", "mean")):
         (table,) = (one for one in tables(made) if one.id == f"eval_json_v2-{name}-table")
         places = [place for place, _ in table.places]
         (title,) = table.plots
