@@ -117,7 +117,7 @@ def bootstrap_intervals(
 
 def _means_of_several(samples: Sequence[tuple[Floats, Floats]], resamples: int) -> Sequence[Floats]:
     """The resample_means of samples of one size."""
-    prepared = [_resampled(values, weights, SEED, BLOCKS) for values, weights in samples]
+    prepared = [_resampled(values, weights, seed=SEED, blocks=BLOCKS) for values, weights in samples]
     even = all((weights == 1.0).all() for _, weights in prepared)
     values, weights = ([one[k] for one in prepared] for k in range(2))
     stream = _stream(SEED, _DRAWING)
@@ -136,11 +136,11 @@ def resample_means(
 
     Every interval of the project is made of these means.
     """
-    values, weights = _resampled(values, weights, seed, blocks)
+    values, weights = _resampled(values, weights, seed=seed, blocks=blocks)
     return resampled_means(values, weights, _stream(seed, _DRAWING), resamples)
 
 
-def _resampled(values: Floats, weights: Floats | None, seed: int, blocks: int) -> tuple[Floats, Floats]:
+def _resampled(values: Floats, weights: Floats | None, *, seed: int, blocks: int) -> tuple[Floats, Floats]:
     """(values, weights) of what is resampled: of questions, or of blocks where there are more questions than blocks."""
     weights = np.ones(len(values)) if weights is None else _scaled(weights)
     if len(values) > blocks:

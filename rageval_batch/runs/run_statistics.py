@@ -146,7 +146,7 @@ def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
         if rows.has(name):
             grouped = _grouped(name, rows.column(name), run_of_row)
             passes += [(key, _of_questions(cells, question)) for key, cells in grouped]
-    units = None if plan.by_question else _of_questions(*_by_unit(plan, rows, run_of_row, whole))
+    units = None if plan.by_question else _of_questions(*_by_unit(plan, rows, run_of_row, whole=whole))
     failed = rows.column(FAIL_REASON)
     numbers = _Numbers(plan, rows, failed.is_null().to_numpy(zero_copy_only=False))
     for metric in (*plan.metrics, _OF_RUN):
@@ -246,7 +246,7 @@ def _questions(rows: WholeRuns, run_of_row: Ints) -> Ints:
     return np.append(0, np.cumsum(changes | run_changes)).astype(np.int32)
 
 
-def _by_unit(plan: SummaryPlan, rows: WholeRuns, run_of_row: Ints, whole: _Cells) -> tuple[_Cells, Ints]:
+def _by_unit(plan: SummaryPlan, rows: WholeRuns, run_of_row: Ints, *, whole: _Cells) -> tuple[_Cells, Ints]:
     """(the rows of whole runs, those of a unit together; a number for each row, the same for all of a unit)"""
     unit = run_of_row.astype(np.int64)
     for name in plan.unit_key:

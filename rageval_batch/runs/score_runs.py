@@ -24,7 +24,7 @@ class OtherRows(Exception):
     """The rows are not as those of a commit: a run stands in several places, or its values are not for the loops."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _RowGroup:
     """A row group of a file, and the first of its rows among those of all files."""
 
@@ -77,7 +77,7 @@ class ScoreRuns:
         for number, file in enumerate(self._files):
             for k in range(file.num_row_groups):
                 count = file.metadata.row_group(k).num_rows
-                self._groups.append(_RowGroup(number, k, start, count))
+                self._groups.append(_RowGroup(file=number, number=k, start=start, count=count))
                 start += count
 
     def __enter__(self) -> ScoreRuns:

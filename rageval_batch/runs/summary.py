@@ -85,7 +85,7 @@ def write_commit_summary(
     It can be made of the rows at any time. `runs` are the records of all their runs: run_id, repeats. Compiled loops
     make it where they can, else DuckDB: the same bits.
     """
-    if _write_by_loops(plan, scores, runs, target):
+    if _write_by_loops(plan, scores, runs, target=target):
         return None
     import duckdb
 
@@ -99,7 +99,7 @@ def write_commit_summary(
     return None
 
 
-def _write_by_loops(plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, target: Path) -> bool:
+def _write_by_loops(plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, *, target: Path) -> bool:
     """Write the summary by compiled loops, some runs at a time; False, and no file, where they do not take the rows."""
     repeats = dict(zip(runs.column("run_id").to_pylist(), runs.column("repeats").to_pylist(), strict=True))
     try:
