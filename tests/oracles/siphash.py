@@ -1,4 +1,4 @@
-"""SipHash-2-4 with 128 bits, as its paper has it, and the message of a row of texts."""
+"""SipHash-2-4 with 128 bits and NH, as their papers have them, and the message of a row of texts."""
 
 from __future__ import annotations
 
@@ -48,11 +48,26 @@ def siphash128(key: tuple[int, int], message: bytes) -> tuple[int, int]:
     return first, v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def row_message(number: int, texts: Sequence[str | None]) -> bytes:
-    """A number and texts in words of eight bytes: of a text its length, -1 for null, and its bytes."""
-    message = number.to_bytes(8, "little", signed=True)
+def _word(number: int) -> bytes:
+    return (number & _WORD).to_bytes(8, "little")
+
+
+def nh(keys: Sequence[int], content: bytes) -> int:
+    """The sum of NH, of 128 bits, over whole pairs of words."""
+    words = [int.from_bytes(content[k : k + 8], "little") for k in range(0, len(content), 8)]
+    summed = [(word + key) & _WORD for word, key in zip(words, keys, strict=False)]
+    return sum(one * two for one, two in zip(summed[::2], summed[1::2], strict=True)) % (1 << 128)
+
+
+def row_message(key: tuple[int, int], number: int, texts: Sequence[str | None]) -> bytes:
+    """A number, and of each text the length, -1 for null, and two sums of NH for every 1024 bytes; in words."""
+    keys = [word for k in range(65) for word in siphash128(key, _word((1 << 63) + k))]
+    message = _word(number)
     for text in texts:
         content = (text or "").encode()
-        message += (-1 if text is None else len(content)).to_bytes(8, "little", signed=True)
-        message += content + bytes(-len(content) % 8)
+        message += _word(-1 if text is None else len(content))
+        for at in range(0, len(content), 1024):
+            block = content[at : at + 1024]
+            block += bytes(-len(block) % 16)
+            message += b"".join(nh(keys[skipped:], block).to_bytes(16, "little") for skipped in (0, 2))
     return message
