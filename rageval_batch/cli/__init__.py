@@ -60,6 +60,7 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _JUDGES = {"gate", "compare", "monitor", "benchmark"}  # commands whose exit code is a verdict
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP)  # of a path that no file can have
+_PANIC = "PanicException"  # of a library in Rust; no Exception for Python
 _MOST_DETAIL = 300  # characters that are said of an error of ours
 
 
@@ -182,6 +183,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = EXIT_BAD_INPUT
         else:
             code = _unexpected(error, debug)
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
+        code = _unexpected(error, debug)
     sys.exit(EXIT_INTERRUPTED if interrupts.seen() else code)
 
 
@@ -195,7 +200,7 @@ def _wants_debug(words: Sequence[str]) -> bool:
     return "--debug" in words or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
 
 
-def _unexpected(error: Exception, debug: bool) -> int:
+def _unexpected(error: BaseException, debug: bool) -> int:
     """Say that something went wrong which should not; the exit code."""
     if interrupts.seen():  # and this is what a library made of it
         sys.stderr.write(interrupts.MESSAGE)

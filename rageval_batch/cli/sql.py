@@ -70,7 +70,11 @@ def write_result(session: Session, query: str, format: str, *, target: str | Non
     from rageval_batch.report.formats import html_lines, markdown_lines
     from rageval_batch.report.layout import table_lines
     from rageval_batch.report.screen import standard_screen
-    from rageval_batch.report.writers import replaced_file
+    from rageval_batch.report.writers import replaced_file, row_dicts
+
+    def rows_of(reader: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
+        for batch in reader:
+            yield from row_dicts(batch)
 
     if format == "parquet":
         emit_batches(session.exported_reader(query), format, target)
@@ -81,20 +85,15 @@ def write_result(session: Session, query: str, format: str, *, target: str | Non
         emit_batches(reader, format, target)
     elif target is not None:
         with replaced_file(target) as out:
-            out.writelines(f"{line}\n".encode() for line in lines(_row_dicts(reader), reader.schema.names))
+            out.writelines(f"{line}\n".encode() for line in lines(rows_of(reader), reader.schema.names))
     elif format != "table":
-        for line in lines(_row_dicts(reader), reader.schema.names):
+        for line in lines(rows_of(reader), reader.schema.names):
             emit(line, None)
     else:
         screen = standard_screen()
-        rows = _row_dicts(reader)
+        rows = rows_of(reader)
         shown = rows if screen.exact else iter(list(islice(rows, MOST_ROWS)))
         for line in table_lines(shown, reader.schema.names, screen):
             emit(line, None)
         if more := sum(1 for _ in rows):
             say(f"{MOST_ROWS + more:,} rows: {more:,} more than are shown. --format csv or -o FILE gives all.")
-
-
-def _row_dicts(reader: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
-    for batch in reader:
-        yield from batch.to_pylist()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rageval_batch.errors import InputError
 from rageval_batch.report.cells import json_line, to_jsonable
@@ -75,10 +76,29 @@ def text_chunks(reader: pa.RecordBatchReader, format: str) -> Iterator[str]:
         yield "["
     for batch in reader:
         if batch.num_rows:
-            yield (between if started else "") + between.join(map(json_line, batch.to_pylist()))
+            yield (between if started else "") + between.join(map(json_line, row_dicts(batch)))
             started = True
     if started or format == "json":
         yield last
+
+
+def row_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
+    """The rows of a batch; InputError for a time that Python has not."""
+    with _times_of_python():
+        rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows
+
+
+@contextmanager
+def _times_of_python() -> Iterator[None]:
+    """InputError for values outside the years 1 to 9999, `infinity` among them."""
+    try:
+        yield
+    except (OverflowError, ValueError) as error:
+        raise InputError(
+            f"A date or time of the result cannot be shown ({error}): the years 1 to 9999 can. "
+            "Cast it to text in the query, as in created_at::varchar, or write .parquet."
+        ) from error
 
 
 def to_arrow(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
@@ -130,6 +150,9 @@ def _csv_column(column: pa.Array) -> pl.Series:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        with _times_of_python():
+            pc.min_max(column).as_py()  # Polars would end the process at one that it cannot show
     if pa.types.is_timestamp(kind):
         # Polars lays a timestamp out in one form for all rows; a zone is written as its offset.
         return pl.Series(pl.from_arrow(column)).dt.to_string("iso:strict")
@@ -141,7 +164,8 @@ def _csv_column(column: pa.Array) -> pl.Series:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         texts = pl.Series(pl.from_arrow(column))
     else:
-        values = column.to_pylist()
+        with _times_of_python():
+            values = column.to_pylist()
         texts = pl.Series([None if value is None else _json_or_text(value) for value in values], dtype=pl.String)
     formula = texts.str.contains(_FORMULA) & (texts != "==")
     return pl.select(pl.when(formula).then(pl.lit("'") + texts).otherwise(texts)).to_series()
@@ -161,7 +185,13 @@ def _write_text(format: str) -> Callable[[pa.RecordBatchReader, BinaryIO], None]
 def _write_parquet(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     from pyarrow import parquet as pq
 
-    with pq.ParquetWriter(out, reader.schema) as writer:
+    try:
+        writer = pq.ParquetWriter(out, reader.schema)
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"A column of the result has no type in Parquet ({error}). Cast it to text in the query."
+        ) from error
+    with writer:
         for batch in reader:
             writer.write_batch(batch)
 
@@ -187,7 +217,9 @@ def _fill_sheet(sheet: Any, reader: pa.RecordBatchReader) -> None:
         sheet.write_string(0, k, _excel_text(name))
     line = 0
     for batch in reader:
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        with _times_of_python():
+            columns = [column.to_pylist() for column in batch.columns]
+        for row in zip(*columns, strict=True):
             line += 1
             if line >= _EXCEL_ROWS:
                 raise InputError(f"An Excel sheet has at most {_EXCEL_ROWS:,} rows. Write .csv or .parquet.")

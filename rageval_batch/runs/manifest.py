@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -82,6 +83,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of a commit; None for a folder of somebody else's; Damage for a commit that cannot be used."""
     ours = COMMIT_NAME.fullmatch(folder.name) is not None
     try:
+        _require_regular(folder / MANIFEST)
         manifest = json.loads((folder / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         if ours:
@@ -89,6 +91,10 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     except OSError as error:
         raise Damage(f"its {MANIFEST} cannot be read: {error.strerror}") from error
+    except Damage:
+        if ours:
+            raise
+        return None
     except (ValueError, RecursionError) as error:
         if ours:
             raise Damage(f"its {MANIFEST} is no JSON that can be read") from error
@@ -124,7 +130,11 @@ def _check(manifest: dict[str, Any], folder: Path) -> None:
 
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Damage where a file of a commit is missing or has another size: a look at the folder, not into the files."""
+    """Damage where a file of a commit is missing or has another size, or the folder lies elsewhere: a look at the
+    folder, not into the files."""
+    if folder.is_symlink():
+        # SQL is locked to the store: through a link its files lie elsewhere and cannot be read.
+        raise Damage("it is a link to another folder", "put a copy of that folder in its place")
     for name, _ in _files(manifest):
         _check_size(folder / name, manifest.get("checksums", {}).get(name))
 
@@ -154,7 +164,7 @@ def damaged_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[s
 
 def _check_size(path: Path, known: Mapping[str, Any] | None) -> None:
     try:
-        size = os.stat(path).st_size
+        size = _require_regular(path)
         if known is not None and size != known["size"]:
             raise Damage(_wrong_size(path.name, size, known["size"]))
         if known is None and path.suffix == ".parquet" and not _ends_as_parquet(path):
@@ -162,6 +172,14 @@ def _check_size(path: Path, known: Mapping[str, Any] | None) -> None:
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         raise Damage(f"{path.name} {'is missing' if missing else f'cannot be read: {error.strerror}'}") from error
+
+
+def _require_regular(path: Path) -> int:
+    """The size of a file; Damage where it is no regular one: reading a pipe would wait for ever."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise Damage(f"{path.name} is no regular file")
+    return status.st_size
 
 
 def _wrong_size(name: str, size: int, known: int) -> str:

@@ -17,7 +17,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.texts import plain_text
-from rageval_batch.report.writers import write_file
+from rageval_batch.report.writers import row_dicts, write_file
 from rageval_batch.view.paging import ROWS, View
 
 
@@ -80,7 +80,7 @@ def result_page(session: Session, query: str, view: View, *, x: str | None, y: s
     chart, told = _chart(whole.select([x, y]), str(x), str(y)) if drawn else (None, None)
     note = f"Rows {first + 1:,} to {first + shown:,}{', and there are more' if more else ''}." if shown else None
     return Result(
-        Table("result", "Result", tuple(names), rows=whole.slice(0, ROWS).to_pylist(), sql=query, note=note),
+        Table("result", "Result", tuple(names), rows=row_dicts(whole.slice(0, ROWS)), sql=query, note=note),
         chart,
         drawn=told,
         previous=view.at(page=number - 1) if number > 1 else None,

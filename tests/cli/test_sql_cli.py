@@ -234,3 +234,21 @@ def test_the_shell_completes_views_and_columns(store: Path) -> None:
         assert offered(".ta") == [".tables"]
         assert offered(".schema run_s") == ["run_summary"]
         assert "where" in offered("from runs wh")
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "json", "jsonl", "md", "html", "table"])
+@pytest.mark.parametrize("value", ["'infinity'::timestamp", "'290000-01-01'::date", "['infinity'::timestamp]"])
+def test_times_that_python_has_not_are_one_sentence(value: str, format: str, call: Call) -> None:
+    code, _, err = call(f"select {value} as t", "--format", format)
+    assert code == 2
+    assert "Cast it to text in the query" in err
+    code, out, _ = call(f"select ({value})::varchar as t", "--format", format)
+    assert code == 0
+    assert "infinity" in out or "290000" in out
+
+
+def test_types_that_parquet_has_not_are_one_sentence(call: Call, tmp_path: Path) -> None:
+    code, _, err = call("select interval 1 day as i", "-o", str(tmp_path / "out.parquet"))
+    assert code == 2
+    assert "has no type in Parquet" in err
+    assert not (tmp_path / "out.parquet").exists()

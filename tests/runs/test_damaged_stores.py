@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -57,11 +58,27 @@ def _manifest_text(text: str) -> Callable[[Commit], object]:
     return lambda commit: (commit.path / "manifest.json").write_text(text)
 
 
+def _linked(commit: Commit) -> None:
+    elsewhere = commit.path.parent.with_name("elsewhere")
+    commit.path.rename(elsewhere)
+    commit.path.symlink_to(elsewhere, target_is_directory=True)
+
+
+def _pipe(name: str) -> Callable[[Commit], object]:
+    def replace(commit: Commit) -> None:
+        (commit.path / name).unlink()
+        os.mkfifo(commit.path / name)
+
+    return replace
+
+
 DAMAGES: dict[str, Callable[[Commit], object]] = {
     **{f"{name} is cut": _cut(f"{name}.parquet") for name in ("eval_json_v2", "runs", "rejects", "tallies")},
     "a file is missing": lambda commit: (commit.path / "rejects.parquet").unlink(),
     "the manifest is missing": lambda commit: (commit.path / "manifest.json").unlink(),
     "the folder was renamed": lambda commit: commit.path.rename(commit.path.with_name("baseline")),
+    "the folder is a link": _linked,
+    **{f"{name} is a pipe": _pipe(name) for name in ("manifest.json", "rejects.parquet")},
     "no JSON": _manifest_text("{"),
     "nested deeply": _manifest_text('{"format": 1, "x": ' + "[" * 100_000),
     "another thing": _manifest_text("[]"),
