@@ -48,10 +48,12 @@ class Viewer:
         self._store = store
         self._queries: RunningQueries[tuple[Views, Result | None, str | None]] = RunningQueries()
         self._views: Views = []  # as they were last seen
+        self._reading: RunningQueries[Response] = RunningQueries()  # pages that read inputs again
 
     def close(self) -> None:
-        """Begin no more queries."""
+        """Begin no more queries and pages."""
         self._queries.close()
+        self._reading.close()
 
     def app(self) -> Starlette:
         """The pages, each under its address."""
@@ -81,6 +83,14 @@ class Viewer:
         )  # fmt: skip
         return HTMLResponse(str(html).encode("utf-8", "replace"), status)
 
+    def _waited_for(self, request: Request, one: Callable[[Request], Response]) -> Response:
+        """A page that reads inputs again; where that takes long, that it is still being made."""
+        found = self._reading.result(str(request.url), lambda: one(request))
+        if isinstance(found, StillRunning):
+            content = Content(title="Still reading the inputs", sections=())
+            return self._page(request, "waiting.html", content, status=202, seconds=found.seconds)
+        return found
+
     # --- pages -------------------------------------------------------------------------------------------------------
 
     def runs(self, request: Request) -> Response:
@@ -105,7 +115,12 @@ class Viewer:
         name = given.get("section", "leaderboard")
         if name not in contents.SET_SECTIONS:
             return self.unknown(request)
-        with self._store.session() as session:
+        return self._waited_for(request, self._set) if name == "movers" else self._set(request)
+
+    def _set(self, request: Request) -> Response:
+        given = request.query_params
+        name = given.get("section", "leaderboard")
+        with self._store.session(reads_inputs=name == "movers") as session:
             content = contents.set_content(
                 session, given.get("profile", ""), given.get("eval_set", ""), name=name, base=given.get("base")
             )
@@ -149,11 +164,14 @@ class Viewer:
 
     def answer(self, request: Request) -> Response:
         """One answer, taken apart."""
+        return self._waited_for(request, self._answer)
+
+    def _answer(self, request: Request) -> Response:
         given = request.query_params
         keys = {name.removeprefix(KEY): value for name, value in given.items() if name.startswith(KEY)}
         about = {"profile": given.get("profile"), "eval_set": given.get("eval_set")}
         name = given.get("run", "")
-        with self._store.session(name) as session:
+        with self._store.session(name, reads_inputs=True) as session:
             if not keys and contents.has_several_rows(session, name, about, question=given.get("question", "")):
                 return RedirectResponse(address("/run", run=name, q=given.get("question"), **about), 303)
             content, found = contents.answer_content(
@@ -177,14 +195,17 @@ class Viewer:
 
     def compare(self, request: Request) -> Response:
         """A run against a run."""
+        asked = bool(request.query_params.get("answers"))
+        return self._waited_for(request, self._compare) if asked else self._compare(request)
+
+    def _compare(self, request: Request) -> Response:
         given = request.query_params
         base, cand = given.get("base", ""), given.get("cand", "")
         about = {name: given.get(name) for name in ("profile", "eval_set")}
         view = _view(request, "base", "cand", "profile", "eval_set", "answers")
-        with self._store.session(base, cand) as session:
-            content = contents.compare_content(
-                session, base, cand, about=about, view=view, answers=bool(given.get("answers"))
-            )
+        answers = bool(given.get("answers"))
+        with self._store.session(base, cand, reads_inputs=answers) as session:
+            content = contents.compare_content(session, base, cand, about=about, view=view, answers=answers)
         return self._page(request, "page.html", content)
 
     def gates(self, request: Request) -> Response:

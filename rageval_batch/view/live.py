@@ -1,4 +1,8 @@
-"""Sessions over the store as it is now: one for pages, one for the queries of users, opened anew after a commit."""
+"""Sessions over the store as it is now, opened anew after a commit.
+
+One is for pages, one for pages that read the inputs again, which the others need not wait for, and one for the queries
+of users.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.runs.store import Store
 
 LONGEST = 30.0  # seconds that a query of a user may take
+_LET_GO = 1.0  # seconds in which a session that is to be closed may come to its end
 
 
 class LiveStore:
@@ -20,12 +25,13 @@ class LiveStore:
     def __init__(self, store: Store) -> None:
         self.name = store.name
         self._pages = _Kept(store, locked=False)
+        self._inputs = _Kept(store, locked=False)
         self._queries = _Kept(store, locked=True)
 
     @contextmanager
-    def session(self, *names: str) -> Iterator[Session]:
+    def session(self, *names: str, reads_inputs: bool = False) -> Iterator[Session]:
         """A session that sees all commits; older results that are named RUN@COMMIT are seen by one of their own."""
-        with self._pages.session() as session:
+        with (self._inputs if reads_inputs else self._pages).session() as session:
             runs = {name for commit in session.commits for name in commit.manifest["runs"]}
             if all(name in runs or "@" not in name for name in names):
                 yield session
@@ -57,9 +63,11 @@ class LiveStore:
                 timer.cancel()
 
     def close(self) -> None:
-        """Stop the query that runs, and let go of the files."""
-        self._queries.interrupt()
-        for kept in (self._pages, self._queries):
+        """Stop the queries that run, and let go of the files."""
+        every = (self._pages, self._inputs, self._queries)
+        for kept in every:
+            kept.interrupt()
+        for kept in every:
             kept.close()
 
 
@@ -90,6 +98,10 @@ class _Kept:
             self._session.interrupt()
 
     def close(self) -> None:
-        with self._guard:
+        if not self._guard.acquire(timeout=_LET_GO):
+            return  # an input is being read, which nothing stops; the process ends without it
+        try:
             self._open.close()
             self._session = None
+        finally:
+            self._guard.release()

@@ -1,4 +1,4 @@
-"""Queries that may take long: a page waits a moment, says that its query still runs, and has the result on reload."""
+"""Work that may take long: a page waits a moment, says that its query still runs, and has the result on reload."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -191,6 +192,23 @@ def test_a_query_that_takes_long_is_waited_for(client: Client, monkeypatch: pyte
     assert status == 400 and 'class="error"' in text
 
 
+def test_a_page_that_reads_inputs_is_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "WAIT", 0.0)
+    asked = {"profile": "include_rate", "eval_set": eval_set(client, "include_rate")}
+    pages = [
+        (address("/set", section="movers", **asked), "Какова текучесть кадров?"),
+        (address("/compare", base="baseline", cand="better", answers=1, **asked), "Answers that moved most"),
+        (address("/answer", run="better", question="r19", **asked), "The same question in all runs"),
+        (address("/answer", run="better", question="none", **asked), "none"),
+    ]
+    for path, _ in pages:
+        status, body, _ = client.bytes(path)
+        assert status == 202 and b"read again from the input files" in body and b"data-reload" in body
+    for path, said in pages:
+        status, text, _ = client.ask(path)
+        assert status == (400 if said == "none" else 200) and said in text
+
+
 def test_sums_are_numbers(client: Client) -> None:
     page = client.get("/sql", q="select fail_reason, sum(n) as n from fail_reasons group by 1", x="fail_reason", y="n")
     assert '<svg class="plot bars"' in page and re.search(r'<th scope="col" class="num" data-name="n">n</th>', page)
@@ -229,6 +247,28 @@ def test_it_prints_its_address_and_ends_with_an_interrupt(tmp_path: Path) -> Non
         assert "first" in let_in(process.stdout.readline().strip()).get("/")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
+        assert process.stderr.read() == "Ctrl-C ends the viewer.\n"
+
+
+@pytest.mark.parametrize("page", ["query", "inputs"])
+def test_an_interrupt_ends_it_while_a_page_is_being_made(tmp_path: Path, page: str) -> None:
+    inputs = tmp_path / "include_rate"
+    shutil.copytree(SAMPLES_FOLDER / "include_rate", inputs)
+    store = tmp_path / "runs"
+    score("score", inputs / "outputs", "-p", "include_rate", "-q", inputs / "questions.jsonl", "--store", store)
+    path = address("/sql", q="select sum(a.range * b.range) from range(3000000) a, range(3000000) b")
+    if page == "inputs":  # which nothing stops: a file that never comes to its end
+        (inputs / "questions.jsonl").unlink()
+        os.mkfifo(inputs / "questions.jsonl")
+        path = address("/answer", run="better", question="r19")
+    command = [sys.executable, "-m", "rageval_batch", "view", "--store", str(store), "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        client = let_in(process.stdout.readline().strip())
+        assert client.bytes(path)[0] == 202
+        assert "better" in client.get("/"), "other pages need not wait"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
         assert process.stderr.read() == "Ctrl-C ends the viewer.\n"
 
 
