@@ -24,11 +24,10 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints, Of
 from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns
 from rageval_batch.runs.summary_plan import FAIL_REASON, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 
-# As the macros have them: exact_sum, spread_scale, metric_totals; and what fits into decimal(38, 18).
+# As the macros have them: exact_sum, spread_scale, metric_totals.
 _MOST_SUMMED = 1e12
 _LARGE = 1e5
 _CUTS = (0.5, 0.9, 0.95)
-_MOST_DECIMAL = 1e20
 
 _OF_RUN = SummarizedMetric(name=OF_RUN, column=OF_RUN, null_counts_as=0.0, numerator=None, denominator=None)
 
@@ -205,7 +204,7 @@ def _ratio(numerator: _Column, denominator: _Column, cells: _Cells, *, repeated:
     """The sums of a metric's numerators and denominators, and their quotient."""
     sums = []
     for values, present in (numerator, denominator):
-        if (np.abs(values) >= _MOST_DECIMAL).any():
+        if (np.abs(values) > _MOST_SUMMED).any():
             raise OtherRows
         sums.append(exact_sums(values, present, cells.rows, cells.bounds))
     (above, _), (below, count) = sums

@@ -698,6 +698,10 @@ def test_names_and_repeats_that_make_too_much_are_refused(folder: Path, monkeypa
     monkeypatch.setattr(by_question, "_MOST_NAME_BYTES", 2_000 * QUESTIONS - 1)
     with pytest.raises(InputError, match=r"The name of a run has 2,000 bytes \(x{40}…\)"):
         sweep.run(long, Store(folder / "store"))
+    monkeypatch.undo()
+    put(folder / "outputs.jsonl", inputs.jsonl([{"run_id": "x" * 8_193, "question_id": "q00000", "output": "{}"}]))
+    with pytest.raises(InputError, match=r"The name of a run has 8,193 bytes"):
+        sweep.run(long, Store(folder / "store"))
     rows = [{"run_id": "r", "question_id": "q00000", "repeat": k, "output": "{}"} for k in range(9)]
     put(folder / "outputs.jsonl", inputs.jsonl(rows))
     many = replace(job(folder), outputs=sources([folder / "outputs.jsonl"]), max_rows=9 * QUESTIONS - 1)

@@ -306,7 +306,9 @@ cdef void percentiles(
 
 
 def exact_sums(const double[:] values, const uint8_t[:] present, rows, const int64_t[::1] bounds):
-    """(the sum of each group's values, how many there are); NaN for a group without any. Values must be below 1e20.
+    """(the sum of each group's values, how many there are); NaN for a group without any.
+
+    Values must be at most 1e12 in size: the sum holds a hundred million of those.
 
     `rows`: see group_statistics.
     """
@@ -337,7 +339,7 @@ def answer_means(const double[:] values, const uint8_t[:] present, double worth,
     are `present`); 0 where none counts.
 
     The answers of question q are rows[bounds[q]:bounds[q + 1]], see group_statistics; a value that is not present counts
-    as `worth`, where that is a number. Values must be below 1e20.
+    as `worth`, where that is a number. Values must be at most 1e12 in size.
     """
     cdef Py_ssize_t q, questions = bounds.shape[0] - 1
     found = np.zeros((2, questions))
