@@ -8,7 +8,7 @@ from typing import Any
 
 from rageval_batch.columnar.functions import FUNCTIONS, Function, sql_result
 from rageval_batch.errors import InputError
-from rageval_batch.report.cells import json_line
+from rageval_batch.report.cells import json_line, width
 from rageval_batch.report.formats import render
 from rageval_batch.report.safe_text import markdown_text
 from rageval_batch.report.screen import PLAIN, Screen
@@ -54,7 +54,10 @@ def function_list(format: str, screen: Screen = PLAIN) -> str:
     if format == "md":
         return "\n".join([_HEAD, *map(_section, FUNCTIONS.values())]).rstrip("\n")
     lines = [{"example": row["example"], "gives": json_line(row["gives"])} for row in rows]
-    return render(lines, ("example", "gives"), "table", screen=screen)
+    table = render(lines, ("example", "gives"), "table")
+    if screen.columns is None or max(map(width, table.split("\n"))) <= screen.columns:
+        return table
+    return "\n".join(f"{line['example']}\n  = {line['gives']}" for line in lines)  # half an example shows nothing
 
 
 def describe_function(name: str, format: str, screen: Screen = PLAIN) -> str:

@@ -22,6 +22,7 @@ from rageval_batch.columnar.functions.phrases import folded
 from rageval_batch.columnar.kernels import grams
 from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
 from rageval_batch.report.functions import describe_function, function_list
+from rageval_batch.report.screen import Screen
 from support.effort import examples
 from support.places import CASES_FOLDER, ROOT
 from support.strategies import DAMAGED_TEXTS, JSON_TEXTS, related, shaped, small_texts, texts
@@ -400,3 +401,11 @@ def test_the_list_of_functions() -> None:
     for name in FUNCTIONS:
         for format in ("table", "json", "md"):
             assert name in describe_function(name, format)
+
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_no_example_is_cut(columns: int) -> None:
+    shown = function_list("table", Screen(columns))
+    assert all(function.example.sql in shown for function in FUNCTIONS.values()) and "…" not in shown
+    assert shown.startswith("example") == (columns == 120), "in columns where there is room"
