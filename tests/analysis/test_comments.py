@@ -11,6 +11,7 @@ import pytest
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.resources import packaged_data, sql_names
+from support.inputs import jsonl
 from support.places import SAMPLES_FOLDER
 from support.stores import publish, simple_run
 
@@ -76,6 +77,23 @@ def test_questions_and_runs_by_any_field_of_them(store: Path, capsys: pytest.Cap
         main(["sql", "select count(*) as n from questions", "--store", str(store), "--format", "csv"])
     out, err = capsys.readouterr()
     assert left.value.code == 0 and out == "n\n0\n" and "are not shown" in err
+
+
+def test_a_question_of_several_rows_is_in_no_group_that_they_do_not_share(tmp_path: Path) -> None:
+    folder = SAMPLES_FOLDER / "judge_protocol"
+    lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+    topics = {"Q1": "x", "Q2": "x", "Q3": "y"}
+    samples = [row | {"topic": topics[row["question_id"]]} for row in map(json.loads, lines)]
+    (tmp_path / "samples.jsonl").write_bytes(jsonl(samples))
+    with pytest.raises(SystemExit):
+        main(
+            ["score", str(folder / "judgements.jsonl"), "-p", "judge_protocol", "-q", str(tmp_path / "samples.jsonl"),
+             "-c", str(folder / "targets.jsonl"), "--store", str(tmp_path / "runs")]
+        )  # fmt: skip
+    with open_store(tmp_path / "runs", functions=False) as session:
+        assert session.sql("from run_groups_by('$.target_model')").num_rows == 0
+        groups = session.sql("select value, n from run_groups_by('$.topic') order by value").to_pylist()
+        assert groups == [{"value": "x", "n": 2}, {"value": "y", "n": 1}]
 
 
 @pytest.mark.parametrize("keep", [(), ("--keep-inputs",)])

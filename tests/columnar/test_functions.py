@@ -403,7 +403,6 @@ def test_the_list_of_functions() -> None:
             assert name in describe_function(name, format)
 
 
-
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
 def test_no_example_is_cut(columns: int) -> None:
     shown = function_list("table", Screen(columns))

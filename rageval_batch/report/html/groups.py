@@ -73,9 +73,11 @@ def _grouping_fields(session: Session, scope: Scope) -> list[str]:
     if not can_read(session, scope):
         return []
     rows = session.rows(
-        "select f.key as name, count(distinct f.value) as n\n"
-        f"from questions, json_each(fields) f\nwhere {scope.of_set} and json_type(f.value) in ('VARCHAR', 'BOOLEAN')\n"
-        f"group by f.key\nhaving n between 2 and {_MOST_VALUES} and n <= count(*) / 2\n"
+        "select name, count(distinct value) as n\nfrom (\n"
+        "    select question_id, f.key as name, any_value(f.value) as value\n    from questions, json_each(fields) f\n"
+        f"    where {scope.of_set} and json_type(f.value) in ('VARCHAR', 'BOOLEAN')\n"
+        "    group by question_id, f.key\n    having count(distinct f.value) = 1\n)\n"
+        f"group by name\nhaving n between 2 and {_MOST_VALUES} and n <= count(*) / 2\n"
         f"order by n desc, name\nlimit {_MOST_FIELDS}"
     )
     return [row["name"] for row in rows]
