@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +16,7 @@ T = TypeVar("T")
 
 _WITH_PATH = re.compile(r"(?s)(.*?)(?: - at `(\$[^`]*)`)?")
 _STEP = re.compile(r"\.([^.\[]+)|\[(?:\d+|\.\.\.)\]")
+_MOST_BYTES = 16 << 20  # of a file of settings
 _TYPE_WORDS = {
     "str": "a text",
     "int": "a whole number",
@@ -35,9 +35,12 @@ class DecodeError(ValueError):
 def read_config(path: str) -> dict[str, Any]:
     """The table of a TOML file or the object of a JSON file; InputError with the place where it is broken."""
     try:
-        content = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from error
+    if len(content) > _MOST_BYTES:  # it may have no end, as a device has none
+        raise InputError(f"{path} has more than {_MOST_BYTES >> 20} MiB: it is no file of settings.")
     try:
         text = content.decode("utf-8-sig")
         value = json.loads(text) if path.lower().endswith(".json") else tomllib.loads(text)

@@ -59,7 +59,7 @@ DEBUG_VARIABLE = "RAGEVAL_DEBUG"
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _JUDGES = {"gate", "compare", "monitor", "benchmark"}  # commands whose exit code is a verdict
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-_NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP)  # of a path that no file can have
+_NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS)  # none that we can read or make
 _PANIC = "PanicException"  # of a library in Rust; no Exception for Python
 _MOST_DETAIL = 300  # characters that are said of an error of ours
 

@@ -14,7 +14,7 @@ RUN_OF_FILE = "{run}"  # in such a name: what the run of the file is called
 
 MAX_ROW_BYTES = 64 << 20
 Steps = tuple[str | int, ...]  # from a row to a value: names of members and places in lists
-_STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d+)\]|\[(?:"([^"]*)"|'([^']*)')\]""")
+_STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d{1,9})\]|\[(?:"([^"]*)"|'([^']*)')\]""")
 
 
 @dataclass(frozen=True, kw_only=True)

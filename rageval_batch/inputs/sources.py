@@ -285,8 +285,9 @@ def _head(file: Source, size: int) -> bytes:
 def with_encoding(file: Source, encoding: str) -> Source:
     """The file in an encoding that a user names; InputError where there is none of that name."""
     try:
+        b" ".decode(encoding, "ignore")  # Python has codecs that are no encodings of text, such as base64
         name = codecs.lookup(encoding).name
-    except LookupError as error:
+    except (LookupError, ValueError) as error:
         raise InputError(f"There is no encoding '{encoding}'. Try utf-8, utf-16, cp1252, cp1251, gb18030.") from error
     said = recognised(file, "" if name in ("utf-8", "ascii") else name)
     if name in ("utf-8", "ascii"):

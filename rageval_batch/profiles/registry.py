@@ -205,7 +205,7 @@ def _file_module(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         exec(compile(path.read_bytes(), path, "exec"), vars(module))  # as it is now, from no cache of bytecode
-    except Exception as error:  # whatever a file does wrong when it is run
+    except (Exception, SystemExit) as error:  # whatever a file does wrong when it is run
         del sys.modules[name]
         raise InputError(f"{path} cannot be loaded as a profile: {type(error).__name__}: {error}.") from error
     return module

@@ -20,6 +20,7 @@ _JOINERS = frozenset("\u200c\u200d")  # scripts and emoji are spelled with them;
 FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
 _OPERATOR = "=="  # of a gate: no formula
 
+_MOST_LINE = 4000  # characters of a message
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~])")
@@ -52,8 +53,17 @@ def terminal_lines(text: str) -> str:
 
 
 def message_text(text: str) -> str:
-    """A message of possibly several lines: those behind the first are indented, so that none passes for one of ours."""
-    return terminal_lines(text).replace("\n", "\n  ")
+    """A message of possibly several lines: those behind the first are indented, so that none passes for one of ours.
+
+    Of a line that nobody would read to its end, as one that repeats a word of 100 kB, beginning and end are left.
+    """
+    return "\n  ".join(map(_readable_line, terminal_lines(text).split("\n")))
+
+
+def _readable_line(line: str) -> str:
+    if len(line) <= _MOST_LINE:
+        return line
+    return f"{line[: _MOST_LINE // 2]} … [{len(line):,} characters] … {line[-_MOST_LINE // 4 :]}"
 
 
 def json_text(text: str) -> str:

@@ -193,6 +193,12 @@ def _without(commit: Commit, hidden: set[str] | None) -> Commit | None:
     return replace(commit, manifest={**commit.manifest, "runs": runs}, dropped=frozenset(hidden))
 
 
+def _folder(name: str) -> Path:
+    """The path of a folder; a relative one that Arrow would take for a URL, as of `a:b`, from the root on."""
+    path = Path(name)
+    return path.absolute() if ":" in name else path
+
+
 class Store:
     """Commits in a folder. Readers see a commit whole or not at all; writers do not disturb each other."""
 
@@ -200,7 +206,7 @@ class Store:
         """`path`: that of a folder, or a URL."""
         self.name = plain_name(path)  # as users call it
         self.remote = RemoteStore(self.name) if is_url(self.name) else None
-        self.path = Path(self.name) if self.remote is None else self.remote.mirror
+        self.path = _folder(self.name) if self.remote is None else self.remote.mirror
         if self.path.exists() and not self.path.is_dir():
             raise StoreError(f"{self.path} is a file, not a store. Name a folder with --store.")
 

@@ -109,7 +109,7 @@ def prune(
     with store.staging(f"prune-{secrets.token_hex(4)}") as staging, store.publishing() as publish:
         listing = store.listing()
         pruned = removable_commits(listing.tombstones)
-        limit = datetime.now(UTC) - older_than if older_than is not None else None
+        limit = _time_before(older_than) if older_than is not None else None
         wanted = _last_commits(listing.visible(), keep_last or 1)
         hidden = hidden_runs(listing.tombstones)
         dropped_packs = [pack for pack in listing.packs if hidden.get(pack.id, set()) is None]
@@ -123,6 +123,13 @@ def prune(
             _publish_tombstone(staging, publish, {"hides": dict.fromkeys(unwanted), "removes": True})
         staging.clear()
         return Pruned(unwanted, _remove(store, timedelta(0) if at_once else timedelta(hours=READER_HOURS)))
+
+
+def _time_before(age: timedelta) -> datetime:
+    """So long ago; the first moment that can be written where that is before it."""
+    now = datetime.now(UTC)
+    first = datetime.min.replace(tzinfo=UTC)
+    return now - age if age < now - first else first
 
 
 def _made(commit: Commit) -> datetime:
