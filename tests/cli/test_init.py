@@ -15,7 +15,7 @@ from rageval_batch.model.examples import example_rows
 from rageval_batch.profiles import registry
 from rageval_batch.profiles.registry import PROFILES, get_profile
 from support.command import run_command
-from support.places import TESTS
+from support.places import ROOT, TESTS
 
 PACKAGED = sorted(PROFILES)
 OUTSIDE = TESTS / "support" / "outside_profile.py"
@@ -102,6 +102,19 @@ def test_the_three_commands_run(name: str, tmp_path: Path, call: Call, monkeypat
         (row,) = session.rows("select score, fail_reason from scores")
     assert row == {"score": profile.summary.score_top, "fail_reason": None}
     assert call("check", "--outputs", "outputs.jsonl", "-p", three[0][-1])[0] == 0
+
+
+def test_the_quickstart_runs_as_it_is_written(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8").partition("## Completion")[0]
+    lines = [shlex.split(line[2:], comments=True) for line in page.splitlines() if line.startswith("$ ")]
+    assert [words[1] for words in lines] == ["init", "my-eval", "score", "report", "view", "sql"]
+    for first, *words in lines:
+        if first == "cd":
+            monkeypatch.chdir(tmp_path / words[0])
+        elif words != ["view"]:  # which serves until it is ended
+            code, out, err = call(*words)
+            assert code == 0, (words, out, err)
 
 
 def test_nothing_is_overwritten(tmp_path: Path, call: Call) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from rageval_batch.view import waiting
 from support.browser import (
     nameless,
     needs_browser,
@@ -80,6 +81,7 @@ def test_hostile_answers_run_nothing(browser: Browser, client: Client) -> None:
             f"{home}sql?q=" + "select+'<script>window.attacked=9</script>'+as+\"<img src=x onerror=alert(1)>\"",
         ):
             page.goto(link)
+            page.wait_for_selector("h2")  # a page that still reads the input has none
             assert page.evaluate("window.attacked") is None
             assert page.locator("main script, main img, main style").count() == 0
         assert heard.messages == [] and all(url.startswith(home) for url in heard.requests)
@@ -99,6 +101,26 @@ def test_pages_fit_a_phone_and_axe_finds_nothing_serious(browser: Browser, clien
         page.goto(f"{home}/?token={client.token}")
         for path in pages:
             page.goto(home + path)
+            page.wait_for_selector("table")  # a page that still reads the input has none
             assert not scrolls_sideways(page), path
             assert nameless(page) == [], path
             assert serious_violations(page) == [], path
+        texts = page.locator("svg.bars text").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+        assert texts and min(texts) > 8, "names of bars can be read"
+
+
+def test_a_page_that_was_waited_for_begins_at_its_top(
+    browser: Browser, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "WAIT", 0.0)
+    home = f"http://{client.host}/"
+    with opened_page(browser) as (page, _):
+        page.set_default_timeout(60_000)
+        page.goto(f"{home}?token={client.token}")
+        page.goto(f"{home}answer?run=adapter-weak&question=tc-03")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Still reading the inputs")
+        monkeypatch.undo()
+        page.wait_for_selector("h2")
+        assert page.evaluate("scrollY") == 0
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("runs")

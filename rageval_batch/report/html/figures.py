@@ -80,7 +80,8 @@ def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float],
 # --- figures with axes ------------------------------------------------------------------------------------------------
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
-_BAR_HEIGHT, _BARS_WIDTH, _NAME_LENGTH = 17, 420, 48
+_BAR_HEIGHT, _BARS_WIDTH, _NAME_LENGTH = 17, 260, 48
+_BARS_SCALE = 1.3  # of a unit in pixels, where there is room: on a phone a unit is less, and texts of 10 are to be read
 _EXACT = 1e15  # up to which whole numbers are said with all their digits
 _FEW_DOTS = 80  # of a line, that do not hide it
 
@@ -224,7 +225,8 @@ def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
             f'<text x="{_n(b + 5)}" y="{_n(middle)}" dy="3.5">{escape(said)}</text>'
         )
     return Markup(
-        f'<svg class="plot bars" viewBox="0 0 {width} {_BAR_HEIGHT * len(values)}" role="img" '
+        f'<svg class="plot bars" width="{_n(width * _BARS_SCALE)}" '
+        f'viewBox="0 0 {width} {_BAR_HEIGHT * len(values)}" role="img" '
         f'aria-label="{escape(told)}">{"".join(parts)}</svg>'
     )
 

@@ -134,7 +134,9 @@
 
   // A query that still runs is asked for again, unless the reader is writing another.
   if (document.querySelector("[data-reload]")) {
-    setTimeout(() => { if (document.activeElement?.name !== "q") location.reload(); }, 1000);
+    // Not a reload, which would keep the place of the heading on the screen, and so begin below the top.
+    const again = location.href.split("#")[0];
+    setTimeout(() => { if (document.activeElement?.name !== "q") location.replace(again); }, 1000);
   }
 
   // The names at the side of the SQL page go into the query.
