@@ -31,7 +31,7 @@ def job(folder: Path, **params: Any) -> Job:
     )
 
 
-def _at(owner: Any, name: str, number: int, then: Callable[[], None]) -> None:
+def at(owner: Any, name: str, number: int, then: Callable[[], None]) -> None:
     """Do something before the call of that number."""
     plain = getattr(owner, name)
     calls = 0
@@ -46,11 +46,11 @@ def _at(owner: Any, name: str, number: int, then: Callable[[], None]) -> None:
     setattr(owner, name, counted)
 
 
-def _die() -> None:
+def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _meet(folder: Path, others: int) -> Callable[[], None]:
+def meet(folder: Path, others: int) -> Callable[[], None]:
     """Wait until so many writers are at this point."""
 
     def wait() -> None:
@@ -67,12 +67,12 @@ def main(folder: str, place: str, what: str, number: str, params: str, job_numbe
     blocks.BLOCK_ROWS = 5 if job_number is None else 200
     points: dict[str, Callable[[], None]] = {
         "undisturbed": lambda: None,
-        "die_scoring": lambda: _at(sweep, "score_batch", int(number), _die),
-        "die_assembling": lambda: _at(commit_files, "write_tallies", int(number), _die),
-        "die_writing": lambda: _at(os, "replace", int(number), _die),
-        "die_before_commit": lambda: _at(store, "write_durably", int(number), _die),
-        "die_after_commit": lambda: _at(sweep.Outcome, "__init__", int(number), _die),
-        "meet": lambda: _at(sweep, "score_batch", 2, _meet(Path(folder), int(number))),
+        "die_scoring": lambda: at(sweep, "score_batch", int(number), die),
+        "die_assembling": lambda: at(commit_files, "write_tallies", int(number), die),
+        "die_writing": lambda: at(os, "replace", int(number), die),
+        "die_before_commit": lambda: at(store, "write_durably", int(number), die),
+        "die_after_commit": lambda: at(sweep.Outcome, "__init__", int(number), die),
+        "meet": lambda: at(sweep, "score_batch", 2, meet(Path(folder), int(number))),
     }
     points[what]()
     wanted = job(Path(folder), **json.loads(params))
