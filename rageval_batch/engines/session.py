@@ -13,10 +13,11 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from rageval_batch import interrupts
 from rageval_batch.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,8 +105,18 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     try:
         yield spark
     finally:
-        spark.stop()
+        with _silenced(spark) if interrupts.seen() else nullcontext():
+            spark.stop()
         said.removeFilter(_is_no_interrupt)
+
+
+@contextmanager
+def _silenced(spark: SparkSession) -> Iterator[None]:
+    """Without what Java, Py4J and the servers of PySpark say of work that is stopped in the middle."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+        with suppress(Exception):  # Java may have ended
+            spark.sparkContext.setLogLevel("OFF")
+        yield
 
 
 def _active_session() -> SparkSession | None:
@@ -116,8 +127,8 @@ def _active_session() -> SparkSession | None:
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """False for what Py4J logs of a Ctrl-C, with its traceback: the command says itself that it was interrupted."""
-    return not str(record.msg).startswith("KeyboardInterrupt while")
+    """False for what Py4J logs of a Ctrl-C and after it, with tracebacks: the command says that it was interrupted."""
+    return not interrupts.seen() and not str(record.msg).startswith("KeyboardInterrupt while")
 
 
 def _check_master(master: str) -> None:
