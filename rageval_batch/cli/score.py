@@ -45,7 +45,8 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 @click.command()
 @click.argument("outputs", nargs=-1, required=True)
 @profile_option(
-    "How to score; see rageval profiles. FILE.toml or FILE.py:NAME is a profile of your own.", required=True
+    "How to score; see rageval profiles. FILE.toml, FILE.py:NAME or package.module:NAME is a profile of your own.",
+    required=True,
 )
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set, or list of samples.")
 @click.option("-c", "--contexts", multiple=True, help="File of retrieved chunks, per question or run and question.")
@@ -76,7 +77,11 @@ def _params(given: tuple[str, ...], file: str | None) -> dict[str, Any]:
 )
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of all runs, e.g. index_version=7.")
 @click.option(
-    "--run-meta", "run_meta_file", multiple=True, callback=given_once, help="Metadata of single runs: rows with run_id."
+    "--run-meta",
+    "run_meta_file",
+    multiple=True,
+    callback=given_once,
+    help="Metadata of single runs: rows with run_id; it wins over --meta and --prompt.",
 )
 @click.option(
     "--prompt",

@@ -31,7 +31,10 @@ class RunMetadata:
         return {**columns, **self.prompt, **self.meta, **self.run_meta.get(run_id, {})}
 
     def check_prompt(self, path: str | None) -> None:
-        """InputError where --meta says another hash or version of the prompt than its file does."""
+        """InputError where --meta says another hash or version of the prompt than its file does.
+
+        Both hold for all runs; --run-meta is of single ones and may differ: one run had another prompt.
+        """
         for name, value in self.prompt.items():
             if self.meta.get(name, value) != value:
                 raise InputError(

@@ -120,12 +120,15 @@ def _filled(found: Field, beside: pa.Array) -> pa.Array:
 
 
 class LoadedList:
-    """The list of what should be there, and the texts that rows are about."""
+    """The list of what should be there, and the texts that rows are about; `empty`: files that should have had some."""
 
-    def __init__(self, declared: SelfKeyed, expected_rows: pa.Table, texts: dict[str, str]) -> None:
+    def __init__(
+        self, declared: SelfKeyed, expected_rows: pa.Table, texts: dict[str, str], *, empty: Sequence[str] = ()
+    ) -> None:
         self.eval_set = EvalSet((), (), (), weights=(), chunks=texts)
         self._declared = declared
         self._expected_rows = expected_rows
+        self._empty = empty
 
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over. A row makes one score row, so there is no limit."""
@@ -136,12 +139,12 @@ class LoadedList:
         return OwnRows(self._declared.keys)
 
     def unused(self, runs: Collection[str]) -> list[str]:
-        """Nothing: a list that no answer has is reconciled with the answers."""
-        return []
+        """A sentence for each empty file of texts; a list that no answer has is reconciled with the answers."""
+        return [f"WARNING: {name} is empty: it has no contexts." for name in self._empty]
 
     def without_questions(self) -> LoadedList:
         """The same without the texts."""
-        return LoadedList(self._declared, self._expected_rows, {})
+        return LoadedList(self._declared, self._expected_rows, {}, empty=self._empty)
 
     def placed(self, place: Callable[[Path], str]) -> LoadedList:
         """The same: it has no files."""
@@ -196,7 +199,8 @@ class SelfKeyedInputs:
         names = self.declared.list_columns(params)
         checked_questions(questions, self.profile, self.declared.questions.with_fields(names))
         listed = self.declared.read_list(eval_sets.read_rows(questions, names, "sample"))
-        return LoadedList(self.declared, listed, eval_sets.read_texts(contexts, self.declared.texts))
+        texts = eval_sets.read_texts(contexts, self.declared.texts)
+        return LoadedList(self.declared, listed, texts, empty=() if texts else [file.name for file in contexts])
 
     def row_reader(self, ids: Sequence[str]) -> OwnRows:
         """How blocks become batches."""

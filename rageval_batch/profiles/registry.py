@@ -216,7 +216,17 @@ def _file_module_name(path: Path) -> str:
 
 
 def _named_module(name: str) -> ModuleType:
+    """A module that is installed, else one of the working directory, where an installed command does not look."""
+    elsewhere = "" not in sys.path
+    if elsewhere:
+        sys.path.append("")
     try:
         return import_module(name)
     except Exception as error:  # whatever a module does wrong when it is imported
-        raise InputError(f"The module {name} cannot be loaded: {type(error).__name__}: {error}.") from error
+        raise InputError(
+            f"The module {name} cannot be loaded: {type(error).__name__}: {error}. Give a module that is installed or "
+            "stands in the working directory, or a file as FILE.py:NAME."
+        ) from error
+    finally:
+        if elsewhere:
+            sys.path.remove("")

@@ -258,6 +258,39 @@ def test_contexts_and_metadata_of_nothing_are_told(tmp_path: Path) -> None:
     assert "--run-meta has runs without answers: 1, the first 'z'" in result.output
 
 
+def test_an_empty_file_of_judged_texts_is_told(tmp_path: Path) -> None:
+    samples = SAMPLES_FOLDER / "judge_protocol"
+    empty = put(tmp_path / "targets.jsonl", b"")
+    words = ("-p", "judge_protocol", "-q", samples / "samples.jsonl", "-c")
+    result = score(tmp_path, samples / "judgements.jsonl", *words, empty)
+    assert result.exit_code == 0, result.output
+    assert f"WARNING: {empty} is empty: it has no contexts." in result.output
+    assert "is empty" not in score(tmp_path, samples / "judgements.jsonl", *words, samples / "targets.jsonl").output
+
+
+def test_metadata_of_a_run_wins_over_that_of_all(tmp_path: Path) -> None:
+    rows = [{"run_id": run, "question_id": "1", "output": "Paris"} for run in "ab"]
+    outputs, questions = put(tmp_path / "o.jsonl", rows), put(tmp_path / "q.jsonl", [{"id": "1", "reference": "Paris"}])
+    prompt = put(tmp_path / "p.md", b"prompt_version: v1\n")
+    metadata = put(tmp_path / "m.csv", b"run_id,prompt_version,index_version\na,v2,8\n")
+    words = (
+        "-p",
+        "reference",
+        "-q",
+        questions,
+        "--prompt",
+        prompt,
+        "--meta",
+        "index_version=7",
+        "--run-meta",
+        metadata,
+    )
+    result = score(tmp_path, outputs, *words)
+    assert result.exit_code == 0, result.output
+    found = {run: (one["prompt_version"], one["index_version"]) for run, one in runs_of(tmp_path).items()}
+    assert found == {"a": ("v2", "8"), "b": ("v1", "7")}
+
+
 def test_files_without_rows_and_blank_cells_say_nothing(tmp_path: Path) -> None:
     """An empty file of contexts is told; a blank cell of --run-meta is no metadata."""
     outputs = put(tmp_path / "o.jsonl", [{"run_id": "a", "question_id": "1", "output": "Paris"}])

@@ -164,6 +164,22 @@ def test_a_module_and_an_entry_point(
             del sys.modules[name]
 
 
+def test_a_module_of_the_working_directory(
+    place: Path, forgotten: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An installed command has no working directory among the places of modules; none is left behind there."""
+    put(place / "near_scorers" / "words.py", FILE.read_bytes())
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one not in ("", str(place))])
+    before = list(sys.path)
+    try:
+        assert registry.get_profile("near_scorers.words:PROFILE").name == "has_words"
+        assert sys.path == before
+    finally:
+        for name in [name for name in sys.modules if name.startswith("near_scorers")]:
+            del sys.modules[name]
+
+
 @pytest.mark.parametrize(
     ("reference", "content", "parts"),
     [
@@ -177,7 +193,7 @@ def test_a_module_and_an_entry_point(
         ("mine.py:PROFILE", FILE.read_text("utf-8").replace('"has_words"', '"has words"'), ["DeclarationError"]),
         ("mine.py:PROFILE", FILE.read_text("utf-8").replace('Gate("score_avg", "score"', 'Gate("g", "nothing"'),
          ["unknown metric 'nothing'"]),
-        ("no_such_module:PROFILE", None, ["no_such_module", "ModuleNotFoundError"]),
+        ("no_such_module:PROFILE", None, ["no_such_module", "ModuleNotFoundError", "working directory"]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_loaded(

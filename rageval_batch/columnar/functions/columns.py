@@ -13,6 +13,15 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets, bounds_of
 
 Type = Literal["text", "refs", "list", "groups", "integer", "number", "numbers"]
+TYPE_WORDS: dict[str, str] = {
+    "text": "a text",
+    "refs": "a text or a list of texts",
+    "list": "a list of texts or a text",
+    "groups": "a list of lists of texts or of texts",
+    "integer": "a whole number",
+    "number": "a number",
+    "numbers": "a list of numbers",
+}
 
 TEXTS = pa.large_list(LARGE_STRING)
 _ARROW: dict[str, pa.DataType] = {

@@ -32,9 +32,9 @@ class Fraction(NamedTuple):
 def fraction_at(text: str, start: int, end: int) -> Fraction | None:
     """The fraction whose first figure stands from `start` to `end`; None where there is none."""
     behind = text[end : end + 1]
-    if behind in ("⁄", " "):
+    if behind == "⁄" or (behind == " " and "⁄" in text):
         return _slashed(text, start)
-    if _AND.match(behind):
+    if behind == _AND.pattern:
         return _with_whole(text, start, end)
     return _of_parts(text, start, end) if behind == "分" else None
 

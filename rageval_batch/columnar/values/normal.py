@@ -38,7 +38,7 @@ _SUPERSCRIPTS, _SUBSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹", "₀₁₂₃₄₅�
 _RAISED = re.compile(f"(?P<gap> ?)(?P<above>[{_SUPERSCRIPTS}]+)(?P<rest>⁄[{_SUBSCRIPTS}]+)")  # 3¹⁄₂
 _LOWERED = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789" * 2)
 _AFTER_GAP = {str(digit): chr(0xDC20 + digit) for digit in range(10)}  # a digit with a blank before it
-_NOTABLE = re.compile(f"[，参'’⁄{FRACTION_SIGNS}]|[0-9]_[0-9]")
+_NOTABLE = re.compile(f"[，参_'’⁄{FRACTION_SIGNS}]")
 _SENTENCE = re.compile("[^。！？!?；;\n\r]+")
 
 
@@ -123,7 +123,8 @@ def _narrow_commas(raw: str) -> str:
 
 def normal(raw: str) -> Normal:
     """A text made ready for reading."""
-    return Normal(raw, raw if raw.isascii() and _NOTABLE.search(raw) is None else _marked(raw).translate(_FORMS))
+    quiet = raw.isascii() and "'" not in raw and "_" not in raw  # no character of it is replaced
+    return Normal(raw, raw if quiet else _marked(raw).translate(_FORMS))
 
 
 def squash(text: str) -> str:

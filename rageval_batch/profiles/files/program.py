@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.functions import FUNCTIONS, has_type
-from rageval_batch.columnar.functions.columns import flat_array, one_array
+from rageval_batch.columnar.functions.columns import TYPE_WORDS, flat_array, one_array
 from rageval_batch.columnar.strings import LARGE_STRING, Flags
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Params
@@ -30,6 +30,7 @@ OUTPUT, CHUNKS = "output", "chunks"
 LARGEST = 1e12  # a value of more, either side of 0, is none: sql/exact_sum.sql holds no larger
 _NUMBER = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)")
 _TEXT = re.compile(r'VARCHAR|"NULL"')
+_NO_OVERLOAD = re.compile(r"(?:Macro |argument types ')(\w+)\(")
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,21 @@ def _expression(program: Program, step: Step, earlier: list[str]) -> Expression:
     return read_expression(step.how, where, earlier, unknown=unknown)
 
 
+def _misused_function(text: str, error: duckdb.Error) -> str:
+    """What a function of the library takes, where an expression calls it with anything else; else empty.
+
+    DuckDB's message names the macro, or what a macro of an overloaded name stands for.
+    """
+    found = _NO_OVERLOAD.search(engine.first_line(error))
+    names = (found[1], found[1].removeprefix("list_")) if found else ()
+    name = next((one for one in names if one in FUNCTIONS and re.search(rf"\b{one}\b", text, re.IGNORECASE)), None)
+    if name is None:
+        return ""
+    function = FUNCTIONS[name]
+    takes = "; ".join(f"{one.name}: {TYPE_WORDS[one.type]}" for one in function.arguments)
+    return f"{function.signature} does not take these arguments. It takes {takes}."
+
+
 def check_types(program: Program, params: Params) -> None:
     """Bind every expression on no rows; InputError for one of another type than a number, or a text for the reason."""
     plan = plan_of(program)
@@ -131,7 +147,8 @@ def check_types(program: Program, params: Params) -> None:
                 found = engine.result_types({step.name: step.how}, rows)[step.name]
                 column = engine.evaluate({step.name: step.how}, rows)[step.name].column
             except duckdb.Error as error:
-                raise InputError(f"{program.where}, {step.place}: {engine.first_line(error)}") from error
+                said = _misused_function(step.how, error) or engine.first_line(error)
+                raise InputError(f"{program.where}, {step.place}: {said}") from error
             wanted, words = (_TEXT, "a text") if step.name == FAIL_REASON else (_NUMBER, "a number or true/false")
             if not step.is_value and not wanted.fullmatch(found):
                 raise InputError(f"{program.where}, {step.place}: the expression is of type {found}. Expected {words}.")
