@@ -37,8 +37,13 @@ def _require_fields(eval_set: EvalSet, fields: Sequence[str]) -> None:
 
 
 def tested(eval_set: EvalSet) -> list[int]:
-    """The indices of the questions that test something: all but those whose judged ids have no grade above 0."""
-    return [index for index, question in enumerate(eval_set.objects) if _has_relevant(question.get("gold"))]
+    """The indices of the questions that test something: all but those with an empty list of ids, or whose judged ids
+    have no grade above 0."""
+    return [
+        index
+        for index, question in enumerate(eval_set.objects)
+        if question.get("gold_ids") != [] and _has_relevant(question.get("gold"))
+    ]
 
 
 def _has_relevant(gold: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -179,3 +180,11 @@ def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     put(tmp_path / "x.run", "q1 Q0 a 1 1.0 t\n" + "x" * 1_000)
     with pytest.raises(InputError, match=r"line 2 has more than 500 bytes"):
         list(read_blocks(with_row_limit(source(tmp_path / "x.run"), 500)))
+
+
+def test_questions_without_ids_are_left_out_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": "c", "question": "?", "gold_ids": []}, {"id": "d", "question": "?", "gold_ids": ["x"]}]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, said = run_command(capsys, "subset", tmp_path / "q.jsonl", "--tested", "-o", tmp_path / "tested.jsonl")
+    assert code == 0, said
+    assert [json.loads(line)["id"] for line in (tmp_path / "tested.jsonl").read_text().splitlines()] == ["d"]

@@ -144,7 +144,7 @@ def _counts(text: str, mark: str, lead: str, begin: int, end: int, unit: str, pr
         return not (solid.isdigit() or (mark == "-" and people))
     if (
         last in "\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£"
-        or last in "为為是于於到至达達得计計额額值润潤损損差"
+        or last in "为為是于於到至达達得计計额額值润潤损損差温溫はがもをにでとへ"
     ):
         return True
     if not re.match(f"[{HAN}]", last) or last in "元块塊圆圓个個人名次天日月年岁歲万萬亿億千百十":

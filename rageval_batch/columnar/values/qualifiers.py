@@ -52,12 +52,13 @@ _SIGN = re.compile(
     re.IGNORECASE,
 )
 _LIABILITY = re.compile("[^，。,;；、\n]{0,8}(?:责任|責任|债务|債務|义务|義務)")  # 被告负30%的责任
-_NOUNS_OF_VALUE = "计計额額值润潤损損差"  # 合计-5, 金额-5
+_NOUNS_OF_VALUE = "计計额額值润潤损損差温溫"  # 合计-5, 金额-5
 _COPULAS = frozenset(f"为為是于於到至达達得{_NOUNS_OF_VALUE}")
+_PARTICLES = frozenset("はがもをにでとへ")  # 気温は-5度
 _BEFORE_SIGN = frozenset("\n\r([{<>=≤≥≈~:,;、，。!?！？；\"'“‘「『【《|/*+¥￥$€£")
 _UNIT_ENDS = frozenset("元块塊圆圓%‰‱个個人名次天日月年岁歲万萬亿億千百十")  # a hyphen behind these joins
 _DASHES = frozenset({"-", "–", "—", "——", "..."})  # between two numbers, before the sign of the second
-LOOKED_AT_BEFORE = _COPULAS | _BEFORE_SIGN | _UNIT_ENDS  # a sign
+LOOKED_AT_BEFORE = _COPULAS | _PARTICLES | _BEFORE_SIGN | _UNIT_ENDS  # a sign
 _LIST_ENTRY = re.compile(r"^[ \t]*-(?=[^\s-])", re.MULTILINE)
 _HAN = re.compile(f"[{HAN}]")
 _LETTER = re.compile("[A-Za-zА-Яа-яЁё]")
@@ -136,7 +137,7 @@ def _is_sign(head: str, sign: re.Match[str], text: str, *, figure: Figure, liste
     if previous in " \t":
         counted = hyphen and figure.unit in COUNTED_UNITS and _HAN.match(solid) is not None
         return not (solid.isdigit() or counted)
-    if previous in _BEFORE_SIGN or previous in _COPULAS:
+    if previous in _BEFORE_SIGN or previous in _COPULAS or previous in _PARTICLES:
         return True
     if lead in _DASHES and figure.previous_end:  # -3–-1; 3--5 is from 3 to 5
         return lead != "-" or figure.previous_negative

@@ -112,9 +112,9 @@ def _pattern_texts(module: ModuleType) -> Iterator[str]:
 
 
 def _looked_at() -> Iterator[str]:
-    """Characters of Han that rules for signs, bounds and ranges look at by themselves."""
+    """Characters of Han and Kana that rules for signs, bounds and ranges look at by themselves."""
     rows = (*NO_APPROXIMATION.values(), NO_SIGN_BEFORE, qualifiers.LOOKED_AT_BEFORE, numbers.NO_NUMERAL_BEHIND)
-    return (character for row in rows for character in row if "\u3400" <= character <= "\u9fff")
+    return (character for row in rows for character in row if "\u3040" <= character <= "\u9fff")
 
 
 def _unread_beside_figures() -> Iterator[str]:
