@@ -93,7 +93,7 @@ def rule_text(rules: Rules) -> str:
         if rules.max_regressions == 0
         else f"on more than {_count(rules.max_regressions, 'regression')} (--max-regressions)"
     )
-    least = "on a lower score" if rules.min_delta == 0 else f"on a delta below {rules.min_delta:g} (--min-delta)"
+    least = "on a worse score" if rules.min_delta == 0 else f"on a delta below {rules.min_delta:g} (--min-delta)"
     return f"Fails {least}, and {worse}."
 
 

@@ -182,7 +182,7 @@ def test_shells_complete_names(call: Call) -> None:
 def test_compare_says_its_rule_and_how_many_more(call: Call) -> None:
     code, out, _ = call("compare", "base", LONG)
     assert code == 1
-    assert "Fails on a lower score, and on any regression; allow some with --max-regressions." in out
+    assert "Fails on a worse score, and on any regression; allow some with --max-regressions." in out
     assert "must be at least 0" in out and "least 0;" not in out.replace("at least 0;", "")
     assert "13 regressions, at most 0 allowed: q00" in out and "q11 … and 1 more" in out
     assert "moved most (10 of 13)" in out
