@@ -287,13 +287,15 @@ def _score_record(
     row["file"] = record.get("file")
     for name in ASKED:
         row[name] = _filled(record.get(name))
+    form = Form(rubric)
     reason, parsed = classify(text)
     if reason is not None:
+        if not form.asks("method"):  # what columns name, they name for a record that cannot be read too
+            row["method"] = _method_of_names(row, form)
         row["flags"] = [UNPARSABLE, REFUSAL] if has_refusal(text, phrases) else [UNPARSABLE]
         row["fail_reason"] = reason
         return row
 
-    form = Form(rubric)
     disagree = False
     for name in ASKED:
         said = _joined(parsed, form, name)
