@@ -16,7 +16,7 @@ from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
-from rageval_batch.inputs.check import checked_questions
+from rageval_batch.inputs.check import MAX_ID_BYTES, checked_questions
 from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, InputCopyFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, NUMERIC, Block, Field
@@ -50,7 +50,6 @@ class QuestionRowKeys:
 
 
 _LONG_NAME = 1_024  # bytes; a shorter name of a run is never too long
-_LONGEST_NAME = 8 << 10  # and a longer one always is, as the id of a question would be
 _MOST_NAME_BYTES = 128 << 20  # of the name of a run in all its rows
 
 
@@ -96,7 +95,7 @@ def _check_names(names: Collection[str], questions: int) -> None:
     """InputError for the name of a run that is too long to stand in a row for every question."""
     longest = max(names, key=len, default="")
     size = len(longest.encode())
-    if size > _LONGEST_NAME or (size > _LONG_NAME and size * questions > _MOST_NAME_BYTES):
+    if size > MAX_ID_BYTES or (size > _LONG_NAME and size * questions > _MOST_NAME_BYTES):
         raise InputError(
             f"The name of a run has {size:,} bytes ({longest[:40]}…), and every question gets a row with it: is the "
             "column run_id right? Give shorter names, or name the run with --run-id."

@@ -20,7 +20,7 @@ from rageval_batch.model.schemas import QUESTION_ID, value_at
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _LOOKED_AT = 200  # questions that decide what a file is
 _CHECKED_AT_ONCE = 1_024  # questions that are decoded at a time
-MAX_ID_BYTES = 8 << 10  # every answer has a row with the id of its question, and thousands of them are held at once
+MAX_ID_BYTES = 8 << 10  # of a question or run: every answer has a row with both, and thousands of them are held at once
 _LISTED = 5  # violations that an error has in full
 
 
