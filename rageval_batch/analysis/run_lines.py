@@ -6,19 +6,22 @@ the present definition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.runs.store import Commit
 from rageval_batch.runs.summary_plan import SUMMARY
 
 if TYPE_CHECKING:
     from rageval_batch.analysis.session import Session
 
+_READ = ("run_id", "metric", "grouping", "value", "n_units")  # of a summary, beside the statistics that are named
 _COUNTS = ("answered_count", "question_count")
 _STAT_NAMES = {"weighted_mean": "weighted mean", "micro": "micro average"}
 
@@ -36,17 +39,15 @@ def statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
     return value
 
 
-def summary_of_commit(commit: Commit, definition: str) -> pa.Table | None:
-    """What a commit has of its whole runs, a row a metric, with their counts of questions and answers.
+def summary_of_commit(commit: Commit, definition: str, named: Mapping[str, tuple[str, str]]) -> pa.Table | None:
+    """What lines of the runs of a commit are made of: a row a run and metric, with the counts of questions and answers.
 
-    None where it has no summary of that definition, or lies in a pack.
+    `named`: the statistics of the lines. None where it has no summary of that definition, or lies in a pack.
     """
     files = commit.files("summary")
     if commit.packed or commit.dropped or commit.manifest.get("summary") != definition or not files:
         return None
-    # A file without a null may say so of its columns: those of one commit then differ.
-    rows = pa.concat_tables(pq.read_table(path, partitioning=None).cast(SUMMARY) for path in files)
-    rows = rows.filter(pc.and_(pc.equal(rows.column("grouping"), ""), pc.not_equal(rows.column("metric"), "")))
+    rows = pa.concat_tables(part for path in files for part in _of_whole_runs(path, named))
     records = pa.concat_tables(
         pq.read_table(path, columns=["run_id", *_COUNTS], partitioning=None) for path in commit.files("runs")
     )
@@ -55,6 +56,19 @@ def summary_of_commit(commit: Commit, definition: str) -> pa.Table | None:
     for name in _COUNTS:
         rows = rows.append_column(name, records.column(name).take(place))
     return rows
+
+
+def _of_whole_runs(path: Path, named: Mapping[str, tuple[str, str]]) -> Iterator[pa.Table]:
+    """The same of a file, a row group at a time: there may be many runs, metrics and groups."""
+    metrics = pa.array(sorted(_metrics(named)), LARGE_STRING)
+    stats = {"mean" if stat == "percent" else stat for _, stat in named.values()}
+    read = pa.schema([SUMMARY.field(name) for name in (*_READ, *sorted(stats - set(_READ)))])
+    with pq.ParquetFile(path) as file:
+        for number in range(file.num_row_groups):
+            # A file without a null may say so of its columns: those of one commit then differ.
+            rows = file.read_row_group(number, read.names).select(read.names).cast(read)
+            whole = pc.equal(rows.column("grouping"), "")
+            yield rows.filter(pc.and_(whole, pc.is_in(rows.column("metric"), metrics)))
 
 
 def summary_from_session(session: Session, commit: str) -> pa.Table:
@@ -69,27 +83,38 @@ def summary_from_session(session: Session, commit: str) -> pa.Table:
     )
 
 
-def run_lines(summary: pa.Table, named: Mapping[str, tuple[str, str]], run_stat: str) -> list[dict[str, Any]]:
+def _metrics(named: Mapping[str, tuple[str, str]]) -> set[str]:
+    return {"score", *(metric for metric, _ in named.values())}
+
+
+def run_lines(summary: pa.Table, named: Mapping[str, tuple[str, str]], run_stat: str) -> pa.Table:
     """A line for every run, best first: score, the statistic that it is, of how many units; the named statistics,
-    answers and questions."""
-    wanted = {metric for metric, _ in named.values()} | {"score"}
-    metric = summary.column("metric")
-    rows = summary.filter(pc.is_in(metric, pa.array(sorted(wanted), metric.type)))
-    lines: dict[str, dict[str, Any]] = {}
-    for row in rows.to_pylist():  # in no order: the names stand in theirs from the start
-        line = lines.setdefault(
-            row["run_id"],
-            {
-                "run_id": row["run_id"], "score": None, "stat": stat_name(run_stat), "n": None, **dict.fromkeys(named),
-                "answered": row["answered_count"], "questions": row["question_count"],
-            },
-        )  # fmt: skip
-        if row["metric"] == "score":
-            line["score"], line["n"] = row["value"], row["n_units"]
-        for name, (metric, stat) in named.items():
-            if metric == row["metric"]:
-                line[name] = statistic(row, stat)
-    first = next(iter(named))
-    return sorted(
-        lines.values(), key=lambda line: (-(line[first] if line[first] is not None else -1e300), line["run_id"])
+    answers and questions. Columns, as there may be more runs than anybody looks at."""
+    runs = summary.column("run_id").unique()
+    of_metric = {name: _of_runs(summary, name, runs) for name in _metrics(named)}
+    counts = summary.take(pc.index_in(runs, summary.column("run_id")))
+    lines = pa.table(
+        {
+            "run_id": runs,
+            "score": of_metric["score"].column("value"),
+            "stat": pa.repeat(pa.scalar(stat_name(run_stat), LARGE_STRING), len(runs)),
+            "n": of_metric["score"].column("n_units"),
+            **{name: _statistics(of_metric[metric], stat) for name, (metric, stat) in named.items()},
+            "answered": counts.column("answered_count"),
+            "questions": counts.column("question_count"),
+        }
     )
+    first = next(iter(named))
+    order = pc.sort_indices(lines, [(first, "descending"), ("run_id", "ascending")])
+    return lines.take(order)
+
+
+def _of_runs(summary: pa.Table, metric: str, runs: pa.Array) -> pa.Table:
+    """The row of a metric of each run; nulls where it has none."""
+    rows = summary.filter(pc.equal(summary.column("metric"), metric))
+    return rows.take(pc.index_in(runs, rows.column("run_id")))
+
+
+def _statistics(rows: pa.Table, stat: str) -> pa.ChunkedArray:
+    """`statistic` of every row."""
+    return pc.multiply(rows.column("mean"), 100.0) if stat == "percent" else rows.column(stat)

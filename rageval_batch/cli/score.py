@@ -25,6 +25,8 @@ from rageval_batch.cli.progress import Progress
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rageval_batch.analysis.session import Session
     from rageval_batch.model import Profile
     from rageval_batch.runs.job import Job
@@ -352,71 +354,89 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
     for outcome in outcomes:
         _say_counts(outcome, store)
     try:
-        found = _summaries(store, outcomes, format)
+        in_json = format in ("json", "jsonl")
+        whole = _whole_summaries(store, outcomes) if in_json else []
+        lines = [] if in_json else _run_lines(store, outcomes, format)
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         say(f"The summary cannot be shown: {reason} See rageval runs --store {store.name}.")
         _say_committed(store, outcomes)
         return
     if format == "json":
-        emit(json_line(found[0] if len(found) == 1 else found), target, format)
+        emit(json_line(whole[0] if len(whole) == 1 else whole), target, format)
     elif format == "jsonl":
-        emit("\n".join(map(json_line, found)), target, format)
+        emit("\n".join(map(json_line, whole)), target, format)
     else:
-        for_people = target is None and format in ("table", "md")
-        shown = [*found[: FEW // 2], *found[-FEW // 2 :]] if for_people and len(found) > FEW else found
-        names = dict.fromkeys(name for line in shown for name in line if name not in ("profile", *_COUNTS))
-        emit_rows(shown, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
-        if len(shown) < len(found):
-            say(f"{len(found):,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
+        count = sum(part.num_rows for part in lines)
+        shown = _best_and_worst(lines) if target is None and format in ("table", "md") and count > FEW else lines
+        rows = [line for part in shown for line in part.to_pylist()]
+        names = dict.fromkeys(name for part in shown for name in part.column_names if name not in _COUNTS)
+        emit_rows(rows, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
+        if len(rows) < count:
+            say(f"{count:,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
     _say_committed(store, outcomes)
 
 
-def _summaries(store: Store, outcomes: list[Outcome], format: str) -> list[dict[str, Any]]:
-    """All that is known of every run of the commits, or the line that a profile shows of one."""
+def _best_and_worst(lines: list[pa.Table]) -> list[pa.Table]:
+    """The first lines of all and the last, of more than FEW."""
+    first: list[pa.Table] = []
+    last: list[pa.Table] = []
+    for part in lines:
+        first.append(part.slice(0, FEW // 2 - sum(taken.num_rows for taken in first)))
+    for part in reversed(lines):
+        wanted = FEW // 2 - sum(taken.num_rows for taken in last)
+        last.insert(0, part.slice(max(0, part.num_rows - wanted)))
+    return [part for part in (*first, *last) if part.num_rows]
+
+
+def _run_lines(store: Store, outcomes: list[Outcome], format: str) -> list[pa.Table]:
+    """Of every commit the line that its profile shows of a run."""
+    import pyarrow as pa
+
+    from rageval_batch.analysis.run_lines import run_lines, summary_from_session, summary_of_commit
+    from rageval_batch.runs.commit_profile import profile_of
+    from rageval_batch.runs.summary_plan import summary_plan
+
+    found = []
+    for outcome in outcomes:
+        profile = profile_of(outcome.commit)
+        _say_failed_expressions(store, outcome, profile)
+        named = {name: profile.summary.stats[name] for name in profile.summary.headline}
+        summary = summary_of_commit(outcome.commit, summary_plan(profile).definition, named)
+        if summary is None:
+            with _session(store) as session:
+                summary = summary_from_session(session, outcome.commit.id)
+        lines = run_lines(summary, named, profile.summary.run_stat)
+        same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
+        lines = lines.drop_columns(
+            [name for name, stat in named.items() if stat == same]
+        )  # people need no number twice
+        if lost := outcome.lost_rows:  # marked by a column that is not there otherwise
+            lines = lines.append_column(
+                "rejected", pa.array([lost.get(run) for run in lines.column("run_id").to_pylist()], pa.int64())
+            )
+        found.append(lines)
+    return found
+
+
+def _whole_summaries(store: Store, outcomes: list[Outcome]) -> list[dict[str, Any]]:
+    """All that is known of every run of the commits."""
+    from rageval_batch.analysis.runs import summaries
     from rageval_batch.runs.commit_profile import profile_of
 
     found: list[dict[str, Any]] = []
     for outcome in outcomes:
         profile = profile_of(outcome.commit)
-        if profile.digest:
-            _say_failed_expressions(store, outcome, profile)
-        if format in ("json", "jsonl"):
-            found += _whole_summaries(store, outcome, profile)
-            continue
-        named = {name: profile.summary.stats[name] for name in profile.summary.headline}
-        same = ("score", profile.summary.run_stat) if format in ("table", "md") else None
-        twice = [name for name, stat in named.items() if stat == same]  # people need no number twice
-        lost = outcome.lost_rows  # marked by a column that is not there otherwise
-        for line in _run_lines(store, outcome, profile, named=named):
-            shown = {name: value for name, value in line.items() if name not in twice}
-            found.append({**shown, **({"rejected": lost.get(line["run_id"])} if lost else {})})
-    return found
-
-
-def _run_lines(
-    store: Store, outcome: Outcome, profile: Profile, *, named: dict[str, tuple[str, str]]
-) -> list[dict[str, Any]]:
-    """A line for every run of a commit: from its own summary, else from a session."""
-    from rageval_batch.analysis.run_lines import run_lines, summary_from_session, summary_of_commit
-    from rageval_batch.runs.summary_plan import summary_plan
-
-    summary = summary_of_commit(outcome.commit, summary_plan(profile).definition)
-    if summary is None:
+        _say_failed_expressions(store, outcome, profile)
         with _session(store) as session:
-            summary = summary_from_session(session, outcome.commit.id)
-    return run_lines(summary, named, profile.summary.run_stat)
-
-
-def _whole_summaries(store: Store, outcome: Outcome, profile: Profile) -> list[dict[str, Any]]:
-    from rageval_batch.analysis.runs import summaries
-
-    with _session(store) as session:
-        return [one.as_dict() for one in summaries(session, outcome.commit.id, profile.summary.stats)]
+            found += [one.as_dict() for one in summaries(session, outcome.commit.id, profile.summary.stats)]
+    return found
 
 
 def _say_failed_expressions(store: Store, outcome: Outcome, profile: Profile) -> None:
     """How many rows have an expression of a profile file without a value, and the first of them."""
+    if not profile.digest:
+        return
     from rageval_batch.analysis.runs import failed_expressions
 
     with _session(store) as session:

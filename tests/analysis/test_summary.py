@@ -299,7 +299,7 @@ def test_a_summary_that_cannot_be_shown_does_not_fail_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = samples_folder() / "include_rate"
-    monkeypatch.setattr(score_command, "_summaries", _refuse)
+    monkeypatch.setattr(score_command, "_run_lines", _refuse)
     words = ["score", "-p", "include_rate", *(word.format(folder) for word in SAMPLES["include_rate"])]
     with pytest.raises(SystemExit) as stop:
         main([*words, "--store", str(tmp_path)])

@@ -129,6 +129,24 @@ def test_many_runs_are_summed_up(rageval: Call, tmp_path: Path) -> None:
     assert "60 runs" in said.err
 
 
+def test_of_the_runs_of_several_commits_the_first_and_the_last_are_shown(rageval: Call, tmp_path: Path) -> None:
+    """`rescore` reports the commits one after the other, the runs of each best first; ties stand by name."""
+    question = {"id": "q", "question": "?", "must_include": ["yes", "no"]}
+    (tmp_path / "q.jsonl").write_text(json.dumps(question) + "\n")
+    for commit, count in enumerate((4, 15)):
+        rows = [
+            {"run_id": f"c{commit}-{k:02}", "question_id": "q", "output": ("", "yes", "yes no")[k % 3]}
+            for k in range(count)
+        ]
+        (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        assert rageval("score", "a.jsonl", "-q", "q.jsonl", "-p", "include_rate", "--keep-inputs").code == 0
+    said = rageval("rescore", "--all", "--param", "w_include=0.5")
+    first = ["c0-02", "c0-01", "c0-00", "c0-03", "c1-02", "c1-05"]
+    last = ["c1-13", "c1-00", "c1-03", "c1-06", "c1-09", "c1-12"]
+    assert [line.split()[0] for line in said.out.splitlines()[1:]] == [*first, *last], said.out
+    assert "19 runs; the best and worst 6 are shown" in said.err
+
+
 def test_strict_fails_after_committing(rageval: Call, tmp_path: Path) -> None:
     """--strict: exit 2, but what could be scored is committed and the rest is kept as rejects."""
     good = (SAMPLES / "outputs" / "adapter-good.jsonl").read_text(encoding="utf-8")
