@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+from rageval_batch.report.graphemes import cut_place
 from rageval_batch.report.safe_text import json_text, terminal_text, visible_name
 
 _WIDE = frozenset("WF")
@@ -29,13 +30,13 @@ def truncate(text: str, room: int) -> str:
     """The text, cut with an ellipsis to at most `room` columns."""
     if width(text) <= room:
         return text
-    characters, used = [], 1
+    end, used = 0, 1
     for c in text:
         used += width(c)
         if used > room:
             break
-        characters.append(c)
-    return "".join(characters) + "…"
+        end += 1
+    return text[: cut_place(text, end)] + "…"
 
 
 def padded(text: str, room: int, right: bool = False) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rageval_batch.analysis.compared_runs import ComparedRuns
-from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
+from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Mover, Rules
 from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.errors import IncompatibleRuns
 from rageval_batch.report.cells import format_value, json_line
+from rageval_batch.report.differences import Pieces, beginning, marked_differences
 from rageval_batch.report.formats import and_more, render, titled
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.report.safe_text import markdown_text, terminal_text
@@ -24,7 +25,7 @@ _PAIRED = "paired"  # the mean delta of the shared units, of which the interval 
 _LOW, _HIGH = "95% low", "high"
 _SHOWN_IDS = 12
 _SHOWN_ANSWERS = 3
-_ANSWER = 400
+_ANSWER = 400  # characters
 
 
 def compare_text(results: Sequence[Comparison], format: str, screen: Screen = PLAIN) -> str:
@@ -171,9 +172,9 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
     whole = format == "table" and screen.exact
     shown = result.movers if whole else result.movers[:_SHOWN_ANSWERS]
     rows = [
-        {"question": mover.question_id if side == "base" else "", "run": side, "answer": _truncate(answer, whole)}
+        {"question": mover.question_id if side == "base" else "", "run": side, "answer": answer}
         for mover in shown
-        for side, answer in (("base", mover.base_answer), ("candidate", mover.cand_answer))
+        for side, answer in zip(("base", "candidate"), _both_answers(mover, whole), strict=True)
         if mover.base_answer is not None or mover.cand_answer is not None
     ]
     return (
@@ -181,8 +182,21 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
     )
 
 
-def _truncate(answer: str | None, whole: bool) -> str | None:
-    return answer if answer is None or whole or len(answer) <= _ANSWER else answer[:_ANSWER] + "…"
+def _both_answers(mover: Mover, whole: bool) -> tuple[str | None, str | None]:
+    """Both answers; of long ones, for people, what is around the first differences."""
+    before, after = mover.base_answer, mover.cand_answer
+    if whole:
+        return before, after
+    if before is not None and after is not None:
+        first, second = marked_differences(before, after, _ANSWER)
+        return _told(first), _told(second)
+    alone = _told(beginning(before or after or "", _ANSWER))
+    return None if before is None else alone, None if after is None else alone
+
+
+def _told(pieces: Pieces) -> str:
+    """The pieces as one text that says what is left out."""
+    return "".join(f"[… {piece.left_out:,} characters …]" if piece.left_out else piece.text for piece in pieces)
 
 
 def _safe_text(text: str, format: str) -> str:

@@ -19,7 +19,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.errors import RagevalError
 from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
-from rageval_batch.report.html.texts import readable
+from rageval_batch.report.html.texts import cut, readable
 from rageval_batch.view import contents
 from rageval_batch.view.addresses import KEY, address, sql_address
 from rageval_batch.view.contents import Content
@@ -185,12 +185,11 @@ class Viewer:
         parts = marked_sections(found.explanation) if found.explanation else []
         shown = None if found.output is None else readable(found.output)
         spans = [] if shown is None else marked_answer(shown, parts)
-        left = 0 if shown is None else max(0, len(shown) - MOST_TEXT)
         raw = found.output if found.output != shown else None
         row = {name: value for name, value in found.row.items() if value is not None}
         return self._page(
-            request, "answer.html", content, row=row, parts=parts, spans=spans, left=left, note=found.note,
-            raw=None if raw is None else raw[:MOST_TEXT], has_output=found.output is not None,
+            request, "answer.html", content, row=row, parts=parts, spans=spans, note=found.note,
+            raw=None if raw is None else cut(raw, MOST_TEXT), has_output=found.output is not None,
         )  # fmt: skip
 
     def compare(self, request: Request) -> Response:

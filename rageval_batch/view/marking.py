@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval_batch.model import Explanation, Section
+from rageval_batch.report.graphemes import cut_place
 
 PAIR_COLOURS = 8
 MOST_TEXT = 60_000  # characters of an answer on a page
 MOST_MARKS = 400
+_AROUND, _MOST_STRETCHES = 200, 20  # characters beside what is marked further behind; how many of such stretches
 # Columns that hold what stands in the answer, in the order in which they are looked for.
 _QUOTED = ("text", "phrase", "quote", "keyword", "got", "entity", "item")
 # Columns of yes and no where yes is bad, and the sections where what is found should not be.
@@ -41,10 +43,11 @@ class MarkedSection:
 
 @dataclass(frozen=True)
 class Span:
-    """A part of an answer, and the class that it is marked with."""
+    """A part of an answer and the class that it is marked with; or how many characters are not shown in its place."""
 
     text: str
     mark: str | None
+    left_out: int = 0
 
 
 def marked_sections(explanation: Explanation) -> list[MarkedSection]:
@@ -75,8 +78,23 @@ def _verdict(section: Section, values: Mapping[str, Any]) -> str | None:
 
 
 def marked_answer(output: str, sections: Sequence[MarkedSection]) -> list[Span]:
-    """The answer in spans: items, keywords and quotes of the explanation are marked where they stand in it."""
-    text = output[:MOST_TEXT]
+    """The answer in spans: items, keywords and quotes of the explanation are marked where they stand in it.
+
+    Of a very long answer these are its beginning, and stretches around the first places of marks that it lacks.
+    """
+    marks = _marks(sections)
+    head = cut_place(output, MOST_TEXT)
+    spans = _marked(output[:head], marks)
+    end = head
+    for start, stop in _later_places(output, head, marks):
+        spans += [Span("", None, start - end), *_marked(output[start:stop], marks)]
+        end = stop
+    spans.append(Span("", None, len(output) - end))
+    return [span for span in spans if span.text or span.left_out]
+
+
+def _marks(sections: Sequence[MarkedSection]) -> dict[str, str]:
+    """What stands in the answer, and the class that it is marked with."""
     marks: dict[str, str] = {}
     for section in sections:
         for line in section.lines:
@@ -86,6 +104,11 @@ def marked_answer(output: str, sections: Sequence[MarkedSection]) -> list[Span]:
             mark = line.verdict if line.pair is None else f"pair{line.pair % PAIR_COLOURS}"
             if line.verdict == "good" or found not in marks:
                 marks.setdefault(found, mark)
+    return marks
+
+
+def _marked(text: str, marks: Mapping[str, str]) -> list[Span]:
+    """The text in spans; where marks overlap, the longest is taken."""
     if not marks:
         return [Span(text, None)]
     longest_first = sorted(marks, key=len, reverse=True)
@@ -97,4 +120,24 @@ def marked_answer(output: str, sections: Sequence[MarkedSection]) -> list[Span]:
         spans += [Span(text[end : match.start()], None), Span(match[0], by_fold.get(match[0].casefold(), "good"))]
         end = match.end()
     spans.append(Span(text[end:], None))
-    return [span for span in spans if span.text]
+    return spans
+
+
+def _later_places(output: str, head: int, marks: Mapping[str, str]) -> list[tuple[int, int]]:
+    """(start, end) of the stretches behind the head that hold the first place of a mark that is not in the head."""
+    lower = output.lower()
+    if len(lower) != len(output):  # letters whose lower case is two: places would not be the same
+        lower = output
+    found: list[tuple[int, int]] = []
+    for one in marks:
+        at = lower.find(one.lower())
+        if at >= head:
+            start, stop = max(head, at - _AROUND), min(len(output), at + min(len(one), MOST_TEXT) + _AROUND)
+            found.append((cut_place(output, start), cut_place(output, stop)))
+    merged: list[tuple[int, int]] = []
+    for start, stop in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
+        elif len(merged) < _MOST_STRETCHES:
+            merged.append((start, stop))
+    return merged

@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import StoreError
 from rageval_batch.report.html import report as report_module
 from rageval_batch.report.html.blocks import Answers, Section, Table, Tiles, Words
-from rageval_batch.report.html.differences import marked_differences
 from rageval_batch.report.html.report import MOST_BYTES, Report, build_report, report_html
 from rageval_batch.report.html.texts import shown_text
 from support.pages import hostile_store, samples_store, score
@@ -145,6 +142,61 @@ def test_movers_have_both_answers_with_differences(made: Report) -> None:
     assert any(piece.changed for piece in moved.before) and any(not piece.changed for piece in moved.after)
 
 
+LONG_ANSWERS = {
+    "words": "A sentence that both of them have. ",
+    "han": "兩個答案都有的一句話，一字不差。",
+    "arabic": "جملة مشتركة بين الإجابتين كلتيهما. ",
+    "marks": "un e\u0301te\u0301 pareil ",
+    "emoji": "👩\u200d👧 👍🏽 🇩🇪",
+}
+
+
+@pytest.fixture(scope="module")
+def long_answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs whose answers of 100,000 characters differ at their very ends alone, and one as JSON of equal value."""
+    folder = tmp_path_factory.mktemp("long")
+    questions = [{"id": name, "question": name, "must_include": ["yes"]} for name in (*LONG_ANSWERS, "json")]
+    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
+    endings = {"base": " no", "cand": " yes"}
+    for run, ending in endings.items():
+        rows = [{"question_id": n, "output": (t * 20_000)[:100_000] + ending} for n, t in LONG_ANSWERS.items()]
+        rows.append({"question_id": "json", "output": '{"a":"\\u0079es"}' if run == "base" else '{"a": "yes"}'})
+        (folder / f"{run}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    score(
+        "score", *(folder / f"{run}.jsonl" for run in endings), "-p", "include_rate",
+        "-q", folder / "questions.jsonl", "--store", folder / "runs",
+    )  # fmt: skip
+    return folder / "runs"
+
+
+def test_a_difference_at_the_end_of_long_answers_is_what_is_shown(long_answers: Path) -> None:
+    with open_store(long_answers, functions=False) as session:
+        report = build_report(session, ["base", "cand"], None)
+    html = report_html(report)
+    assert len(html.encode()) < MOST_BYTES // 10
+    (block,) = next(part for part in sections(report) if part.id == "include_rate-movers").blocks
+    assert isinstance(block, Answers)
+    moved = {one.question: one for one in block.moved}
+    for name in LONG_ANSWERS:
+        before, after = moved[name].sides(1_500)
+        assert before is not None and after is not None
+        assert [piece.text for piece in before if piece.changed] == ["no"], name
+        assert [piece.text for piece in after if piece.changed] == ["yes"], name
+        assert before[0].left_out == after[0].left_out > 98_000
+        assert f"… {before[0].left_out:,} characters …" in html
+    assert html.count("<del>no</del>") == len(LONG_ANSWERS) and html.count("<ins>yes</ins>") >= len(LONG_ANSWERS)
+    assert not moved["json"].is_same, "laid out both are one text, so they are shown as they were given"
+
+
+def test_a_smaller_report_still_shows_what_differs(long_answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(long_answers, functions=False) as session:
+        report = build_report(session, ["base", "cand"], None)
+    monkeypatch.setattr(report_module, "MOST_BYTES", 60_000)
+    html = report_html(report)
+    assert html.count("<del>no</del>") == len(LONG_ANSWERS) and html.count("<ins>yes</ins>") >= len(LONG_ANSWERS)
+    assert "A sentence that both of them have. " * 9 not in html
+
+
 def test_a_comparison_is_said_in_words(samples: Path) -> None:
     with open_store(samples, functions=False) as session:
         report = build_report(session, ["baseline", "regressed"], None)
@@ -208,25 +260,6 @@ def test_a_smaller_limit_is_kept_too(made: Report, monkeypatch: pytest.MonkeyPat
     whole = len(report_html(made).encode())
     monkeypatch.setattr(report_module, "MOST_BYTES", whole // 3)
     assert len(report_html(made).encode()) <= whole // 3
-
-
-@given(st.text(alphabet="ab 字词é.\n", max_size=40), st.text(alphabet="ab 字词é.\n", max_size=40))
-def test_pieces_are_the_texts_and_what_is_unmarked_is_shared(before: str, after: str) -> None:
-    left, right = marked_differences(before, after)
-    assert "".join(piece.text for piece in left) == before
-    assert "".join(piece.text for piece in right) == after
-    same = ["".join(piece.text for piece in side if not piece.changed) for side in (left, right)]
-    assert "".join(same[0].split()) == "".join(same[1].split())
-    marked = [piece.text for side in (left, right) for piece in side if piece.changed]
-    assert bool(marked) == (before != after)
-    assert all(text == text.strip() for text in marked) or not any(text.strip() for text in marked)
-
-
-def test_only_what_differs_is_marked() -> None:
-    left, right = marked_differences("預授權金額為三千", "預授權金額為兩千")
-    assert [piece.text for piece in left if piece.changed] == ["三"]
-    assert [piece.text for piece in right if piece.changed] == ["兩"]
-    assert not any(piece.changed for piece in marked_differences("word " * 2_000, "word " * 2_000)[0])
 
 
 def test_unseen_characters_are_shown_by_their_code() -> None:

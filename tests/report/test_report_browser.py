@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.report.html.report import build_report, report_html
 from support.browser import (
+    beyond_the_paper,
     nameless,
     needs_browser,
     opened_browser,
@@ -144,6 +145,14 @@ def test_hostile_answers_run_nothing(browser: Browser, hostile: str) -> None:
             "ltr",
             "rtl",
         ]  # the one that begins with Arabic, and the one that begins with Latin letters
+
+
+def test_no_table_is_cut_on_paper(browser: Browser, report: str, hostile: str) -> None:
+    with opened_page(browser) as (page, _):
+        for address in (report, hostile):
+            page.goto(address)
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+            assert beyond_the_paper(page) == []
 
 
 def test_it_prints_without_tools(browser: Browser, report: str) -> None:

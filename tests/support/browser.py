@@ -55,6 +55,23 @@ def opened_page(browser: Browser, width: int = 1280, **options: Any) -> Iterator
     context.close()
 
 
+PAPER = 688  # pixels between the margins of an A4 page
+
+
+def beyond_the_paper(page: Page) -> list[str]:
+    """Cells and figures of the page that would be cut at the right of an A4 page, as they are printed."""
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 980})
+    found: list[str] = page.evaluate(
+        """paper => [...document.querySelectorAll("th, td, figure, svg, .answer, .tile, pre")]
+            .filter(one => one.getClientRects().length && one.getBoundingClientRect().right > paper + 0.5)
+            .map(one => `${one.closest("[id]")?.id}: ${one.textContent.trim().slice(0, 40)}`)""",
+        PAPER,
+    )
+    page.emulate_media(media="screen")
+    return found
+
+
 def serious_violations(page: Page, *rules: str) -> list[str]:
     """What axe-core finds that keeps people from using the page, by all of its rules or by these.
 

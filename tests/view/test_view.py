@@ -342,6 +342,22 @@ def test_lines_have_verdicts_and_items_have_pairs() -> None:
     assert metrics.lines[0].verdict is None  # a yes that is no verdict: a refusal is not good
 
 
+def test_what_is_marked_far_behind_in_a_long_answer_is_shown_too() -> None:
+    lines = tuple({"keyword": word, "found": True} for word in ("near", "Far", "ends"))
+    parts = marked_sections(Explanation((Section("keywords", lines),)))
+    family = "👩\u200d👩\u200d👧"
+    text = "near " + family * 100_000 + " FAR away " + "字" * 50_000 + " it ends"
+    spans = marked_answer(text, parts)
+    assert [span.text for span in spans if span.mark] == ["near", "FAR", "ends"]
+    assert sum(len(span.text) + span.left_out for span in spans) == len(text)
+    assert sum(len(span.text) for span in spans) < 62_000 and [bool(span.left_out) for span in spans].count(True) == 2
+    at = 0
+    for span in spans:
+        assert not span.text or text[at : at + len(span.text)] == span.text
+        assert not span.text.startswith("\u200d") and not span.text.endswith("\u200d")
+        at += len(span.text) + span.left_out
+
+
 def test_json_is_laid_out_and_other_answers_are_left_alone() -> None:
     assert readable('{"a": "\\u5b57"}') == '{\n  "a": "字"\n}'
     for text in ("plain", '{"a": ', "[" * 100_000, json.dumps("text")):

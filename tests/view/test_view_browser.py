@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from rageval_batch.view import waiting
 from support.browser import (
+    beyond_the_paper,
     nameless,
     needs_browser,
     opened_browser,
@@ -107,6 +108,27 @@ def test_pages_fit_a_phone_and_axe_finds_nothing_serious(browser: Browser, clien
             assert serious_violations(page) == [], path
         texts = page.locator("svg.bars text").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
         assert texts and min(texts) > 8, "names of bars can be read"
+
+
+def test_no_page_is_cut_on_paper(browser: Browser, client: Client) -> None:
+    """Tables of many columns, as a view of all metrics, become paragraphs that name each value."""
+    home = f"http://{client.host}"
+    with opened_page(browser) as (page, _):
+        page.set_default_timeout(60_000)
+        page.goto(f"{home}/?token={client.token}")
+        for path in (
+            "/", "/gates", "/run?run=adapter-weak", "/compare?base=adapter-good&cand=adapter-weak",
+            "/answer?run=adapter-weak&question=tc-03", "/sql?q=from+leaderboard&x=run_id&y=score",
+            "/sql?q=from+eval_json_v2", "/sql?q=from+runs",
+        ):  # fmt: skip
+            page.goto(home + path)
+            page.wait_for_selector("table")
+            assert beyond_the_paper(page) == [], path
+        page.emulate_media(media="print")
+        named = page.locator("tbody tr").first.evaluate(
+            "row => getComputedStyle(row.cells[1], '::before').content + row.cells[1].textContent"
+        )
+        assert named.startswith('"profile: "')
 
 
 def test_a_page_that_was_waited_for_begins_at_its_top(

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rageval_batch.report.html.differences import Piece
+from rageval_batch.report.differences import Pieces, stretches
 
 _LONG_NAME = 20
 
@@ -142,11 +142,20 @@ class Moved:
     base_score: float | None
     cand_score: float | None
     delta: float
-    before: tuple[Piece, ...] | None  # null: there is no answer, or it cannot be read any more
-    after: tuple[Piece, ...] | None
-    left_out: int = 0  # characters of both answers that are not here
+    before: Pieces | None  # null: there is no answer, or it cannot be read any more
+    after: Pieces | None
     asked: str | None = None  # the text of the question
     absent: str  # what stands in place of an answer that is null
+
+    def sides(self, most: int) -> tuple[Pieces | None, Pieces | None]:
+        """Both answers, at most so many characters of each."""
+        before, after = stretches(self.before or (), self.after or (), most)
+        return None if self.before is None else before, None if self.after is None else after
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both answers are one text."""
+        return self.before is not None and self.before == self.after and not any(one.changed for one in self.before)
 
 
 @dataclass(frozen=True)

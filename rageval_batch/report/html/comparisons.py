@@ -12,10 +12,10 @@ from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.errors import RagevalError
+from rageval_batch.report.differences import beginning, marked_differences
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
-from rageval_batch.report.html.differences import Piece, marked_differences
 from rageval_batch.report.html.scope import Scope
 from rageval_batch.report.html.texts import plain_text, readable
 from rageval_batch.report.html.words import comparison_words
@@ -219,12 +219,14 @@ def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block
 
 
 def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, complete: bool) -> Moved:
-    before, after = (None if text is None else readable(text) for text in (mover.base_answer, mover.cand_answer))
-    shown = [(text or "")[:MOST_ANSWER] for text in (before, after)]
-    if before is None or after is None:  # nothing to compare with
-        left, right = (tuple(Piece(text, False) for text in (one,) if text) for one in shown)
-    else:
-        left, right = marked_differences(*shown)
+    before, after = mover.base_answer, mover.cand_answer
+    left = right = None
+    if before is not None and after is not None:
+        left, right = marked_differences(*_laid_out(before, after), MOST_ANSWER)
+    elif before is not None:
+        left = beginning(readable(before), MOST_ANSWER)
+    elif after is not None:
+        right = beginning(readable(after), MOST_ANSWER)
     return Moved(
         question=mover.question_id,
         base=result.compared.base.name,
@@ -232,9 +234,14 @@ def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, comple
         base_score=mover.base_score,
         cand_score=mover.cand_score,
         delta=mover.delta,
-        before=left if before is not None else None,
-        after=right if after is not None else None,
-        left_out=sum(max(0, len(text or "") - MOST_ANSWER) for text in (before, after)),
+        before=left,
+        after=right,
         asked=asked.get(mover.question_id),
         absent="The run has no answer to this question." if complete else "No answer to show.",
     )
+
+
+def _laid_out(before: str, after: str) -> tuple[str, str]:
+    """Both answers as people read them; as they were given where only that tells them apart."""
+    shown = readable(before), readable(after)
+    return (before, after) if shown[0] == shown[1] else shown

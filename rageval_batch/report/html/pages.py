@@ -44,7 +44,7 @@ def environment(*folders: Path) -> jinja2.Environment:
     env.filters["cut"] = cut
     env.globals.update(
         kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
-        exact=exact, heat=heat_step, format_value=format_value, grouped=grouped, width_class=width_class,
+        exact=exact, heat=heat_step, format_value=format_value, grouped=grouped, cell_class=cell_class,
         statuses=STATUSES, len=len,
     )  # fmt: skip
     return env
@@ -116,11 +116,15 @@ def _is_grouped(column: str, value: int) -> bool:
     return abs(value) >= 10_000 or (abs(value) >= 1_000 and (column in _COUNTS or column.startswith("n_")))
 
 
-def width_class(text: str) -> str:
-    """How much room the text of a cell needs: short and middle texts stay on one line where there is room for it."""
-    if "\n" in text or len(text) > _TEXT:
+def cell_class(value: Any, said: str, numeric: bool) -> str:
+    """How a cell is set: numbers to the right; short and middle texts stay on one line where there is room for it."""
+    if is_number(value) or (numeric and value is None):
+        return "num"
+    if isinstance(value, datetime):
+        return "when"
+    if "\n" in said or len(said) > _TEXT:
         return "long"
-    return "short" if len(text) <= _SHORT else "middle" if len(text) <= _MIDDLE else "text"
+    return "short" if len(said) <= _SHORT else "middle" if len(said) <= _MIDDLE else "text"
 
 
 def exact(column: str, value: Any, most: int) -> str | None:

@@ -15,7 +15,7 @@ from rageval_batch.analysis.runs import Run, find_run
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.html import sections
 from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Section, Tiles, Words
-from rageval_batch.report.html.comparisons import compared_runs, comparison_section, movers_section
+from rageval_batch.report.html.comparisons import MOST_ANSWER, compared_runs, comparison_section, movers_section
 from rageval_batch.report.html.distributions import distributions_section
 from rageval_batch.report.html.glance import glance_section
 from rageval_batch.report.html.groups import groups_section
@@ -37,13 +37,13 @@ class Limits:
     chapters: int = _MOST_CHAPTERS
     _: KW_ONLY
     figures: bool = True
-    pieces: int = 200  # of an answer
+    answer: int = MOST_ANSWER  # characters of an answer of a question that moved
 
     def smaller(self) -> Limits:
         """About half as much; figures go when nothing else helps."""
         return Limits(
             max(5, self.rows // 2), max(20, self.cell // 2), max(1, self.chapters - 2), figures=self.rows > 25,
-            pieces=max(8, self.pieces // 2),
+            answer=max(100, self.answer // 2),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import json
 from markupsafe import Markup, escape
 
 from rageval_batch.report.cells import format_value
+from rageval_batch.report.graphemes import cut_place
 from rageval_batch.report.safe_text import is_safe, visible_name
 
 _KEPT = frozenset("\n\t")
@@ -20,7 +21,7 @@ def number_text(value: float | None) -> str:
 def cut(text: str, most: int) -> str:
     """The text, or its beginning and an ellipsis; a name of nothing but spaces in quotation marks, to be seen."""
     text = visible_name(text)
-    return text if len(text) <= most else text[: max(1, most - 1)] + "…"
+    return text if len(text) <= most else text[: cut_place(text, max(1, most - 1)) or 1] + "…"
 
 
 def _with_codes(text: str, form: str) -> str:

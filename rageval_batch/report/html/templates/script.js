@@ -44,8 +44,12 @@
     const [m, n] = [Number(x.replaceAll(",", "")), Number(y.replaceAll(",", ""))];
     return { order: Number.isNaN(m) || Number.isNaN(n) ? x.localeCompare(y) : m - n };
   };
+  const most = 14; // columns of a table on paper; of more, each cell names its own
   for (const table of all("table.data")) {
     const headings = all("thead th", table);
+    if (headings.length > most) {
+      for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, k) => { cell.dataset.label = headings[k].textContent.trim(); });
+    }
     headings.forEach((heading, column) => {
       if (heading.dataset.plain !== undefined || heading.querySelector("a")) return;
       const button = document.createElement("button");
