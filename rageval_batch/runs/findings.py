@@ -61,9 +61,9 @@ class Observed:
 
 def observed(scores: Sequence[Path], profile: Profile, *, database: Database) -> Observed:
     """What score rows show. The files have all rows of each of their runs."""
-    flags = [_flags(part.where, scores[0]) for part in profile.scoring.uncomputed]
-    if all(flags) and _nothing_to_tell(scores, [names for names in flags if names]):
-        return Observed({part.where: {} for part in profile.scoring.uncomputed}, ())
+    counted = CountedRows(profile, pq.read_schema(scores[0]))
+    if counted.show_nothing(scores):
+        return counted.nothing
     reader = parquet_reader(scores)
     with database.connected() as connection:
         uncomputed = {
@@ -73,41 +73,67 @@ def observed(scores: Sequence[Path], profile: Profile, *, database: Database) ->
         return Observed(uncomputed, _common_failures(connection, reader))
 
 
-def _flags(where: str, path: Path) -> list[str] | None:
+def _flags(where: str, schema: pa.Schema) -> list[str] | None:
     """The columns of a condition that is "flag and flag", None where it is another."""
-    schema = pq.read_schema(path)
     names = where.split(" and ")
     is_flag = all(name in schema.names and pa.types.is_boolean(schema.field(name).type) for name in names)
     return names if is_flag else None
 
 
-def _nothing_to_tell(scores: Sequence[Path], conditions: Sequence[Sequence[str]]) -> bool:
-    """Whether no row has all flags of a condition, and no run a reason that most of its answers share. Mostly so, and
-    seen by counting alone."""
-    flags = list(dict.fromkeys(name for names in conditions for name in names))
-    answers: Counter[str] = Counter()
-    failed: Counter[tuple[str, str]] = Counter()
-    unanswered = pa.array(_UNANSWERED)
-    for path in scores:
-        with pq.ParquetFile(path, read_dictionary=["run_id", "fail_reason"]) as file:
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["run_id", "fail_reason", *flags]):
-                for names in conditions:
-                    rows = pa.scalar(True)
-                    for name in names:
-                        rows = pc.and_kleene(rows, batch.column(name))
-                    if pc.any(rows).as_py():
+class CountedRows:
+    """Score rows that are counted to see whether they show anything: whether a row has all flags of a condition, or a
+    run a reason that most of its answers share. Mostly none, and seen by counting alone."""
+
+    def __init__(self, profile: Profile, schema: pa.Schema) -> None:
+        """`schema`: the columns of the rows."""
+        conditions = [_flags(part.where, schema) for part in profile.scoring.uncomputed]
+        self._conditions = [names for names in conditions if names]
+        self._answers: Counter[str] = Counter()
+        self._failed: Counter[tuple[str, str]] = Counter()
+        self._may_be_nothing = all(conditions)
+        self.nothing = Observed({part.where: {} for part in profile.scoring.uncomputed}, ())
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Count more rows; nothing where it is known that they show something."""
+        for names in self._conditions:
+            flagged = pa.scalar(True)
+            for name in names:
+                flagged = pc.and_kleene(flagged, rows.column(name))
+            self._may_be_nothing = self._may_be_nothing and not pc.any(flagged).as_py()
+        if not self._may_be_nothing:
+            return
+        run, reason = (_coded(rows.column(name)) for name in ("run_id", "fail_reason"))
+        reasons, runs = reason.dictionary.to_pylist(), run.dictionary.to_pylist()
+        left_out = np.array([name in _UNANSWERED for name in reasons], np.bool_)
+        code = reason.indices.fill_null(len(reasons)).to_numpy().astype(np.int64)
+        cell = run.indices.to_numpy().astype(np.int64) * (len(reasons) + 1) + code
+        counts = np.bincount(cell, minlength=len(runs) * (len(reasons) + 1)).reshape(len(runs), -1)
+        counts[:, :-1][:, left_out] = 0
+        self._answers.update(dict(zip(runs, counts.sum(axis=1).tolist(), strict=True)))
+        for r, k in np.argwhere(counts[:, :-1]).tolist():
+            self._failed[runs[r], reasons[k]] += int(counts[r, k])
+
+    def is_nothing(self) -> bool:
+        """Whether the rows show nothing; they must be all of each of their runs."""
+        return self._may_be_nothing and not any(n > MOST * self._answers[run] for (run, _), n in self._failed.items())
+
+    def show_nothing(self, scores: Sequence[Path]) -> bool:
+        """Whether the rows of files show nothing."""
+        columns = ["run_id", "fail_reason", *dict.fromkeys(name for names in self._conditions for name in names)]
+        for path in scores:
+            with pq.ParquetFile(path, read_dictionary=["run_id", "fail_reason"]) as file:
+                for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+                    self.add(batch)
+                    if not self._may_be_nothing:
                         return False
-                run, reason = batch.column("run_id"), batch.column("fail_reason")
-                reasons, runs = reason.dictionary.to_pylist(), run.dictionary.to_pylist()
-                left_out = pc.is_in(reason.dictionary.cast(pa.string()), unanswered).to_numpy(zero_copy_only=False)
-                code = reason.indices.fill_null(len(reasons)).to_numpy().astype(np.int64)
-                cell = run.indices.to_numpy().astype(np.int64) * (len(reasons) + 1) + code
-                counts = np.bincount(cell, minlength=len(runs) * (len(reasons) + 1)).reshape(len(runs), -1)
-                counts[:, :-1][:, left_out] = 0
-                answers.update(dict(zip(runs, counts.sum(axis=1).tolist(), strict=True)))
-                for r, k in np.argwhere(counts[:, :-1]).tolist():
-                    failed[runs[r], reasons[k]] += int(counts[r, k])
-    return not any(n > MOST * answers[run] for (run, _), n in failed.items())
+        return self.is_nothing()
+
+
+def _coded(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column of texts as codes."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def findings_of(

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.group_statistics import answer_means, exact_sums, group_statistics
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints, Offsets
-from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns
+from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, runs_of_table
 from rageval_batch.runs.summary_plan import FAIL_REASON, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 
 # As the macros have them: exact_sum, spread_scale, metric_totals.
@@ -39,9 +39,19 @@ def statistics_of_runs(plan: SummaryPlan, paths: Sequence[Path], repeats: Mappin
     """
     with ScoreRuns(paths, repeats, _columns(plan)) as runs:
         for rows in runs:
-            found = _Collected(rows.names)
-            _summarize(plan, rows, found)
-            yield found.table()
+            yield _statistics_of(plan, rows)
+
+
+def statistics_of_rows(plan: SummaryPlan, rows: pa.Table, repeats: Mapping[str, int]) -> Iterator[pa.Table]:
+    """The same of whole runs in memory, which stand in their order."""
+    for runs in runs_of_table(rows, repeats):
+        yield _statistics_of(plan, runs)
+
+
+def _statistics_of(plan: SummaryPlan, rows: WholeRuns) -> pa.Table:
+    found = _Collected(rows.names)
+    _summarize(plan, rows, found)
+    return found.table()
 
 
 def _columns(plan: SummaryPlan) -> list[str]:

@@ -1,4 +1,5 @@
-"""Whole runs of score files: some small ones at a time, or one, however large, a column at a time."""
+"""Whole runs of score rows: of a table in memory, or of files, some small ones at a time, or one, however large, a column
+at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -34,13 +36,74 @@ class _RowGroup:
     count: int
 
 
-class WholeRuns:
+class WholeRuns(Protocol):
     """All rows of some runs that follow each other."""
 
-    def __init__(self, files: ScoreRuns, runs: list[tuple[str, int]], start: int) -> None:
-        """`runs`: names and numbers of rows; `start`: the first of the rows among those of all files."""
+    names: pa.Array
+    bounds: Offsets  # where the rows of each run begin and end
+    repeated: bool  # whether questions may have several answers
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    def has(self, name: str) -> bool:
+        """Whether the rows have a column."""
+
+    def column(self, name: str) -> pa.Array:
+        """A column of the rows, in their order."""
+
+
+_Runs = list[tuple[str, int]]  # names and numbers of rows
+
+
+def _bounds(runs: _Runs) -> Offsets:
+    return np.cumsum([0, *(count for _, count in runs)], dtype=np.int64)
+
+
+def _runs_of(run_id: pa.ChunkedArray) -> _Runs:
+    """The runs of a column, as they follow each other."""
+    encoded = pc.run_end_encode(run_id.combine_chunks())
+    ends = [0, *encoded.run_ends.to_pylist()]
+    counts = (last - first for first, last in pairwise(ends))
+    return list(zip(encoded.values.to_pylist(), counts, strict=True))
+
+
+class TableRuns:
+    """Whole runs of a table in memory."""
+
+    def __init__(self, rows: pa.Table, runs: _Runs, repeated: bool) -> None:
         self.names = pa.array([name for name, _ in runs], LARGE_STRING)
-        self.bounds: Offsets = np.cumsum([0, *(count for _, count in runs)], dtype=np.int64)
+        self.bounds = _bounds(runs)
+        self.repeated = repeated
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return int(self.bounds[-1])
+
+    def has(self, name: str) -> bool:
+        return name in self._rows.column_names
+
+    def column(self, name: str) -> pa.Array:
+        return self._rows.column(name).combine_chunks()
+
+
+def runs_of_table(rows: pa.Table, repeats: Mapping[str, int]) -> Iterator[TableRuns]:
+    """All runs of a table, whose rows stand together; `repeats`: how many each has, 1 where it is not named."""
+    start = 0
+    for repeated, alike in groupby(_runs_of(rows.column("run_id")), lambda run: repeats.get(run[0], 1) > 1):
+        runs = list(alike)
+        found = TableRuns(rows.slice(start, sum(count for _, count in runs)), runs, repeated)
+        yield found
+        start += len(found)
+
+
+class _StoredRuns:
+    """Whole runs of score files."""
+
+    def __init__(self, files: ScoreRuns, runs: _Runs, start: int) -> None:
+        """`start`: the first of the rows among those of all files."""
+        self.names = pa.array([name for name, _ in runs], LARGE_STRING)
+        self.bounds = _bounds(runs)
         self.repeated = files.repeated(runs[0][0])
         self._files = files
         self._start = start
@@ -50,11 +113,9 @@ class WholeRuns:
         return int(self.bounds[-1])
 
     def has(self, name: str) -> bool:
-        """Whether the rows have a column."""
         return name in self._files.names
 
     def column(self, name: str) -> pa.Array:
-        """A column of the rows, in their order."""
         table = self._table
         if table is None or name not in table.column_names:
             table = self._files.read([name], self._start, len(self))
@@ -93,30 +154,28 @@ class ScoreRuns:
     def __iter__(self) -> Iterator[WholeRuns]:
         start = 0
         for _, alike in groupby(self._runs(), lambda run: self.repeated(run[0])):
-            waiting: list[tuple[str, int]] = []
+            waiting: _Runs = []
             rows = 0
             for run in alike:
                 if waiting and rows + run[1] > MOST_AT_ONCE:
-                    yield WholeRuns(self, waiting, start)
+                    yield _StoredRuns(self, waiting, start)
                     start, waiting, rows = start + rows, [], 0
                 waiting.append(run)
                 rows += run[1]
                 if rows >= _ROWS_AT_ONCE:
-                    yield WholeRuns(self, waiting, start)
+                    yield _StoredRuns(self, waiting, start)
                     start, waiting, rows = start + rows, [], 0
             if waiting:
-                yield WholeRuns(self, waiting, start)
+                yield _StoredRuns(self, waiting, start)
                 start += rows
 
-    def _runs(self) -> list[tuple[str, int]]:
-        """Names and numbers of rows of all runs."""
-        found: list[tuple[str, int]] = []
+    def _runs(self) -> _Runs:
+        """All runs."""
+        found: _Runs = []
         for group in self._groups:
-            encoded = pc.run_end_encode(self._read_group(group, ["run_id"]).column("run_id").combine_chunks())
-            ends = [0, *encoded.run_ends.to_pylist()]
-            for name, (first, last) in zip(encoded.values.to_pylist(), pairwise(ends), strict=True):
+            for name, count in _runs_of(self._read_group(group, ["run_id"]).column("run_id")):
                 before = found.pop()[1] if found and found[-1][0] == name else 0
-                found.append((name, before + last - first))
+                found.append((name, before + count))
         if any(this >= following for (this, _), (following, _) in pairwise(found)):
             raise OtherRows
         return found

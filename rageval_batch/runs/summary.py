@@ -7,6 +7,7 @@ the metrics of a profile are put into them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,20 +100,36 @@ def write_commit_summary(
     return None
 
 
+class SummaryFile:
+    """The file of a summary whose rows come in their order."""
+
+    def __init__(self, target: Path) -> None:
+        self._writer = pq.ParquetWriter(target, SUMMARY, compression="zstd", store_schema=False)
+        self._waiting = SUMMARY.empty_table()
+
+    def add(self, made: pa.Table) -> None:
+        """Write more rows, whole row groups of them."""
+        waiting = pa.concat_tables([self._waiting, made])
+        whole = waiting.num_rows // _ROW_GROUP * _ROW_GROUP
+        if whole:
+            self._writer.write_table(waiting.slice(0, whole), _ROW_GROUP)
+            waiting = waiting.slice(whole).combine_chunks()
+        self._waiting = waiting
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._waiting.num_rows:
+            self._writer.write_table(self._waiting, _ROW_GROUP)
+        self._writer.close()
+
+
 def _write_by_loops(plan: SummaryPlan, scores: Sequence[Path], runs: pa.Table, *, target: Path) -> bool:
     """Write the summary by compiled loops, some runs at a time; False, and no file, where they do not take the rows."""
     repeats = dict(zip(runs.column("run_id").to_pylist(), runs.column("repeats").to_pylist(), strict=True))
     try:
-        with pq.ParquetWriter(target, SUMMARY, compression="zstd", store_schema=False) as writer:
-            waiting = SUMMARY.empty_table()
+        with closing(SummaryFile(target)) as file:
             for made in statistics_of_runs(plan, scores, repeats):
-                waiting = pa.concat_tables([waiting, made])
-                whole = waiting.num_rows // _ROW_GROUP * _ROW_GROUP
-                if whole:
-                    writer.write_table(waiting.slice(0, whole), _ROW_GROUP)
-                    waiting = waiting.slice(whole).combine_chunks()
-            if waiting.num_rows:
-                writer.write_table(waiting, _ROW_GROUP)
+                file.add(made)
     except OtherRows:
         target.unlink(missing_ok=True)
         return False

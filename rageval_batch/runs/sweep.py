@@ -33,6 +33,7 @@ from rageval_batch.runs.reused_scores import ReusedScores
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.runs.summary import write_commit_summary
 from rageval_batch.runs.summary_plan import summary_plan
+from rageval_batch.runs.written_rows import WrittenRows
 
 Progress = Callable[[int, int], None]  # rows done, bytes of input in all
 
@@ -241,16 +242,23 @@ class _Sweep:
 
     def _assemble(self, ready: Path) -> tuple[Finished, commit_record.Files]:
         """Write the files of the commit; what became of the rows, and the files by their roles."""
+        written = WrittenRows(
+            self.job.profile,
+            self.scorer.schema,
+            ready / "summary.parquet",
+            repeats=self.ingest.reader.repeats,
+        )
         scores = ScoreFile(
             path=ready / f"{self.job.profile.name}.parquet",
             scorer=self.scorer,
             parts=self._part_files("scores"),
+            written=written,
             database=self.database,
         )
         runs = self.inputs.finish(self.ingest.reader, scores)
         runs = {run: found.with_input(run, self.ingest.counts) for run, found in runs.items()}
         missing = sum(counts.missing for counts in runs.values())
-        seen = observed([scores.path], self.job.profile, database=self.database)
+        seen = written.observed() or observed([scores.path], self.job.profile, database=self.database)
         finished = Finished(
             runs=runs,
             counts=Counts(
@@ -266,7 +274,7 @@ class _Sweep:
         commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
-        summary, unmade = self._summary(scores.path, records)
+        summary, unmade = self._summary(scores.path, records, written)
         files = {
             "scores": [scores.path.name],
             **summary,
@@ -296,10 +304,14 @@ class _Sweep:
         commit_files.write_sorted(batches, schema, extras.ORDER, target=target, database=self.database)
         return {"extras": ["extras.parquet"]}
 
-    def _summary(self, scores: Path, records: pa.Table) -> tuple[dict[str, list[str]], list[str]]:
+    def _summary(
+        self, scores: Path, records: pa.Table, written: WrittenRows
+    ) -> tuple[dict[str, list[str]], list[str]]:
         """(the file of the summary, []); (none, why) where it cannot be made, as it can be made of the rows at any
         time."""
         target = scores.parent / "summary.parquet"
+        if written.has_summary:
+            return {"summary": [target.name]}, []
         runs = records.select(["run_id", "repeats"])
         plan = summary_plan(self.job.profile)
         unmade = write_commit_summary(plan, [scores], runs, target=target, database=self.database)
@@ -325,6 +337,7 @@ class ScoreFile:
     parts: list[Path]
     _: KW_ONLY
     database: Database
+    written: WrittenRows | None = None  # what watches rows that are written in order
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """All rows in order, with those of questions that runs left unanswered."""
@@ -337,7 +350,8 @@ class ScoreFile:
         if flat and tuple(order) == sorted_rows.ORDER:
             chunks = sorted_rows.sorted_by_run(self.parts, unanswered, commit_files.ROW_GROUP)
             if chunks is not None:
-                commit_files.write_in_order(chunks, self.scorer.schema, self.path)
+                watched = chunks if self.written is None else self.written.watch(chunks)
+                commit_files.write_in_order(watched, self.scorer.schema, self.path)
                 return
         more = (batch for make in unanswered.values() for batch in make().to_batches())
         rows = chain(commit_files.read_parts(self.parts), more)
