@@ -1,28 +1,49 @@
-"""Where texts stand in a column that is asked again and again: a table is made once, not for every question."""
+"""Equal texts of columns: where they stand in a column that is asked again and again, and which rows are the same."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from rageval_batch.columnar.kernels.digests import find_digests, insert_digests, keyed_digests, room_for_digests
+from rageval_batch.columnar.kernels.digests import (
+    distinct_digests,
+    find_digests,
+    insert_digests,
+    keyed_digests,
+    room_for_digests,
+)
 from rageval_batch.columnar.strings import Ints, from_arrow
+
+_Key = tuple[int, int]
+_Digests = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+
+
+def _new_key() -> _Key:
+    return secrets.randbits(64), secrets.randbits(64)
+
+
+def _digests(key: _Key, columns: Sequence[pa.Array]) -> _Digests:
+    texts = [(from_arrow(column), column.is_valid().to_numpy(zero_copy_only=False)) for column in columns]
+    return keyed_digests(key, np.zeros(len(columns[0]), np.int32), texts)
+
+
+def distinct_rows(columns: Sequence[pa.Array]) -> tuple[Ints, Ints]:
+    """(the first row of each combination of the texts of columns, in the order of the rows; for each row which of them
+    it has). Null is a text of its own."""
+    return distinct_digests(_digests(_new_key(), columns))
 
 
 class TextPlaces:
     """The places of the texts of a column, told apart by a digest whose key nobody can foresee."""
 
     def __init__(self, texts: pa.Array) -> None:
-        self._key = (secrets.randbits(64), secrets.randbits(64))
+        self._key = _new_key()
         self._keys, self._values = room_for_digests(len(texts))
-        insert_digests(self._keys, self._values, self._digests(texts), np.arange(len(texts), dtype=np.int32))
-
-    def _digests(self, texts: pa.Array) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
-        there = texts.is_valid().to_numpy(zero_copy_only=False)
-        return keyed_digests(self._key, np.zeros(len(texts), np.int32), [(from_arrow(texts), there)])
+        insert_digests(self._keys, self._values, _digests(self._key, [texts]), np.arange(len(texts), dtype=np.int32))
 
     def of(self, texts: pa.Array) -> Ints:
         """The first place of each text; -1 for one that the column does not have. Null is a text of its own."""
-        return find_digests(self._keys, self._values, self._digests(texts))
+        return find_digests(self._keys, self._values, _digests(self._key, [texts]))

@@ -7,15 +7,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.protocols import RowKeys
 from rageval_batch.model import BATCH, EvalSet, Params, Profile, Scored
-from rageval_batch.model.schemas import KEYS, TALLIES
+from rageval_batch.model.schemas import KEYS
 from rageval_batch.runs.reused_scores import ReusedScores
+from rageval_batch.runs.tallies import run_tallies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,23 +62,7 @@ def score_batch(scorer: Scorer, batch: pa.RecordBatch, reused: ReusedScores | No
         own = {name: column.take(pa.array(spread)) for name, column in own.items()}
     columns = {**own, **scorer.row_keys.columns(batch)}
     scores = pa.RecordBatch.from_arrays([columns[name] for name in scorer.schema.names], schema=scorer.schema)
-    rows = np.arange(batch.num_rows, dtype=np.int32) if spread is None else spread
-    return ScoredBatch(scores, _run_tallies(scored, batch.column("run_id"), rows))
-
-
-def _run_tallies(scored: Scored, run_id: pa.Array, spread: Ints) -> pa.Table:
-    if scored.tallies is None or scored.tallies.num_rows == 0:
-        return TALLIES.empty_table()
-    answer = scored.tallies.column("row").to_numpy()
-    rows = np.argsort(spread, kind="stable")
-    count = np.bincount(spread, minlength=int(answer.max()) + 1)
-    times = count[answer]  # every row that has the answer has its tallies
-    tally = np.repeat(np.arange(len(answer)), times)
-    place = np.arange(len(tally)) - np.repeat(np.cumsum(times) - times, times)
-    row = rows[(np.cumsum(count) - count)[answer[tally]] + place]
-    spread_out = scored.tallies.take(pa.array(tally)).append_column("run_id", run_id.take(pa.array(row)))
-    summed = spread_out.group_by(["run_id", "kind", "got", "expected"]).aggregate([("n", "sum")])
-    return summed.rename_columns({"n_sum": "n"}).select(TALLIES.names).cast(TALLIES)
+    return ScoredBatch(scores, run_tallies(scored, batch.column("run_id"), spread))
 
 
 def missing_rows(scorer: Scorer, run_id: str, questions: Ints) -> pa.Table:

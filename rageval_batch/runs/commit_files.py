@@ -16,6 +16,7 @@ from rageval_batch.columnar.strings import Ints
 from rageval_batch.inputs.protocols import InputCopyFormat
 from rageval_batch.model.schemas import TALLIES
 from rageval_batch.resources import sql_definition
+from rageval_batch.runs import tallies
 from rageval_batch.runs.database import Database
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
@@ -49,18 +50,12 @@ def write_tallies(batches: Iterator[pa.RecordBatch], *, target: Path, database: 
         if count > MOST_TALLIES:
             break
     else:
-        _write_few_tallies(pa.Table.from_batches(first, TALLIES), target)
+        rows = tallies.in_order(tallies.summed(pa.Table.from_batches(first, TALLIES)))
+        pq.write_table(rows, target, ROW_GROUP, **_OPTIONS)
         return
     batches = chain(first, batches)
     query = "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all"
     _write(batches, TALLIES, query, target=target, database=database)
-
-
-def _write_few_tallies(tallies: pa.Table, target: Path) -> None:
-    keys = TALLIES.names[:-1]
-    summed = tallies.group_by(keys, use_threads=False).aggregate([("n", "sum")]).rename_columns({"n_sum": "n"})
-    rows = summed.select(TALLIES.names).sort_by([(name, "ascending") for name in keys])
-    pq.write_table(rows, target, ROW_GROUP, **_OPTIONS)
 
 
 def _write(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -82,37 +82,45 @@ class _Cells:
         return np.searchsorted(self.questions, self.bounds).astype(np.int64)
 
 
-@dataclass
 class _Collected:
     """Columns of the summary of some runs, in pieces."""
 
-    runs: pa.Array
-    pieces: list[pa.Table] = field(default_factory=list)
+    def __init__(self, runs: pa.Array) -> None:
+        self._runs = runs
+        self._cells: list[_Cells] = []
+        self._texts: dict[str, list[str]] = {"metric": [], "grouping": []}
+        self._numbers: dict[str, list[Any]] = {field.name: [] for field in SUMMARY if field.type != LARGE_STRING}
 
-    def add(self, grouping: str, cells: _Cells, **columns: Any) -> None:
+    def add(self, grouping: str, metric: str, cells: _Cells, **numbers: Any) -> None:
         """The statistics of one metric, by column: an array, or one value of all. What is not given or NaN is null."""
-        count = len(cells.run)
-        made: dict[str, Any] = {
-            **columns,
-            "run_id": self.runs.take(pa.array(cells.run)),
-            "grouping": grouping,
-            "group_value": cells.value,
-        }
-        arrays = []
-        for one in SUMMARY:
-            value = made.get(one.name)
-            if value is None or (isinstance(value, float) and math.isnan(value)):
-                arrays.append(pa.nulls(count, one.type))
-            elif isinstance(value, np.ndarray):
-                arrays.append(pa.array(value, one.type, from_pandas=True))
-            else:
-                arrays.append(value if isinstance(value, pa.Array) else pa.repeat(pa.scalar(value, one.type), count))
-        self.pieces.append(pa.Table.from_arrays(arrays, schema=SUMMARY))
+        self._cells.append(cells)
+        self._texts["metric"].append(metric)
+        self._texts["grouping"].append(grouping)
+        for name, pieces in self._numbers.items():
+            pieces.append(numbers.get(name, math.nan))
 
     def table(self) -> pa.Table:
         """All rows, by run, metric and group."""
-        rows = pa.concat_tables(self.pieces) if self.pieces else SUMMARY.empty_table()
+        counts = [len(cells.run) for cells in self._cells]
+        piece = pa.array(np.repeat(np.arange(len(counts)), counts))
+        columns = {
+            "run_id": self._runs.take(pa.array(np.concatenate([cells.run for cells in self._cells]))),
+            "group_value": pa.concat_arrays([cells.value for cells in self._cells]),
+            **{name: pa.array(texts, LARGE_STRING).take(piece) for name, texts in self._texts.items()},
+            **{name: _joined(pieces, counts, SUMMARY.field(name).type) for name, pieces in self._numbers.items()},
+        }
+        rows = pa.Table.from_arrays([columns[field.name] for field in SUMMARY], schema=SUMMARY)
         return rows.sort_by([(name, "ascending") for name in ("run_id", "metric", "grouping", "group_value")])
+
+
+def _joined(pieces: list[Any], counts: list[int], type_: pa.DataType) -> pa.Array:
+    """Pieces of a column, each an array or one value of so many rows; NaN is null."""
+    spread = [np.broadcast_to(piece, count) for piece, count in zip(pieces, counts, strict=True)]
+    if pa.types.is_floating(type_):
+        return pa.array(np.concatenate(spread), type_, from_pandas=True)
+    present = np.concatenate([np.full(len(piece), piece.dtype.kind == "i") for piece in spread])
+    whole = [piece if piece.dtype.kind == "i" else np.zeros(len(piece), np.int64) for piece in spread]
+    return pa.array(np.concatenate(whole), type_, mask=~present)
 
 
 class _Numbers:
@@ -166,10 +174,10 @@ def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
             stats = statistics(cells=cells)
             if of_units is not None and cells is passes[0][1]:
                 stats |= {name: of_units[name] for name in ("value", "n_units")}
-            found.add(grouping, cells, metric=metric.name, **stats)
+            found.add(grouping, metric.name, cells, **stats)
     reasons = _cells_of(np.arange(len(rows), dtype=np.int32), failed, run_of_row)
     counts = {"n_total": np.diff(reasons.bounds), "n_counted": np.diff(rows.bounds)[reasons.run]}
-    found.add(FAIL_REASON, reasons, metric=OF_RUN, **counts)
+    found.add(FAIL_REASON, OF_RUN, reasons, **counts)
 
 
 _Column = tuple[Floats, Flags]

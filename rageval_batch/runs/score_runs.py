@@ -1,5 +1,5 @@
-"""Whole runs of score rows: of a table in memory, or of files, some small ones at a time, or one, however large, a column
-at a time."""
+"""Whole runs of score rows: those of a table in memory, or of files, some small ones at a time, or one, however large,
+a column at a time."""
 
 from __future__ import annotations
 

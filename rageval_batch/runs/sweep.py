@@ -304,9 +304,7 @@ class _Sweep:
         commit_files.write_sorted(batches, schema, extras.ORDER, target=target, database=self.database)
         return {"extras": ["extras.parquet"]}
 
-    def _summary(
-        self, scores: Path, records: pa.Table, written: WrittenRows
-    ) -> tuple[dict[str, list[str]], list[str]]:
+    def _summary(self, scores: Path, records: pa.Table, written: WrittenRows) -> tuple[dict[str, list[str]], list[str]]:
         """(the file of the summary, []); (none, why) where it cannot be made, as it can be made of the rows at any
         time."""
         target = scores.parent / "summary.parquet"

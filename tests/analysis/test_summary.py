@@ -26,7 +26,7 @@ from rageval_batch.cli import score as score_command
 from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import store_index, stored_intervals, summary
+from rageval_batch.runs import store_index, stored_intervals, summary, written_rows
 from rageval_batch.runs.manifest import checksums
 from rageval_batch.runs.score_runs import OtherRows
 from rageval_batch.runs.store import Store
@@ -284,6 +284,7 @@ def test_a_commit_is_made_without_a_summary_that_fails(
     words = ["score", "-p", "include_rate", *(word.format(folder) for word in SAMPLES["include_rate"])]
     with monkeypatch.context() as patch:
         patch.setattr(summary, "statistics_of_runs", _leave_to_sql)
+        patch.setattr(written_rows, "statistics_of_rows", _leave_to_sql)
         patch.setattr(summary, "write_summary", _refuse)
         with pytest.raises(SystemExit) as stop:
             main([*words, "--store", str(tmp_path)])

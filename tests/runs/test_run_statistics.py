@@ -20,7 +20,7 @@ from rageval_batch.columnar.kernels.group_statistics import exact_sums, group_st
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.runs import score_runs, summary
 from rageval_batch.runs.database import database
-from rageval_batch.runs.run_statistics import statistics_of_runs
+from rageval_batch.runs.run_statistics import statistics_of_rows, statistics_of_runs
 from rageval_batch.runs.score_runs import OtherRows
 from rageval_batch.runs.summary import ScoreRows, write_summary
 from rageval_batch.runs.summary_plan import SUMMARY, SummarizedMetric, SummaryPlan
@@ -168,6 +168,7 @@ def test_compiled_summaries_are_those_of_the_macros(
         for path, part in zip(paths, (table.slice(0, most), table.slice(most)), strict=True):
             pq.write_table(part, path, row_group_size=row_group)
         found = pa.concat_tables(statistics_of_runs(plan, paths, rows[1]))
+        assert found.equals(pa.concat_tables(statistics_of_rows(plan, table, rows[1])))
         pq.write_table(table, Path(name, "scores.parquet"))
         assert found.to_pylist() == by_sql(plan, Path(name, "scores.parquet"), rows[1]).to_pylist()
 

@@ -56,7 +56,7 @@ def test_scores_without_findings_are_seen_by_counting(
     with pytest.MonkeyPatch.context() as patch, database(tmp_path) as own:
         patch.setattr(findings, "_ROWS_AT_ONCE", rows_at_once)
         found = findings.observed(paths, profile, database=own)
-        patch.setattr(findings, "_nothing_to_tell", lambda *_: False)
+        patch.setattr(findings.CountedRows, "show_nothing", lambda *_: False)
         assert found == findings.observed(paths, profile, database=own)
 
 
