@@ -57,4 +57,5 @@ def _ranks(texts: pa.Array) -> Offsets:
     place = np.empty(len(coded.dictionary) + 1, np.int64)
     place[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(coded.dictionary))
     place[-1] = len(coded.dictionary)
-    return place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    ranks: Offsets = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    return ranks

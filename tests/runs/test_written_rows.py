@@ -10,7 +10,6 @@ import pytest
 from rageval_batch.cli import main
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import sweep
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.written_rows import WrittenRows
 
@@ -49,7 +48,7 @@ def test_a_commit_is_the_same_as_of_the_file_read_again(
     outputs = tmp_path / "outputs.jsonl"
     write_answers(outputs, answer)
     watched, told = scored(tmp_path / "watched", outputs)
-    monkeypatch.setattr(sweep.WrittenRows, "watch", lambda _, chunks: chunks)
+    monkeypatch.setattr(WrittenRows, "watch", lambda _, chunks: chunks)
     assert (watched, told) == scored(tmp_path / "read", outputs)
     assert bool(told) == (answer == "")
 
