@@ -229,8 +229,9 @@ def schema_of_part(path: Path) -> pa.Schema:
         return reader.schema
 
 
-def write_part(path: Path, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
+def part_bytes(rows: pa.Table) -> memoryview:
     """One Arrow file, not compressed: it is read once, soon, and mapped into memory."""
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return memoryview(sink.getvalue())

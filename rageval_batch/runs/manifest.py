@@ -63,6 +63,11 @@ def file_checksum(path: Path) -> dict[str, Any]:
         return {"size": file.tell(), "sha256": digest}
 
 
+def checksum_of(content: memoryview) -> dict[str, Any]:
+    """The same of the content of a file."""
+    return {"size": content.nbytes, "sha256": hashlib.sha256(content).hexdigest()}
+
+
 def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest with the checksum of itself."""
     return {**manifest, _OWN_CHECKSUM: _own_checksum(manifest)}

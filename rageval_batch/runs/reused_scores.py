@@ -33,7 +33,7 @@ MOST_BYTES = 64 << 20  # of scores that are kept; beyond that all are forgotten
 MOST_ANSWERS = 1 << 18
 SPREAD_BELOW = 0.875  # of a batch; with more new answers, gathering them costs more than scoring all
 WINDOW = 1 << 15  # rows after which it is seen whether looking pays
-LOOKED_AT = 4  # of so many batches one is looked at where it does not pay
+LOOKED_AT = 8  # of so many batches one is looked at where it does not pay
 TALLIED = pa.schema(
     [("row", pa.int32()), ("kind", LARGE_STRING), ("got", LARGE_STRING), ("expected", LARGE_STRING), ("n", pa.int64())]
 )

@@ -37,6 +37,7 @@ from rageval_batch.runs.manifest import (
     Damage,
     check_files,
     check_sizes,
+    checksum_of,
     checksums,
     damaged_files,
     file_checksum,
@@ -417,18 +418,20 @@ class Staging:
             ready.mkdir()
             yield ready
 
-    @contextmanager
-    def writing(self, name: str) -> Iterator[Path]:
-        """A path to write to that takes its name only when it is whole."""
-        aside = self.path / f".{name}"
+    def write_marked(self, mark: str, files: Mapping[str, memoryview]) -> None:
+        """Write files by their names, then a mark that they are whole. They are not forced to the disk, so the mark has
+        their checksums."""
         with _store_errors(self.store.name):
-            yield aside
-            os.replace(aside, self.path / name)
+            for name, content in files.items():
+                self._write(name, content)
+            noted = {name: checksum_of(content) for name, content in files.items()}
+            self._write(mark, json.dumps(noted).encode())
 
-    def mark_done(self, mark: str, names: list[str]) -> None:
-        """Note that these files are whole. They are not forced to the disk, so the mark has their checksums."""
-        with self.writing(mark) as path:
-            path.write_text(json.dumps({name: file_checksum(self.path / name) for name in names}))
+    def _write(self, name: str, content: memoryview | bytes) -> None:
+        """Write a file that takes its name only when it is whole."""
+        aside = self.path / f".{name}"
+        aside.write_bytes(content)
+        os.replace(aside, self.path / name)
 
     def is_done(self, mark: str) -> bool:
         """Whether the files of a mark are there as they were written: a power loss may tear what a mark outlives."""

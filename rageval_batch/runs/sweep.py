@@ -215,10 +215,8 @@ class _Sweep:
             tables = scored_tables(
                 self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused
             )
-            for kind, table in tables.items():
-                with self.staging.writing(_part_name(kind, number)) as path:
-                    commit_files.write_part(path, table.to_batches(), table.schema)
-            self.staging.mark_done(done, [_part_name(kind, number) for kind in tables])
+            parts = {_part_name(kind, number): commit_files.part_bytes(table) for kind, table in tables.items()}
+            self.staging.write_marked(done, parts)
         return number, block, time.thread_time() - start, found
 
     def _note(self, part: tuple[int, Ingested, float, bool]) -> None:

@@ -112,9 +112,9 @@ def test_batches_without_known_answers_are_soon_scored_without_looking(monkeypat
 
     monkeypatch.setattr(reused_scores, "keyed_digests", counted)
     reused = ReusedScores(Counting(), ("question", "output"))
-    for number in range(22):
+    for number in range(26):
         reused.score(numbered(50 * number, 50))
-    assert looked == 2 + 5  # a window of two batches, then one of four
+    assert looked == 2 + 3  # a window of two batches, then one of eight
 
 
 @pytest.mark.parametrize("name", PROFILES)

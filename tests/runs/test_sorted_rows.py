@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.runs import sorted_rows
-from rageval_batch.runs.commit_files import write_in_order, write_part
+from rageval_batch.runs.commit_files import part_bytes, write_in_order
 from support.effort import examples
 
 SCHEMA = pa.schema(
@@ -47,7 +47,7 @@ def test_rows_come_in_the_order_of_their_keys(
     paths = []
     for k in range(0, len(given_rows), size):
         paths.append(folder / f"{k:03d}")
-        write_part(paths[-1], table(given_rows[k : k + size]).to_batches(), SCHEMA)
+        paths[-1].write_bytes(part_bytes(table(given_rows[k : k + size])))
     missing = {run: partial(table, [row for row in lacking if row[0] == run]) for run in {row[0] for row in lacking}}
     chunks = sorted_rows.sorted_by_run(paths, missing, at_once)
     assert chunks is not None  # every run stands together
@@ -58,8 +58,8 @@ def test_rows_come_in_the_order_of_their_keys(
 
 def test_scattered_and_long_runs_are_left_to_a_sort_that_spills(tmp_path: Path) -> None:
     mixed = [("ab"[k % 2], f"q{k:03d}", 0) for k in range(100)]
-    write_part(tmp_path / "mixed", table(mixed).to_batches(), SCHEMA)
+    (tmp_path / "mixed").write_bytes(part_bytes(table(mixed)))
     assert sorted_rows.sorted_by_run([tmp_path / "mixed"], {}, 10) is None
     long = [("a", f"q{k}", 0) for k in range(sorted_rows.MOST_OF_RUN + 1)]
-    write_part(tmp_path / "long", table(long).to_batches(), SCHEMA)
+    (tmp_path / "long").write_bytes(part_bytes(table(long)))
     assert sorted_rows.sorted_by_run([tmp_path / "long"], {}, 10) is None

@@ -580,7 +580,7 @@ def test_a_full_disk_while_a_part_is_written(folder: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(commit_files, "write_part", full)
+        patch.setattr(store.Staging, "_write", full)
         with pytest.raises(StoreError, match="No space left"):
             sweep.run(job(folder), Store(folder / "store"))
     assert Store(folder / "store").commits() == []
