@@ -18,6 +18,8 @@ _CLASSES = ((SPACE, r"\s+"), (DIGIT, r"\d+"), (WORD, r"\w+"))
 _COUNT = 0x110000
 _USED = 0x40000  # above stand only marks that select variants, tags and private use: no kind, no script
 
+_BLOCK = 256  # code points that are looked at together
+
 Marks = npt.NDArray[np.uint32]
 MOST_LETTERS = 32  # bits of a mark
 
@@ -80,21 +82,33 @@ def fold_table() -> Ints:
     A text whose characters all have one is folded character by character: none begins with one that could be composed
     with its neighbour.
     """
+    every = _every()
+    blocks = [every[at : at + _BLOCK] for at in range(0, _USED, _BLOCK)]
+    # Whole blocks of most ideographs, which stand for themselves, are not looked at character by character.
+    changing = "".join(block for block in blocks if not _is_folded(block))
     composed = {
         parts[1]
-        for parts in (unicodedata.decomposition(character).split() for character in _every())
+        for parts in (unicodedata.decomposition(character).split() for character in changing)
         if len(parts) == 2 and not parts[0].startswith("<")
     }
     joins = {chr(int(point, 16)) for point in composed} | set(
         map(chr, (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)))
     )
     table = np.full(_COUNT, -1, np.int32)
-    for point, character in enumerate(_every()):
+    table[:_USED] = np.arange(_USED)
+    for character in changing:
         first = unicodedata.normalize("NFKD", character)[0]
         folded = unicodedata.normalize("NFKC", character).casefold()
-        if len(folded) == 1 and first not in joins and not unicodedata.combining(first):
-            table[point] = ord(folded)
+        alone = len(folded) == 1 and first not in joins and not unicodedata.combining(first)
+        table[ord(character)] = ord(folded) if alone else -1
+    table[[ord(character) for character in joins]] = -1
     return table
+
+
+def _is_folded(block: str) -> bool:
+    """Whether characters stand for themselves in NFKC and casefold, and none is combined with what stands before it."""
+    folded = unicodedata.normalize("NFKD", block) == block == block.casefold()
+    return folded and not any(map(unicodedata.combining, block))
 
 
 # --- scripts ----------------------------------------------------------------------------------------------------

@@ -67,6 +67,14 @@ def bounds_by_owner(owners: npt.NDArray[np.integer], count: int) -> Offsets:
     return bounds_of(np.bincount(owners, minlength=count))
 
 
+def spread(bounds: Offsets, which: npt.NDArray[Any]) -> tuple[Offsets, Offsets]:
+    """(members, index of the asker) of ranges: asker k gets bounds[which[k]] … bounds[which[k] + 1]."""
+    counts = np.diff(bounds)[which]
+    owner = np.repeat(np.arange(len(which), dtype=np.int64), counts)
+    inside = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return bounds[which][owner] + inside, owner
+
+
 def pooled_bytes(size: int) -> Bytes:
     """Room for bytes, whose content is not set, from Arrow's memory pool.
 

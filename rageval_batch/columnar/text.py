@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels
-from rageval_batch.columnar.kernels import KeywordHits, KeywordTables
+from rageval_batch.columnar.kernels import KeywordHits, KeywordTables, boundaries
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, bounds_of, from_arrow
 
@@ -34,6 +34,17 @@ def nfkc(text: str) -> str:
 def nfkc_casefold(text: str) -> str:
     """NFKC, then casefold, as Python does them."""
     return nfkc(text).casefold()
+
+
+def folded(column: Strings) -> Strings:
+    """NFKC, then casefold, of every text, by a table where one has all of its characters."""
+    data, offsets, left_out = boundaries.folded(column.data, column.offsets, characters.fold_table())
+    out = Strings(data, offsets)
+    if not left_out.any():
+        return out
+    rest = pa.array(left_out)
+    changed = map_distinct(from_arrow(column.to_arrow().filter(rest)), nfkc_casefold)
+    return from_arrow(pc.replace_with_mask(out.to_arrow(), rest, changed.to_arrow()))
 
 
 def unicode_form(column: Strings, form: str) -> Strings:

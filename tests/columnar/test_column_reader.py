@@ -3,6 +3,7 @@
 import pickle
 import random
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -52,6 +53,43 @@ def test_dense_texts(columns: ColumnReader) -> None:
     assert_same(columns, [made_up(drawn) for _ in range(examples(250))])
 
 
+NAMED = (
+    "張局長",
+    "参議",
+    "拾参議員",
+    "王建国律师",
+    "Mr.",
+    "Mr．",
+    "Dr. ",
+    "Ng",
+    "“",
+    "”",
+    "「a b",
+    "c」",
+    '"',
+    "＂",
+    "『",
+    "』",
+    "。",
+    "ﾐ",
+)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    written=st.lists(
+        st.lists(st.one_of(st.sampled_from(NAMED), st.sampled_from((*INERT, *FIGURES))), max_size=9).map("".join),
+        max_size=8,
+    )
+)
+def test_texts_with_names_are_among_those_that_may_have_some(written: list[str]) -> None:
+    columns = ColumnReader(Reader(lexicon(titles=("參議", "參議員", "(ret.)"))))
+    found = columns.read(from_list(written))
+    perhaps = pc.match_substring_regex(found.texts.to_arrow(), columns.reader.names.perhaps_named).to_pylist()
+    for reading, may, whole in zip(found, perhaps, found.whole.tolist(), strict=True):
+        assert may or whole or not reading.names, reading.raw
+
+
 def test_a_stretch_is_read_once_and_the_reader_pickles() -> None:
     columns: ColumnReader = pickle.loads(pickle.dumps(READERS[0]))
     texts = [f"{'門' * k}付42,000元門" for k in range(1, 50)]
@@ -59,4 +97,5 @@ def test_a_stretch_is_read_once_and_the_reader_pickles() -> None:
     assert [[(number.unit, number.start) for number in one.numbers] for one in found] == [
         [("元", k + 1)] for k in range(1, 50)
     ]
-    assert len({id(place.read(place.text, place.flags)) for one in found for place in one.places}) == 1  # type: ignore[attr-defined]
+    again = columns.read(from_list(texts[:1]))
+    assert len({id(stretch) for one in (*found, *again) for stretch, _ in one.stretches}) == 1

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from oracles import values as oracle
 from oracles.reading import mostly_cyrillic
 from rageval_batch.columnar.functions.reading import numbers
+from rageval_batch.columnar.strings import from_list
+from rageval_batch.columnar.text import folded
 from rageval_batch.columnar.values import Reader, lexicon, numbers_in
+from rageval_batch.columnar.values.words import Phrases
 from support.effort import examples
 from support.places import CASES_FOLDER, ROOT
 
@@ -623,3 +626,32 @@ def test_hostile_text_is_read(number: int) -> None:
     reading = READER.read(HOSTILE[number])
     assert [tuple(one) for one in reading.numbers] == [tuple(one) for one in oracle.numbers(HOSTILE[number])]
     assert [(one.iso, one.start, one.end) for one in reading.dates] == [tuple(d) for d in oracle.dates(HOSTILE[number])]
+
+
+# --- phrases --------------------------------------------------------------------------------------------------------
+
+PHRASES = ("not found", "n/a", "don't know", "無記載", "не  указано", "(?)", "a.b", "ﬁn", "Straße", "x" * 1_990)
+spoken = st.lists(
+    st.sampled_from(
+        (
+            *PHRASES,
+            *(phrase.upper() for phrase in PHRASES),
+            "not\u3000\n found",
+            "don’t know",
+            "Ｎ／Ａ",
+            " ",
+            "\x1c",
+            "x",
+            "記",
+        )
+    ),
+    max_size=4,
+).map("".join)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(texts=st.lists(spoken, max_size=6))
+def test_columns_have_the_phrases_that_their_texts_have(texts: list[str]) -> None:
+    for phrases in (Phrases(PHRASES), Phrases(())):
+        found = phrases.found(folded(from_list(texts)).to_arrow())
+        assert found.tolist() == [phrases.first(text) is not None for text in texts]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from threading import local
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels, text
 from rageval_batch.columnar.functions.columns import Groups, SharedLists
 from rageval_batch.columnar.kernels import boundaries
 from rageval_batch.columnar.strings import Bytes, Flags, Strings, from_arrow
-from rageval_batch.columnar.values.normal import WHITE_SPACE, phrase_key
+from rageval_batch.columnar.values.words import Phrases
 from rageval_batch.resources import packaged_data
 
 # Scripts that write no spaces between words.
@@ -34,14 +32,7 @@ def _spaced() -> Bytes:
 
 def folded(texts: pa.Array) -> Strings:
     """NFKC and casefold of every text; null is empty."""
-    column = from_arrow(texts)
-    data, offsets, left_out = boundaries.folded(column.data, column.offsets, characters.fold_table())
-    out = Strings(data, offsets)
-    if not left_out.any():
-        return out
-    rest = pa.array(left_out)
-    changed = text.map_distinct(from_arrow(column.to_arrow().filter(rest)), text.nfkc_casefold)
-    return from_arrow(pc.replace_with_mask(out.to_arrow(), rest, changed.to_arrow()))
+    return text.folded(from_arrow(texts))
 
 
 class _Newest(local):
@@ -103,14 +94,12 @@ def include_rate(s: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
 
 
 @lru_cache(maxsize=1)
-def _refusals() -> str:
-    """One pattern for the packaged phrases of refusal and abstention, in any spelling of white space."""
+def _refusals() -> Phrases:
+    """The packaged phrases of refusal and abstention."""
     lists = packaged_data("phrases.json")
-    phrases = [phrase_key(p) for kind in ("refusal", "abstention") for some in lists[kind].values() for p in some]
-    spelled = (re.escape(phrase).replace("\\ ", f"[{WHITE_SPACE}]+").replace("'", "['’]") for phrase in phrases)
-    return "|".join(dict.fromkeys(spelled))
+    return Phrases(phrase for kind in ("refusal", "abstention") for some in lists[kind].values() for phrase in some)
 
 
 def refused(s: pa.Array) -> pa.Array:
     """Whether a packaged phrase of refusal or abstention stands in the text."""
-    return pc.match_substring_regex(newest_folded(s).to_arrow(), _refusals())
+    return pa.array(_refusals().found(newest_folded(s).to_arrow()))

@@ -6,10 +6,10 @@ once, and only for what is asked of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 from rageval_batch.columnar.computed_once import computed_once
 from rageval_batch.columnar.values.dates import DATE_ORDERS, Date, Dates, agrees, ambiguous_dates, find_dates
@@ -56,6 +56,7 @@ __all__ = [
 ]
 
 
+_KEPT, _SHORT = 4_096, 64  # readings, characters of a text
 _COMMA, _POINT = "a comma before decimals", "a point before decimals"
 
 
@@ -69,29 +70,37 @@ class Ambiguous(NamedTuple):
 
 
 class Reader:
-    """Reads texts with one set of lists; patterns are compiled here."""
+    """Reads texts with one set of lists; patterns are compiled here. Short texts are read once."""
 
     def __init__(self, lists: Lexicon | None = None, *, decimal_mark: str = "auto", date_order: str = "auto") -> None:
         """`decimal_mark` (of DECIMAL_MARKS) decides on 1.250, `date_order` (of DATE_ORDERS) on 03/05/2024."""
-        lists = lists or lexicon()
+        self._lists = lists = lists or lexicon()
         self.decimal_mark = decimal_mark
         self.date_order = date_order
         self.units = lists.units
         self.numbers = NumberReader(lists.units)
         self.names = NameReader(lists.titles, lists.surnames)
         self.abstention = Phrases(lists.abstention)
+        self._short: Callable[[str], Reading] = lru_cache(_KEPT)(partial(Reading, self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Reader, decimal_mark=self.decimal_mark, date_order=self.date_order), (self._lists,)
 
     def read(self, raw: str) -> Reading:
         """A text, read as far as it is asked."""
-        return Reading(self, raw)
+        return self._short(raw) if len(raw) <= _SHORT else Reading(self, raw)
 
 
-@dataclass(frozen=True)
 class Reading:
-    """What a text says; spans point into the raw text."""
+    """What a text says; spans point into the raw text. Whoever has one may share it: nothing of it changes."""
 
-    reader: Reader
-    raw: str
+    def __init__(self, reader: Reader, raw: str) -> None:
+        self.reader = reader
+        self.raw = raw
+
+    def text(self, start: int, end: int) -> str:
+        """What stands in a span."""
+        return self.raw[start:end]
 
     @computed_once
     def _normal(self) -> Normal:

@@ -6,6 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rageval_batch.columnar.computed_once import computed_once
+from rageval_batch.columnar.strings import Flags
 from rageval_batch.columnar.values.lexicon import (
     CONDITIONS,
     CONNECTIVES,
@@ -17,7 +23,7 @@ from rageval_batch.columnar.values.lexicon import (
     TRUE_WORDS,
     longest_first,
 )
-from rageval_batch.columnar.values.normal import HAN, Normal, phrase_key, squash
+from rageval_batch.columnar.values.normal import HAN, WHITE_SPACE, Normal, phrase_key, squash
 
 _ELLIPSIS = re.compile(r"…+|\.{3,}")
 
@@ -75,12 +81,16 @@ class Name(NamedTuple):
     quoted: bool
 
 
-_QUOTED = tuple(
-    re.compile(f"{opening}[^{opening}{closing}\n\r]*{closing}") for opening, closing in ("「」", "『』", "“”", '""')
-)
+_MARKS = (("「", "」"), ("『", "』"), ("“", "”"), ('"', '"'))
+_QUOTED = tuple(re.compile(f"{opening}[^{opening}{closing}\n\r]*{closing}") for opening, closing in _MARKS)
 _NO_SURNAME = re.compile("|".join(NO_SURNAMES))
 _SHORTEST, _LONGEST = 2, 12  # characters of a name in quotation marks
+_PERHAPS_QUOTED = "|".join(
+    f"[{opening}][^{opening}{closing}\n\r]{{{_SHORTEST},{_LONGEST}}}[{closing}]"
+    for opening, closing in (*_MARKS[:-1], ('"＂', '"＂'))
+)
 _GIVEN_NAME = 2  # characters at most
+_OTHER_IN_TEXTS = "參壹貳"  # what the normal form has for 参, 壱 and 弐
 
 
 class NameReader:
@@ -98,6 +108,9 @@ class NameReader:
         ]
         self._surnames = frozenset(surnames)
         self._widest = max(map(len, self._surnames))
+        spelled = (max(_runs_of_letters(title), key=len, default="") for title in titles)
+        # For RE2: a text whose letters, Han and Kana are in NFKC, and that it does not match, has no names.
+        self.perhaps_named = "|".join((_PERHAPS_QUOTED, *dict.fromkeys(spelled)))
 
     def find(self, given: Normal) -> list[Name]:
         """The names of a text in its order."""
@@ -148,11 +161,37 @@ class NameReader:
                     yield Name(m["name"], (m["name"],), *given.span(*m.span()), quoted=False)
 
 
+def _runs_of_letters(title: str) -> list[str]:
+    """What of a title a text has as it is, whatever its normal form makes of signs and numerals."""
+    return "".join(letter if letter.isalpha() and letter not in _OTHER_IN_TEXTS else " " for letter in title).split()
+
+
+_LONGEST_PATTERN = 2_000  # characters: RE2 refuses those that are very long
+
+
 class Phrases:
     """A list of phrases that may stand in a text in any spelling of white space, case and width."""
 
     def __init__(self, phrases: Iterable[str]) -> None:
         self._phrases = tuple(dict.fromkeys(map(phrase_key, phrases)))
+
+    def found(self, folded: pa.Array) -> Flags:
+        """Which texts in NFKC and casefold have any of the phrases."""
+        out: Flags = np.zeros(len(folded), np.bool_)
+        for pattern in self._patterns:
+            out |= pc.match_substring_regex(folded, pattern).to_numpy(zero_copy_only=False)
+        return out
+
+    @computed_once
+    def _patterns(self) -> list[str]:
+        """The phrases in any spelling of white space and apostrophes, for RE2."""
+        patterns = [""]
+        for phrase in self._phrases:
+            spelled = re.escape(phrase).replace("\\ ", f"[{WHITE_SPACE}]+").replace("'", "['’]")
+            if patterns[-1] and len(patterns[-1]) + len(spelled) > _LONGEST_PATTERN:
+                patterns.append("")
+            patterns[-1] += f"{'|' if patterns[-1] else ''}{spelled}"
+        return patterns if self._phrases else []
 
     def first(self, text: str) -> str | None:
         """The first listed phrase that the text has, in plain spelling."""

@@ -130,9 +130,8 @@ def _explain_gap(question: Question, measured: Measured, checks: GapChecks, *, r
         "phrase": reading.abstention,
     }
     found_in: dict[int, str] = {}  # place of a quote -> the first source that has it
-    for source, pair in zip(checks.quotes.source.tolist(), checks.quotes.pair.tolist(), strict=True):
-        for place in checks.quotes.held[pair]:
-            found_in.setdefault(place, QUOTE_SOURCES[source])
+    for source, place in zip(checks.quotes.source.tolist(), checks.quotes.quote.tolist(), strict=True):
+        found_in.setdefault(place, QUOTE_SOURCES[source])
     quotes: list[Line] = [{"quote": quote, "found in": found_in.get(k)} for k, (quote, _) in enumerate(question.quotes)]
     return [
         Section("abstention", (abstention,)),
@@ -146,18 +145,22 @@ def _specifics(checks: GapChecks) -> list[Line]:
 
     An answer that should abstain and neither does nor quotes the record counts as one invention by itself.
     """
-    table = checks.stated.table
-    invented = {(table[k].kind, table[k].label): table[k] for k in checks.invented[1].tolist()}
+    stated = checks.stated
+
+    def label(place: int) -> tuple[str, str]:
+        return stated.table[int(stated.specific[place])][:2]
+
+    invented = {label(place): place for place in checks.invented.tolist()}
     lines: dict[tuple[str, str], Line] = {}
-    for stated in (table[k] for k in checks.stated.specific.tolist()):
-        label = (stated.kind, stated.label)
-        shown = invented.get(label, stated)
-        lines[label] = {
-            "kind": shown.kind,
-            "value": shown.label,
-            "text": shown.shown,
-            "characters": _where(shown.span),
-            "invented": label in invented,
+    for place in range(len(stated.row)):
+        shown = invented.get(label(place), place)
+        one, start = stated.table[int(stated.specific[shown])], int(stated.start[shown])
+        lines[label(place)] = {
+            "kind": one.kind,
+            "value": one.label,
+            "text": one.shown,
+            "characters": _where((start, int(stated.end[shown])) if start >= 0 else None),
+            "invented": label(place) in invented,
         }
     if checks.inventions[0] > len(invented):
         by_itself = dict.fromkeys(("value", "text", "characters"))

@@ -1,16 +1,16 @@
-"""Whether an answer gives the expected value of a typed field, and where it says so."""
+"""Whether an answer gives the expected number, date or boolean of a typed field, and where it says so."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.values import Kind, Number, Reader, Reading, currency, fold, is_no_money
+from rageval_batch.columnar.values import Kind, Number, Reader, Reading, currency, is_no_money
 from rageval_batch.profiles.legal_rag.fields import Quantity, as_boolean, as_date, as_quantity, as_text
 from rageval_batch.profiles.legal_rag.questions import NUMBERS, Question, breakdown
 
@@ -40,11 +40,10 @@ class Tolerances:
 
 @dataclass(frozen=True)
 class Facts:
-    """Judges fields with one reader, its tolerances and a soft match of two texts."""
+    """Judges numbers, dates and booleans with one reader and its tolerances; texts are judged by columns."""
 
     reader: Reader
     tolerances: Tolerances
-    soft_match: Callable[[str, str], bool]
 
     def judge(self, question: Question, field: str, given: Any, *, answer: Reading) -> Match:
         """Whether a field is right: `given` is the structured value, None where the answer's text is read."""
@@ -55,9 +54,7 @@ class Facts:
             return self._breakdown(question, wanted, given, answer=answer)
         if field in ("date", "date_range"):
             return self._range(question, wanted, given, answer=answer)
-        if field == "boolean_answer":
-            return self._boolean(wanted, given, answer)
-        return self._text(question, field, given, answer=answer)
+        return self._boolean(wanted, given, answer)
 
     # --- numbers ----------------------------------------------------------------------------------------------------
 
@@ -145,11 +142,7 @@ class Facts:
         ranges = self.reader.read(as_text(given)).date_ranges
         return {"start": ranges[0][0].iso, "end": ranges[0][1].iso} if len(ranges) == 1 else None
 
-    def texts(self, question: Question, given: Any, answer: Reading) -> tuple[str, str]:
-        """(expected, got) of the field text_answer, as the soft match sees them."""
-        return question.expected_text("text_answer"), answer.raw if given is None else as_text(given)
-
-    # --- words ------------------------------------------------------------------------------------------------------
+    # --- booleans ---------------------------------------------------------------------------------------------------
 
     def _boolean(self, want: bool | None, given: Any, answer: Reading) -> Match:
         if given is not None:
@@ -160,18 +153,6 @@ class Facts:
             return Match(False, why="no yes or no in the text")
         matched = want is not None and found.value is want
         return Match(matched, _yes_no(found.value), (found.start, found.end), why="the first in the text")
-
-    def _text(self, question: Question, field: str, given: Any, *, answer: Reading) -> Match:
-        got = answer.raw if given is None else as_text(given)
-        where = "the answer" if given is None else "the field"
-        expected, folded = question.wanted[field], fold(got)
-        if field == "entity":
-            same = expected != "" and expected in folded
-            return Match(same, got, why=f"{where} {'has' if same else 'does not have'} it")
-        if expected != "" and expected == folded:
-            return Match(True, got, why=f"{where} is equal")
-        same = self.soft_match(question.expected_text(field), got)
-        return Match(same, got, why=f"{where} {'is' if same else 'is not'} similar enough")
 
 
 def _yes_no(value: bool | None) -> str | None:

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import Flags, Ints, bounds_of
-from rageval_batch.columnar.values import Reader, Reading, fold, holds_parts, squash
+from rageval_batch.columnar import kernels
+from rageval_batch.columnar.strings import (
+    Flags,
+    Ints,
+    Offsets,
+    Strings,
+    bounds_by_owner,
+    bounds_of,
+    from_arrow,
+    from_list,
+    spread,
+)
+from rageval_batch.columnar.values import Reader, Reading, fold, holds_parts
+from rageval_batch.columnar.values.columns import ReadTexts, Stretch
 from rageval_batch.columnar.values.numerals import EXACT
 from rageval_batch.profiles.legal_rag.fields import as_boolean, as_text
-from rageval_batch.profiles.legal_rag.outputs import FLAG, Coded, Codes, Outputs, spread
+from rageval_batch.profiles.legal_rag.outputs import FLAG, Coded, Codes, Outputs
 from rageval_batch.profiles.legal_rag.questions import Known, Question, breakdown
 
 _PLAIN_FIELDS = ("amount", "amount_total", "count", "date", "text", "text_answer")
 
 
-@dataclass(frozen=True)
-class Specific:
-    """A number, date or name of an answer: what is counted, as it stands there, and what knowing it means."""
+class Specific(NamedTuple):
+    """A number, date or name of an answer: what is counted, how it is spelled there, and what knowing it means."""
 
     kind: str
-    label: str  # equal labels of a kind are one specific
-    readings: tuple[Any, ...]
-    _: KW_ONLY
-    shown: str = field(compare=False)
-    span: tuple[int, int] | None = field(default=None, compare=False)
+    label: str  # equal labels of a kind are counted once
+    shown: str
+    readings: tuple[Any, ...] = ()
 
     def known(self, known: Known) -> bool:
         """Whether the question says it itself."""
@@ -40,25 +51,41 @@ class Specific:
         return any(known.has_name(reading) for reading in self.readings)
 
 
-def specifics(reading: Reading) -> list[Specific]:
-    """The specifics of a text. A quotation that holds a value or says that nothing is known is no name."""
-    found = [
-        Specific(
-            "number",
-            f"{EXACT.normalize(n.value):f}",
-            (n.value,),
-            shown=reading.raw[n.start : n.end],
-            span=(n.start, n.end),
-        )
-        for n in reading.numbers
+class Placed(NamedTuple):
+    """A specific and its span in the text that it was read in; -1 where it is no part of a text."""
+
+    specific: Specific
+    start: int = -1
+    end: int = -1
+
+
+def _numbers(found: Reading | Stretch) -> list[Placed]:
+    """The numbers that are specifics; the 一 of 一个 is none."""
+    return [
+        Placed(Specific("number", _plain(n.value), found.text(n.start, n.end), readings=(n.value,)), n.start, n.end)
+        for n in found.numbers
         if not n.article
     ]
-    spans = [(n.start, n.end) for n in reading.numbers]
-    for date in reading.dates:
-        span = (date.start, date.end)
-        found.append(Specific("date", date.iso, (), shown=reading.raw[date.start : date.end], span=span))
-        spans.append(span)
+
+
+def _plain(value: Decimal) -> str:
+    return f"{EXACT.normalize(value):f}"
+
+
+def _dates(found: Reading | Stretch) -> list[Placed]:
+    return [
+        Placed(Specific("date", day.iso, found.text(day.start, day.end)), day.start, day.end) for day in found.dates
+    ]
+
+
+def _names(reading: Reading) -> list[Placed]:
+    """Names as specifics. A quotation that holds a value or says that nothing is known is no name."""
+    if not reading.names:
+        return []
+    spans = [(number.start, number.end) for number in reading.numbers]
+    spans += [(date.start, date.end) for date in reading.dates]
     quoted = [name for name in reading.names if name.quoted]
+    found = []
     for name in reading.names:
         if name.quoted:
             holds_value = any(name.start < end and start < name.end for start, end in spans)
@@ -66,46 +93,72 @@ def specifics(reading: Reading) -> list[Specific]:
                 continue
         elif any(q.start <= name.start and name.end <= q.end for q in quoted):
             continue
-        readings = tuple(map(fold, name.readings))
-        found.append(Specific("name", fold(name.text), readings, shown=name.text, span=(name.start, name.end)))
+        specific = Specific("name", fold(name.text), name.text, readings=tuple(map(fold, name.readings)))
+        found.append(Placed(specific, name.start, name.end))
     return found
 
 
-def entity(reader: Reader, value: Any) -> list[Specific]:
+def specifics(reading: Reading) -> list[Placed]:
+    """The specifics of one text."""
+    return [*_numbers(reading), *_dates(reading), *_names(reading)]
+
+
+def entity(reader: Reader, value: Any) -> list[Placed]:
     """The name that a field `entity` claims."""
     text = as_text(value)
     name = fold(text)
-    return [Specific("name", name, (name,), shown=text)] if name and not reader.read(name).abstention else []
+    return [Placed(Specific("name", name, text, readings=(name,)))] if name and not reader.read(name).abstention else []
 
 
 @dataclass(frozen=True)
 class Stated:
-    """The specifics of a batch, distinct in what they say and how it is spelled, and which row states which."""
+    """The specifics of a batch, distinct in what they say and how it is spelled, and which row states which where."""
 
     table: list[Specific]
     row: Codes
     specific: Codes
+    _: KW_ONLY
+    start: Codes  # of its span in the text that it was read in, -1 for none
+    end: Codes
+
+
+class _Statements:
+    """Specifics under construction: those of some rows at a time."""
+
+    def __init__(self) -> None:
+        # By spelling too: a row shows its own, whatever stands in others.
+        self._codes: dict[Specific, int] = {}
+        self._parts: list[tuple[Codes, ...]] = []
+
+    def add(self, found: Iterable[Placed], places: Codes, rows: Codes, *, first: Codes | int = 0) -> None:
+        """Row `rows[k]` states `found[places[k]]`, in a part of its text that begins at `first[k]`."""
+        codes = self._codes
+        table = np.array(
+            [(codes.setdefault(specific, len(codes)), start, end) for specific, start, end in found], np.int64
+        ).reshape(-1, 3)[places]
+        moved = np.where(table[:, 1:] < 0, -1, table[:, 1:] + np.reshape(first, (-1, 1)))
+        self._parts.append((rows, table[:, 0], moved[:, 0], moved[:, 1]))
+
+    def stated(self) -> Stated:
+        """All that was added, in its order."""
+        row, specific, start, end = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+        return Stated(list(self._codes), row, specific, start=start, end=end)
 
 
 def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Stated:
     """What the answers of rows assert: their texts and typed fields, not their citations and evidence."""
-    codes: dict[tuple[Specific, str], int] = {}  # by spelling too: a row shows its own, whatever stands in others
-    parts: list[tuple[Codes, Codes]] = []
+    statements = _Statements()
+    _add_answers(statements, outputs, rows)
 
-    def add(column: Coded, read: Callable[[Any], list[Specific]]) -> None:
+    def add(column: Coded, read: Callable[[Any], list[Placed]]) -> None:
         """Every distinct value of a column is read once."""
         code = column.code[rows]
         there = np.flatnonzero(code >= 0)
         distinct, inverse = np.unique(code[there], return_inverse=True)
-        lists = [
-            [codes.setdefault((s, s.shown), len(codes)) for s in read(column.values[k])] for k in distinct.tolist()
-        ]
-        bounds = bounds_of([len(found) for found in lists])
-        which, owner = spread(bounds, inverse)
-        flat = np.array([code for found in lists for code in found], np.int64)
-        parts.append((rows[there[owner]], flat[which]))
+        lists = [read(column.values[k]) for k in distinct.tolist()]
+        which, owner = spread(bounds_of([len(found) for found in lists]), inverse)
+        statements.add([one for found in lists for one in found], which, rows[there[owner]])
 
-    add(outputs.answer, specifics)
     for name in _PLAIN_FIELDS:
         add(
             outputs.field((name,)), lambda value: [] if isinstance(value, bool) else _of_texts(reader, [as_text(value)])
@@ -113,11 +166,31 @@ def stated(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Sta
     add(outputs.field(("date_range",)), lambda value: _of_texts(reader, _range_texts(value)))
     add(outputs.field(("amount_breakdown",)), lambda value: _of_texts(reader, _amount_texts(reader, value)))
     add(outputs.field(("entity",)), lambda value: entity(reader, value))
-    row, specific = (np.concatenate([part[k] for part in parts]) for k in range(2))
-    return Stated([found for found, _ in codes], row, specific)
+    return statements.stated()
 
 
-def _of_texts(reader: Reader, texts: list[str]) -> list[Specific]:
+def _add_answers(statements: _Statements, outputs: Outputs, rows: Codes) -> None:
+    """What the texts of the answers assert: of a stretch that many texts have, numbers and dates once."""
+    readings = outputs.answer.values
+    texts, of_row = np.unique(outputs.answer.code[rows], return_inverse=True)
+    for kind in (_numbers, _dates):
+        found, places = readings.found(texts, kind)
+        which, owner = spread(bounds_by_owner(places.texts, len(texts)), of_row)
+        statements.add(found, places.places[which], rows[owner], first=places.first[which])
+    named = _perhaps_named(readings, texts)
+    lists = [_names(readings[k]) if there else [] for k, there in zip(texts.tolist(), named.tolist(), strict=True)]
+    which, owner = spread(bounds_of([len(found) for found in lists]), of_row)
+    statements.add([one for found in lists for one in found], which, rows[owner])
+
+
+def _perhaps_named(readings: ReadTexts, texts: Codes) -> Flags:
+    """Which texts may have names."""
+    written = readings.texts.to_arrow().take(pa.array(texts))
+    found: Flags = pc.match_substring_regex(written, readings.reader.names.perhaps_named).to_numpy(zero_copy_only=False)
+    return found | readings.whole[texts]
+
+
+def _of_texts(reader: Reader, texts: list[str]) -> list[Placed]:
     return [found for text in texts for found in specifics(reader.read(text))]
 
 
@@ -129,27 +202,28 @@ def _amount_texts(reader: Reader, value: Any) -> list[str]:
     return [f"{amount:f}" for entry in breakdown(reader, value) if entry is not None for amount in entry.values]
 
 
-def inventions(found: Stated, question: Ints, questions: Sequence[Question]) -> tuple[Codes, Codes]:
-    """(row, specific) of everything that the questions do not say, each once a row in its first spelling there."""
+def inventions(found: Stated, question: Ints, questions: Sequence[Question]) -> Codes:
+    """The places, among all that is stated, of what the questions do not say: each once a row, its first spelling."""
     if not len(found.row):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    row_question = question[found.row].astype(np.int64)
-    pairs, inverse = np.unique(np.stack([row_question, found.specific], axis=1), axis=0, return_inverse=True)
-    unknown = np.array([not found.table[s].known(questions[q].known) for q, s in pairs.tolist()], np.bool_)
-    invented = np.flatnonzero(unknown[inverse.ravel()])
+        return np.zeros(0, np.int64)
+    keys = question[found.row].astype(np.int64) * len(found.table) + found.specific
+    pairs, inverse = np.unique(keys, return_inverse=True)
+    asked, stated = np.divmod(pairs, len(found.table))
+    unknown = np.array(
+        [not found.table[s].known(questions[q].known) for q, s in zip(asked.tolist(), stated.tolist(), strict=True)],
+        np.bool_,
+    )
+    invented = np.flatnonzero(unknown[inverse])
     labels: dict[tuple[str, str], int] = {}
     label = np.array([labels.setdefault((s.kind, s.label), len(labels)) for s in found.table], np.int64)
-    keys = np.stack([found.row[invented], label[found.specific[invented]]], axis=1)
-    _, first = np.unique(keys, axis=0, return_index=True)
-    chosen = invented[first]
-    return found.row[chosen], found.specific[chosen]
+    _, first = np.unique(found.row[invented] * len(labels) + label[found.specific[invented]], return_index=True)
+    return invented[first]
 
 
 def abstained(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> Flags:
     """The flag, or a phrase in the answer, for each of the rows."""
-    code = outputs.answer.code[rows]
-    distinct, inverse = np.unique(code, return_inverse=True)
-    said = np.array([outputs.answer.values[k].abstention is not None for k in distinct.tolist()], np.bool_)[inverse]
+    distinct, inverse = np.unique(outputs.answer.code[rows], return_inverse=True)
+    said = reader.abstention.found(outputs.folded_answers.to_arrow().take(pa.array(distinct)))[inverse]
     flag = outputs.field(FLAG)
     true = np.array([as_boolean(reader, value) is True for value in flag.values] + [False], np.bool_)
     out: Flags = said | true[flag.code[rows]]  # code -1 is the False behind the others
@@ -157,54 +231,68 @@ def abstained(outputs: Outputs, rows: npt.NDArray[np.int64], reader: Reader) -> 
 
 
 @dataclass(frozen=True)
-class QuoteHits:
-    """Texts of answers, citations and evidence items that were searched for their question's quotes, one entry a text.
+class Quotes:
+    """The quotes of all questions, end to end: the squashed parts of each between its ellipses."""
 
-    `held` has, for each distinct question and text, the places of the question's quotes that the text has.
-    """
+    bounds: Offsets  # of each question's
+    first_parts: Strings
+    parts: tuple[tuple[str, ...], ...]
+
+
+def quotes_of(questions: Sequence[Question]) -> Quotes:
+    """The quotes of an eval set."""
+    parts = tuple(parts for question in questions for _, parts in question.quotes)
+    bounds = bounds_of([len(question.quotes) for question in questions])
+    return Quotes(bounds, from_list([first for first, *_ in parts]), parts)
+
+
+@dataclass(frozen=True)
+class QuoteHits:
+    """Quotes of questions that were found in answers, citations and evidence items of their rows."""
 
     row: Codes
     source: Codes  # of QUOTE_SOURCES
-    pair: Codes  # which of `held` it is
-    _: KW_ONLY
-    held: list[tuple[int, ...]]
+    quote: Codes  # its place among those of the question
 
     def rows(self, count: int) -> Flags:
         """Which of `count` rows have a quote somewhere."""
         out = np.zeros(count, np.bool_)
-        out[self.row[np.array([bool(held) for held in self.held], np.bool_)[self.pair]]] = True
+        out[self.row] = True
         return out
 
 
 QUOTE_SOURCES = ("answer", "citation", "evidence")
 
 
-def find_quotes(
-    outputs: Outputs, rows: npt.NDArray[np.int64], question: Ints, *, questions: Sequence[Question]
-) -> QuoteHits:
+def find_quotes(outputs: Outputs, rows: npt.NDArray[np.int64], question: Ints, *, quotes: Quotes) -> QuoteHits:
     """The quotes of its question in the answer, the citations and the evidence items of each of the rows."""
     searched = np.zeros(len(outputs), np.bool_)
     searched[rows] = True
-    texts, owners = [_answer_texts(outputs, rows)], [rows]
+    answers = outputs.answer.values.texts.to_arrow()
+    texts, owners = [answers.take(pa.array(outputs.answer.code[rows]))], [rows]
     for items in (outputs.citations, outputs.evidence):
         which = np.flatnonzero(searched[items.row])
         texts.append(items.text.to_arrow().take(pa.array(which)))
         owners.append(items.row[which].astype(np.int64))
     row = np.concatenate(owners)
-    coded = pa.concat_arrays(texts).dictionary_encode()
-    squashed = [squash(text) for text in coded.dictionary.to_pylist()]
-    code = coded.indices.to_numpy().astype(np.int64)
-    pairs, inverse = np.unique(np.stack([question[row], code], axis=1), axis=0, return_inverse=True)
-    held = [quotes_in(questions[q], squashed[text]) for q, text in pairs.tolist()]
     source = np.repeat(np.arange(len(owners)), [len(owner) for owner in owners])
-    return QuoteHits(row, source, inverse.ravel(), held=held)
+    coded = pa.concat_arrays(texts).dictionary_encode()
+    code = coded.indices.to_numpy().astype(np.int64)
+    pairs, inverse = np.unique(question[row].astype(np.int64) * len(coded.dictionary) + code, return_inverse=True)
+    asked, text = np.divmod(pairs, max(len(coded.dictionary), 1))
+    quote, pair = quotes_in(kernels.squash(from_arrow(coded.dictionary)), text, asked, quotes=quotes)
+    which, owner = spread(bounds_by_owner(pair, len(pairs)), inverse)
+    return QuoteHits(row[owner], source[owner], (quote - quotes.bounds[asked[pair]])[which])
 
 
-def _answer_texts(outputs: Outputs, rows: npt.NDArray[np.int64]) -> pa.Array:
-    texts = pa.array([reading.raw for reading in outputs.answer.values], pa.large_string())
-    return texts.take(pa.array(outputs.answer.code[rows]))
-
-
-def quotes_in(question: Question, squashed: str) -> tuple[int, ...]:
-    """The places of the question's quotes that a squashed text has."""
-    return tuple(k for k, (_, parts) in enumerate(question.quotes) if holds_parts(squashed, parts))
+def quotes_in(squashed: Strings, text: Codes, question: Codes, *, quotes: Quotes) -> tuple[Codes, Codes]:
+    """(quotes, places of their pairs in order) that squashed text `text[p]` has of those of question `question[p]`."""
+    quote, pair = spread(quotes.bounds, question)
+    hay, needle, place = squashed, quotes.first_parts, text[pair]
+    held = kernels.contains(
+        hay.data, hay.starts[place], hay.ends[place], needle.data, needle.starts[quote], needle.ends[quote]
+    )
+    several = np.array([len(parts) > 1 for parts in quotes.parts], np.bool_)
+    for k in np.flatnonzero(held & several[quote]).tolist():
+        held[k] = holds_parts(squashed.at(int(place[k])), quotes.parts[int(quote[k])])
+    return quote[held], pair[held]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, bounds_of, from_arrow
-from rageval_batch.columnar.values import Reading
-from rageval_batch.columnar.values.columns import ColumnReader
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, bounds_of, from_arrow, spread
+from rageval_batch.columnar.text import folded
+from rageval_batch.columnar.values import Citation, Reading
+from rageval_batch.columnar.values.columns import ColumnReader, ReadTexts, Stretch
 from rageval_batch.profiles.legal_rag.fields import as_label, as_page, as_text, decode
 from rageval_batch.profiles.legal_rag.questions import NAMES
 
@@ -108,6 +109,14 @@ class Coded:
     code: Codes
 
 
+@dataclass(frozen=True)
+class Answers:
+    """The texts of answers: the distinct ones, as readings, and which of them each row has."""
+
+    values: ReadTexts
+    code: Codes
+
+
 class Outputs:
     """What a batch of outputs says; each part is worked out when it is first asked for."""
 
@@ -136,13 +145,18 @@ class Outputs:
         return _coded(self._tape, self._node(names))
 
     @cached_property
-    def answer(self) -> Coded:
+    def answer(self) -> Answers:
         """The answers' texts as readings: the field of an object, or the whole plain text."""
         own = _texts(self._tape, self._node(ANSWER))
         column = pc.if_else(pa.array(self.structured), own, self._column.cast(LARGE_STRING))
         coded = column.dictionary_encode()
         readings = self._columns.read(from_arrow(coded.dictionary))
-        return Coded(list(readings), coded.indices.to_numpy().astype(np.int64))
+        return Answers(readings, coded.indices.to_numpy().astype(np.int64))
+
+    @cached_property
+    def folded_answers(self) -> Strings:
+        """The distinct texts of the answers in NFKC and casefold."""
+        return folded(self.answer.values.texts)
 
     @cached_property
     def evidence(self) -> Items:
@@ -161,18 +175,37 @@ class Outputs:
 
     def _cited(self, rows: npt.NDArray[np.int64]) -> Items:
         """The pages cited in the texts of rows, each with its passage."""
-        code = self.answer.code[rows]
-        distinct, inverse = np.unique(code, return_inverse=True)
-        passages = [cited_passages(self.answer.values[k]) for k in distinct.tolist()]
-        bounds = bounds_of([len(found) for found in passages])
+        distinct, inverse = np.unique(self.answer.code[rows], return_inverse=True)
+        pages, texts, bounds = self._passages(distinct)
         which, owner = spread(bounds, inverse)
-        pages = self._labels.codes([page for found in passages for page, _ in found])
-        texts = from_arrow(pa.array([text for found in passages for _, text in found], LARGE_STRING))
         none = np.full(len(which), -1, np.int64)
         text = _take(texts, which)
         return Items(
             rows[owner].astype(np.int32), text, kernels.squash(text), page=pages[which], section=none, speaker=none
         )
+
+    def _passages(self, answers: Codes) -> tuple[Codes, Strings, Offsets]:
+        """(page, passage, bounds of each answer's) of all that answers cite. One citation has the whole text."""
+        readings = self.answer.values
+        found, places = readings.found(answers, _citations)
+        pages = self._labels.codes([str(citation.page) for citation in found])[places.places]
+        counts = np.bincount(places.texts, minlength=len(answers))
+        several = np.flatnonzero(counts > 1)
+        passages = [cited_passages(readings[k]) for k in answers[several].tolist()]
+        counts[several] = [len(one) for one in passages]
+        bounds = bounds_of(counts)
+        page, text = np.zeros(bounds[-1], np.int64), np.zeros(bounds[-1], np.int64)
+        single = counts == 1
+        single[several] = False
+        alone = single[places.texts]
+        at = bounds[places.texts[alone]]
+        page[at], text[at] = pages[alone], answers[places.texts[alone]]
+        at = spread(bounds, several)[0]
+        page[at] = self._labels.codes([page for some in passages for page, _ in some])
+        text[at] = len(readings) + np.arange(len(at))
+        cut = pa.array([text for some in passages for _, text in some], LARGE_STRING)
+        texts = from_arrow(pa.concat_arrays([readings.texts.to_arrow(), cut]))
+        return page, _take(texts, text), bounds
 
     def _items(self, nodes: Ints) -> Items:
         tape = self._tape
@@ -209,6 +242,10 @@ class Outputs:
         return out
 
 
+def _citations(stretch: Stretch) -> Sequence[Citation]:
+    return stretch.citations
+
+
 def cited_passages(reading: Reading) -> list[tuple[str, str]]:
     """(page, passage) of each page that a text cites: from behind the citing sentence before to the end of its own.
 
@@ -235,14 +272,6 @@ def cited_passages(reading: Reading) -> list[tuple[str, str]]:
         found += [(page, reading.raw[begin:stop]) for page in pages]
         begin = stop
     return found
-
-
-def spread(bounds: Offsets, which: npt.NDArray[Any]) -> tuple[Codes, Codes]:
-    """(members, index of the asker) of ranges: asker k gets bounds[which[k]] … bounds[which[k] + 1]."""
-    counts = np.diff(bounds)[which]
-    owner = np.repeat(np.arange(len(which), dtype=np.int64), counts)
-    inside = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return bounds[which][owner] + inside, owner
 
 
 # --- nodes ----------------------------------------------------------------------------------------------------------

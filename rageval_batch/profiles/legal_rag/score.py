@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rageval_batch.columnar import json_objects, text
+from rageval_batch.columnar import json_objects
 from rageval_batch.columnar.statistics import TOLERANCE
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints
 from rageval_batch.columnar.values import Reader, lexicon
 from rageval_batch.columnar.values.columns import ColumnReader
 from rageval_batch.model import EvalSet, Params, Scored
@@ -30,6 +31,7 @@ from rageval_batch.profiles.legal_rag.questions import (
     Question,
     read_questions,
 )
+from rageval_batch.profiles.legal_rag.texts import ENTITY, TEXTS, ExpectedField, expected_field, given_texts
 
 Rows = npt.NDArray[np.int64]
 SHOWN_CHARACTERS = 120  # of a wrong value, in the tallies
@@ -44,13 +46,40 @@ class Prepared:
     columns: ColumnReader
     questions: tuple[Question, ...]
     facts: Facts
+    expected: dict[str, ExpectedField]
     entries: evidence.Entries
+    quotes: gaps.Quotes
     type: Ints
+    settings: QuestionSettings
     question_columns: dict[str, pa.Array]  # those that the question alone decides
 
-    def of(self, value: Callable[[Question], Any]) -> npt.NDArray[Any]:
-        """Something of every question as an array."""
-        return np.array([value(question) for question in self.questions])
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionSettings:
+    """Settings of all questions, by their index."""
+
+    citation_required: Flags
+    count_min: Floats
+    recall_min: Floats
+    precision_min: Floats
+    should_abstain: Flags
+    penalty: Floats
+    has_quotes: Flags
+
+
+def _settings(questions: Sequence[Question]) -> QuestionSettings:
+    def of(value: Callable[[Question], float], kind: type) -> npt.NDArray[Any]:
+        return np.array([value(question) for question in questions], kind)
+
+    return QuestionSettings(
+        citation_required=of(lambda one: one.citation_required, np.bool_),
+        count_min=of(lambda one: one.count_min, np.float64),
+        recall_min=of(lambda one: one.recall_min, np.float64),
+        precision_min=of(lambda one: one.precision_min, np.float64),
+        should_abstain=of(lambda one: one.should_abstain, np.bool_),
+        penalty=of(lambda one: one.penalty, np.float64),
+        has_quotes=of(lambda one: bool(one.quotes), np.bool_),
+    )
 
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
@@ -66,15 +95,17 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
         "category": pa.array([question.category for question in questions], LARGE_STRING),
         "tags": pa.array([list(question.tags) for question in questions], pa.list_(LARGE_STRING)),
     }
-    facts = Facts(reader, tolerances, _soft_match)
     return Prepared(
         params=params,
         reader=reader,
         columns=ColumnReader(reader),
         questions=questions,
-        facts=facts,
+        facts=Facts(reader, tolerances),
+        expected={field: expected_field(questions, field) for field in NAMES},
         entries=evidence.entries_of(questions),
+        quotes=gaps.quotes_of(questions),
         type=types,
+        settings=_settings(questions),
         question_columns=question_columns,
     )
 
@@ -82,10 +113,6 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
 def _split_phrases(given: str) -> list[str]:
     """The phrases of a parameter, | between them; blank ones are none."""
     return [part.strip() for part in given.split("|") if part.strip()]
-
-
-def _soft_match(expected: str, got: str) -> bool:
-    return bool(text.soft_match(pa.array([expected], LARGE_STRING), pa.array([got], LARGE_STRING))[0].as_py())
 
 
 class Cells:
@@ -147,7 +174,7 @@ class GapChecks:
     quotes: gaps.QuoteHits
     _: KW_ONLY
     stated: gaps.Stated
-    invented: tuple[Rows, Rows]  # (row, specific)
+    invented: Rows  # places in what is stated
     inventions: npt.NDArray[np.int64]  # at least 1 where the answer neither abstains as it should nor quotes the record
 
 
@@ -204,16 +231,14 @@ def _fact_exact(prepared: Prepared, measured: Measured, rows: Rows) -> FactCheck
     question, outputs = measured.question, measured.outputs
     exact = np.ones(len(question), np.bool_)
     verdicts: dict[str, Verdicts] = {}
-    for field in NAMES:
-        expects = np.array([field in one.expected for one in prepared.questions], np.bool_)
-        judged = rows[expects[question[rows]]]
+    for field, expected in prepared.expected.items():
+        judged = rows[expected.there[question[rows]]]
         if len(judged):
-            matches, which = _judged(prepared, question, outputs, rows=judged, field=field)
-            right = np.array([match.matched for match in matches], np.bool_)[which]
+            found = _judged(prepared, question, outputs, rows=judged, field=field)
+            right = np.array([match.matched for match in found.distinct], np.bool_)[found.which]
             exact[judged] &= right
-            wrong = [matches[k] for k in which[~right]]
-            measured.tallies.append(_wrong(prepared, question, judged[~right], field=field, matches=wrong))
-            verdicts[field] = Verdicts(judged, matches, which)
+            measured.tallies.append(_wrong(expected, question, found, rows=np.flatnonzero(~right), field=field))
+            verdicts[field] = found
     items = joined(outputs.citations, outputs.evidence)
     items = items.take(np.flatnonzero(prepared.type[question[items.row]] == FACT))
     checks = FactChecks(verdicts, items, evidence.required_pairs(prepared.entries, question, items))
@@ -225,31 +250,26 @@ def _fact_exact(prepared: Prepared, measured: Measured, rows: Rows) -> FactCheck
     return checks
 
 
-def _judged(
-    prepared: Prepared, question: Ints, outputs: Outputs, *, rows: Rows, field: str
-) -> tuple[list[Match], npt.NDArray[np.int64]]:
-    """(verdicts, which of them each row has): every distinct question and value is judged once."""
+def _judged(prepared: Prepared, question: Ints, outputs: Outputs, *, rows: Rows, field: str) -> Verdicts:
+    """Every distinct question and value is judged once: a value of the field, or behind all of those an answer."""
     given = outputs.field(NAMES[field])
     value = given.code[rows]
-    answer = np.where(value < 0, outputs.answer.code[rows], -1)
-    keys = np.stack([question[rows].astype(np.int64), value, answer], axis=1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    read = outputs.answer.values
-    nothing = prepared.reader.read("")
-    to_judge = [
-        (prepared.questions[q], given.values[v] if v >= 0 else None, read[a] if a >= 0 else nothing)
-        for q, v, a in distinct.tolist()
+    count = len(given.values)
+    source = np.where(value < 0, count + outputs.answer.code[rows], value)
+    width = count + len(outputs.answer.values)
+    distinct, which = np.unique(question[rows].astype(np.int64) * width + source, return_inverse=True)
+    asked, source = np.divmod(distinct, width)
+    if field in TEXTS:
+        texts = given_texts(outputs, given)
+        return Verdicts(rows, texts.matches(prepared.expected[field], asked, source, entity=field == ENTITY), which)
+    nothing, read = prepared.reader.read(""), outputs.answer.values
+    matches = [
+        prepared.facts.judge(prepared.questions[q], field, given.values[s], answer=nothing)
+        if s < count
+        else prepared.facts.judge(prepared.questions[q], field, None, answer=read[s - count])
+        for q, s in zip(asked.tolist(), source.tolist(), strict=True)
     ]
-    facts = _with_soft_matches(prepared.facts, to_judge) if field == "text_answer" else prepared.facts
-    return [facts.judge(one, field, value, answer=reading) for one, value, reading in to_judge], which.ravel()
-
-
-def _with_soft_matches(facts: Facts, to_judge: Iterable[tuple[Question, Any, Any]]) -> Facts:
-    """The same judge with the soft matches of many texts worked out at once."""
-    pairs = list(dict.fromkeys(facts.texts(*one) for one in to_judge))
-    expected, got = (pa.array([pair[k] for pair in pairs], LARGE_STRING) for k in range(2))
-    matches = dict(zip(pairs, text.soft_match(expected, got).to_pylist(), strict=True))
-    return replace(facts, soft_match=lambda one, other: matches[one, other])
+    return Verdicts(rows, matches, which)
 
 
 def _citation_correctness(
@@ -260,7 +280,7 @@ def _citation_correctness(
     cited = evidence.covered(entries.bounds, entries.critical, question, items=items, pairs=checks.pairs)[rows]
     critical = evidence.sums(entries.bounds, entries.critical)[question[rows]]
     there = np.bincount(items.row, minlength=len(question))[rows] > 0
-    free = ~prepared.of(lambda one: one.citation_required)[question[rows]] & ~there
+    free = ~prepared.settings.citation_required[question[rows]] & ~there
     counted = ~free & (critical > 0)
     measured.cells.put("critical_cited", rows[counted], cited[counted])
     measured.cells.put("critical_count", rows[counted], critical[counted])
@@ -299,10 +319,10 @@ def _evidence_set(prepared: Prepared, measured: Measured, rows: Rows) -> Evidenc
     paged = np.zeros(count, np.bool_)
     for part in (cited, given):
         paged[part.row[part.page >= 0]] = True
-    provided = paged[rows] | ~prepared.of(lambda one: one.citation_required)[row_question]
-    enough = relevant >= prepared.of(lambda one: one.count_min)[row_question] - TOLERANCE
-    recalled = enough & (recall >= prepared.of(lambda one: one.recall_min)[row_question] - TOLERANCE)
-    precise = precision >= prepared.of(lambda one: one.precision_min)[row_question] - TOLERANCE
+    provided = paged[rows] | ~prepared.settings.citation_required[row_question]
+    enough = relevant >= prepared.settings.count_min[row_question] - TOLERANCE
+    recalled = enough & (recall >= prepared.settings.recall_min[row_question] - TOLERANCE)
+    precise = precision >= prepared.settings.precision_min[row_question] - TOLERANCE
     for name, values in (
         ("evidence_recall", recall), ("evidence_precision", precision), ("citation_provided", provided),
         ("key_covered", covered), ("key_count", expected), ("relevant_items", relevant),
@@ -320,18 +340,18 @@ def _conflict_gap(prepared: Prepared, measured: Measured, rows: Rows) -> GapChec
     """0.4 · correct_abstention + 0.4 · no_hallucination + 0.2 · quote_included"""
     question, outputs = measured.question, measured.outputs
     row_question = question[rows]
-    should = prepared.of(lambda one: one.should_abstain)[row_question]
+    should = prepared.settings.should_abstain[row_question]
     abstained = gaps.abstained(outputs, rows, prepared.reader)
-    quotes = gaps.find_quotes(outputs, rows, question, questions=prepared.questions)
+    quotes = gaps.find_quotes(outputs, rows, question, quotes=prepared.quotes)
     quoted = quotes.rows(len(question))[rows]
     stated = gaps.stated(outputs, rows, prepared.reader)
-    row, specific = gaps.inventions(stated, question, prepared.questions)
-    measured.tallies.append(_invented(row, [stated.table[k] for k in specific]))
-    invented = np.bincount(row, minlength=len(question))[rows]
+    places = gaps.inventions(stated, question, prepared.questions)
+    measured.tallies.append(_invented(stated, places))
+    invented = np.bincount(stated.row[places], minlength=len(question))[rows]
     invented = np.where(should & ~abstained & ~quoted, np.maximum(invented, 1), invented)
-    no_hallucination = np.maximum(0.0, 1 - invented * prepared.of(lambda one: one.penalty)[row_question])
+    no_hallucination = np.maximum(0.0, 1 - invented * prepared.settings.penalty[row_question])
     correct = abstained == should
-    included = quoted | ~prepared.of(lambda one: bool(one.quotes))[row_question]
+    included = quoted | ~prepared.settings.has_quotes[row_question]
     for name, values in (
         ("abstained", abstained), ("correct_abstention", correct), ("no_hallucination", no_hallucination),
         ("inventions", invented), ("quote_included", included),
@@ -343,7 +363,7 @@ def _conflict_gap(prepared: Prepared, measured: Measured, rows: Rows) -> GapChec
         abstained=abstained,
         quotes=quotes,
         stated=stated,
-        invented=(row, specific),
+        invented=places,
         inventions=invented,
     )
 
@@ -351,25 +371,29 @@ def _conflict_gap(prepared: Prepared, measured: Measured, rows: Rows) -> GapChec
 # --- what is counted beside the scores ------------------------------------------------------------------------------
 
 
-def _tally(row: Rows, kind: str, got: list[str | None], *, expected: list[str | None]) -> pa.Table:
+def _tally(row: Rows, kind: str, got: pa.Array, *, expected: pa.Array) -> pa.Table:
     return pa.table(
         {
             "row": pa.array(row.astype(np.int32)),
             "kind": pa.repeat(pa.scalar(kind, LARGE_STRING), len(row)),
-            "got": pa.array([None if one is None else one[:SHOWN_CHARACTERS] for one in got], LARGE_STRING),
-            "expected": pa.array([None if one is None else one[:SHOWN_CHARACTERS] for one in expected], LARGE_STRING),
+            "got": pc.utf8_slice_codeunits(got, 0, SHOWN_CHARACTERS),
+            "expected": pc.utf8_slice_codeunits(expected, 0, SHOWN_CHARACTERS),
             "n": pa.array(np.ones(len(row), np.int64)),
         }
     )
 
 
-def _wrong(prepared: Prepared, question: Ints, rows: Rows, *, field: str, matches: list[Match]) -> pa.Table:
-    expected = [prepared.questions[q].expected_text(field) for q in question[rows].tolist()]
-    return _tally(rows, field, [match.got for match in matches], expected=list(expected))
+def _wrong(expected: ExpectedField, question: Ints, found: Verdicts, *, rows: Rows, field: str) -> pa.Table:
+    """The verdicts on some of the rows as tallies."""
+    wrong = found.rows[rows]
+    got = pa.array([match.got for match in found.distinct], LARGE_STRING).take(pa.array(found.which[rows]))
+    return _tally(wrong, field, got, expected=expected.texts.take(pa.array(question[wrong])))
 
 
-def _invented(rows: Rows, found: list[gaps.Specific]) -> pa.Table:
-    return _tally(rows, "invention", [f"{one.kind} {one.shown}" for one in found], expected=[None] * len(found))
+def _invented(stated: gaps.Stated, places: Rows) -> pa.Table:
+    shown = pa.array([f"{one.kind} {one.shown}" for one in stated.table], LARGE_STRING)
+    found = shown.take(pa.array(stated.specific[places]))
+    return _tally(stated.row[places], "invention", found, expected=pa.nulls(len(places), LARGE_STRING))
 
 
 def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
