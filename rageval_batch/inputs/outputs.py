@@ -143,8 +143,10 @@ class InputCounts:
     def add_rows(self, run_id: pa.Array, is_read: Flags, is_rejected: Flags) -> None:
         """Count the rows of each run, and those that are rejected."""
         for counter, rows in ((self.rows, is_read), (self.rejected, is_rejected)):
-            for found in run_id.filter(pa.array(rows)).value_counts().to_pylist():
-                counter[found["values"]] += found["counts"]
+            if rows.any():
+                counted = run_id if rows.all() else run_id.filter(pa.array(rows))
+                for found in counted.value_counts().to_pylist():
+                    counter[found["values"]] += found["counts"]
 
     def add_values(self, others: list[Column], run_id: pa.Array) -> None:
         """Fields with one value in a run are its metadata; one with two values is none, from then on."""
@@ -407,7 +409,9 @@ def read_keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:
     if default is not None and (absent := found.kind == ABSENT).any():
         text = pc.if_else(pa.array(absent), pa.scalar(default, LARGE_STRING), text)
         usable = usable | absent
-    return pc.if_else(pa.array(usable), text, pa.scalar(None, LARGE_STRING)), ~usable
+    if not usable.all():
+        text = pc.if_else(pa.array(usable), text, pa.scalar(None, LARGE_STRING))
+    return text, ~usable
 
 
 def read_repeats(found: Field) -> tuple[Ints, Flags]:
