@@ -41,8 +41,21 @@ class TextPlaces:
 
     def __init__(self, texts: pa.Array) -> None:
         self._key = _new_key()
+        self._count = 0
         self._keys, self._values = room_for_digests(len(texts))
-        insert_digests(self._keys, self._values, _digests(self._key, [texts]), np.arange(len(texts), dtype=np.int32))
+        self.add(texts)
+
+    def add(self, texts: pa.Array) -> Ints:
+        """Put more texts behind the column; the first place of each of them in all of it."""
+        digests = _digests(self._key, [texts])
+        first, self._count = self._count, self._count + len(texts)
+        if 2 * self._count > len(self._values):
+            filled = self._values >= 0
+            keys, values = room_for_digests(2 * self._count)
+            insert_digests(keys, values, self._keys[filled], self._values[filled])
+            self._keys, self._values = keys, values
+        insert_digests(self._keys, self._values, digests, np.arange(first, self._count, dtype=np.int32))
+        return find_digests(self._keys, self._values, digests)
 
     def of(self, texts: pa.Array) -> Ints:
         """The first place of each text; -1 for one that the column does not have. Null is a text of its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 LARGE_STRING = pa.large_string()
 
+_AT_ONCE = 4_096  # strings of a column that are made at a time
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -83,6 +84,12 @@ def pooled_bytes(size: int) -> Bytes:
     return np.frombuffer(pa.allocate_buffer(size), np.uint8)
 
 
+def release_unused_memory() -> None:
+    """Give the system back what Arrow's memory pool keeps for later: after a step that needed far more than the next
+    ones do."""
+    pa.default_memory_pool().release_unused()
+
+
 class RecycledBytes:
     """Room for bytes, one block after the other: what no array refers to any more is given out again.
 
@@ -134,6 +141,28 @@ def _bytes_behind_nulls(bounds: Offsets, column: pa.Array) -> bool:
 def from_list(values: Sequence[str]) -> Strings:
     """Python strings as a column."""
     return from_arrow(pa.array(values, LARGE_STRING))
+
+
+class TextColumn(Sequence[Any]):
+    """A column of texts as a sequence of strings, which are made when they are asked for; a null is None."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self.column = column
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, index: Any) -> Any:
+        return TextColumn(self.column[index]) if isinstance(index, slice) else self.column[index].as_py()
+
+    def __iter__(self) -> Iterator[Any]:
+        for first in range(0, len(self.column), _AT_ONCE):
+            yield from self.column[first : first + _AT_ONCE].to_pylist()
+
+
+def as_column(texts: Sequence[str | None]) -> pa.Array:
+    """A sequence of strings as a column; that of a TextColumn is not copied."""
+    return texts.column if isinstance(texts, TextColumn) else pa.array(texts, LARGE_STRING)
 
 
 def is_text(value: Any) -> TypeGuard[str]:

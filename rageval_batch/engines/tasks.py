@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, as_column
 from rageval_batch.engines.parts import Part, SplitResult, ipc_bytes, read_part, write_part
 from rageval_batch.engines.ranges import Piece, Ranges
 from rageval_batch.engines.shared import SharedFolder
@@ -162,7 +162,7 @@ def answer_keys(work: Work, number: int, name: str) -> Iterator[pa.RecordBatch]:
     scores = _required(work, name).table(SCORES)
     if scores is None:  # of a file without rows
         return
-    question = pc.index_in(scores.column("question_id"), pa.array(work.inputs.eval_set.ids, LARGE_STRING))
+    question = pc.index_in(scores.column("question_id"), work.inputs.eval_set.id_column())
     keys = pa.table(
         {
             "run_id": scores.column("run_id").cast(pa.string()),
@@ -296,8 +296,8 @@ class _RangeAnswers:
 
     def __init__(self, ids: Sequence[str], pieces: list[Piece], files: list[Path]) -> None:
         names = pa.array([piece.run for piece in pieces], LARGE_STRING)
-        questions = pa.array(ids, LARGE_STRING)
-        order = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
+        questions = as_column(ids)
+        order = pc.sort_indices(questions).to_numpy().astype(np.int64)
         flags = np.ones((len(pieces), len(ids)), np.bool_)
         for k, piece in enumerate(pieces):
             flags[k, order[piece.low : piece.high]] = False

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.places import TextPlaces
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.columnar.strings import Flags, Ints, as_column
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import MAX_ID_BYTES, checked_questions
@@ -146,7 +146,7 @@ class QuestionRows:
         self.output_names = (*OUTPUT, *fields)
         self.known = frozenset((*RUN_ID, *REPEAT, *fields))
         self.read: tuple[Names, ...] = (QUESTION_ID, OUTPUT, CHUNKS)
-        self._places = TextPlaces(pa.array(ids, LARGE_STRING))
+        self._places = TextPlaces(as_column(ids))
         self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
@@ -223,7 +223,7 @@ class LoadedQuestions:
         self._run_contexts = run_contexts
         self._unknown = unknown or eval_sets.UnknownContexts()
         self._declared = declared
-        self._ids = pa.array(eval_set.ids, LARGE_STRING)
+        self._ids = eval_set.id_column()
 
     def ingest(self, outputs: list[Source], runs: frozenset[str] | None = None, max_rows: int = MAX_ROWS) -> Ingest:
         """Reads the outputs; rows of other runs are passed over; InputError beyond `max_rows` score rows."""
@@ -309,7 +309,7 @@ class ByQuestionInputs:
     def row_keys(self, eval_set: EvalSet) -> QuestionRowKeys:
         """Ids, datasets and weights of the questions."""
         return QuestionRowKeys(
-            pa.array(eval_set.ids, LARGE_STRING),
-            pa.array(eval_set.datasets, LARGE_STRING),
+            eval_set.id_column(),
+            as_column(eval_set.datasets),
             pa.array(self.declared.weights(eval_set), pa.float64()),
         )

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
+from rageval_batch.columnar.places import TextPlaces
+from rageval_batch.columnar.strings import as_column
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shortened, shown_json
 from rageval_batch.inputs.sources import Source
@@ -307,19 +309,19 @@ def _spelling_rule(format: QuestionFormat) -> Rule:
 
 def _unique_rule(read: QuestionFile, format: QuestionFormat) -> Rule:
     """Ids, or keys of several fields, that are there twice; ids that are too long to stand in every score row."""
-    seen: dict[Any, int] = {}
+    places = TextPlaces(as_column(()))
 
     def rule(part: Part) -> Iterator[Found]:
-        for index, question in enumerate(part.questions, part.first):
-            steps, key = _question_key(question, format.key)
+        found = [_question_key(question, format.key) for question in part.questions]
+        first_places = places.add(as_column([key if isinstance(key, str) else json.dumps(key) for _, key in found]))
+        for index, ((steps, key), place) in enumerate(zip(found, first_places.tolist(), strict=True), part.first):
             if key is None:
                 continue
             if isinstance(key, str) and len(key) * 4 > MAX_ID_BYTES and (size := len(key.encode())) > MAX_ID_BYTES:
                 yield ["questions", index, *steps], f"an id of {size:,} bytes", f"at most {MAX_ID_BYTES:,} bytes"
-            if key in seen:
-                first = read.path(read.places[seen[key]])
+            if place < index:
+                first = read.path(read.places[place])
                 yield ["questions", index, *steps], f"{shown_json(key)}, as in {first}", "an id of its own"
-            seen.setdefault(key, index)
 
     return rule
 

@@ -8,7 +8,7 @@ import sys
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE_STRING, Offsets, bounds_of
+from rageval_batch.columnar.json_arrays import joined_arrays
+from rageval_batch.columnar.places import TextPlaces
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets, TextColumn, as_column, release_unused_memory
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
 from rageval_batch.inputs.readers import NUMERIC, TEXT, Block
 from rageval_batch.inputs.sources import Source, content_hash
 from rageval_batch.locations import arrow_input
-from rageval_batch.model.schemas import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, TextsByKey, first_of
+from rageval_batch.model.schemas import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, QuestionChunks, first_of
+
+_READ_AT_ONCE = 1_024  # questions that are decoded at a time
 
 
 @dataclass(frozen=True)
@@ -55,37 +59,40 @@ def read_questions(files: list[Source]) -> EvalSet:
 
 def eval_set_of(files: list[QuestionFile]) -> EvalSet:
     """The questions of files that were read; InputError naming the first that is bad or doubled."""
-    seen: dict[str, int] = {}
-    headers: list[dict[str, Any]] = []
-    weights, datasets = array("d"), list[str | None]()
+    places, ids = TextPlaces(as_column(())), [as_column(())]
+    datasets, weights = [as_column(())], array("d")
     for file in files:
         for bad in file.unreadable:
             line = "" if bad.line is None else f", line {bad.line}"
             raise InputError(f"{file.source.name}{line}: not a question: {bad.found}. Allowed is {bad.allowed}.")
-        for index, question in enumerate(file.questions):
-            name = question_id(question)
-            if name is None:
-                known = ", ".join(QUESTION_ID)
-                raise InputError(
-                    f"{file.where(index)}: this question has no id. Every question needs {known}, a text or number."
-                )
-            if name in seen:
-                raise InputError(
-                    f"{file.where(index)}: question '{name}' is there twice, first at {_where(files, seen[name])}. "
-                    "Ids must be unique."
-                )
-            weights.append(_weight(file, index, question))
-            datasets.append(_text_or_none(question.get("dataset")))
-            seen[name] = len(seen)
-            headers.append(file.header)
-    if not seen:
+        for first in range(0, len(file.questions), _READ_AT_ONCE):
+            part = file.questions[first : first + _READ_AT_ONCE]
+            names = [question_id(question) for question in part]
+            ids.append(as_column(names))
+            for index, (question, name, place) in enumerate(zip(part, names, places.add(ids[-1]), strict=True), first):
+                if name is None:
+                    known = ", ".join(QUESTION_ID)
+                    raise InputError(
+                        f"{file.where(index)}: this question has no id. Every question needs {known}, a text or number."
+                    )
+                if place < len(weights):
+                    raise InputError(
+                        f"{file.where(index)}: question '{name}' is there twice, first at {_where(files, place)}. "
+                        "Ids must be unique."
+                    )
+                weights.append(_weight(file, index, question))
+            datasets.append(as_column([_text_or_none(question.get("dataset")) for question in part]))
+    if not weights:
         raise InputError(f"{', '.join(file.source.name for file in files)}: no question in it.")
+    headers = [file.header for file in files]
     return EvalSet(
-        tuple(seen),
+        TextColumn(pa.concat_arrays(ids)),
         files[0].questions if len(files) == 1 else _Chained([file.questions for file in files]),
-        tuple(datasets),
+        TextColumn(pa.concat_arrays(datasets)),
         weights=weights,
-        headers=tuple(headers) if any(headers) else (),
+        headers=_Chained([[header] * len(file.questions) for header, file in zip(headers, files, strict=True)])
+        if any(headers)
+        else (),
     )
 
 
@@ -102,7 +109,14 @@ class _Chained(Sequence[Any]):
         return chain.from_iterable(self._parts)
 
     def __getitem__(self, index: Any) -> Any:
-        return list(self)[index] if isinstance(index, slice) else next(islice(self, index % len(self), None))
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        for part in self._parts:
+            if place < len(part):
+                return part[place]
+            place -= len(part)
+        raise IndexError(index)
 
 
 def _where(files: list[QuestionFile], index: int) -> str:
@@ -185,9 +199,9 @@ class UnknownContexts:
     _: KW_ONLY
     empty: list[str] = field(default_factory=list)  # files without a row
 
-    def add(self, file: Source, block: Block, known: pa.ChunkedArray) -> None:
+    def add(self, file: Source, block: Block, known: Flags) -> None:
         """Count a block's rows; `known`: whose question is one of the eval set."""
-        unknown = np.flatnonzero(~known.to_numpy())
+        unknown = np.flatnonzero(~known)
         self.of += len(block)
         if len(unknown) and not self.rows:
             row = int(unknown[0])
@@ -210,53 +224,30 @@ def with_contexts(
 ) -> tuple[EvalSet, RunContexts | None, UnknownContexts]:
     """The eval set with the chunks of its questions; those of single runs, which lie in a file of the folder; and what
     belongs to no question."""
-    question_ids = pa.array(eval_set.ids, LARGE_STRING)
-    general = [_FRAGMENTS.empty_table()]
+    places = TextPlaces(eval_set.id_column())
+    general, general_question = list[pa.Array](), [np.zeros(0, np.int32)]
     spilled = _Spill(folder / "contexts.parquet")
     unknown = UnknownContexts()
     for file in files:
         before = unknown.of
         for block in readers.read_blocks(file):
             rows = _fragments(file, block)
-            known = pc.is_in(rows.column("question_id"), question_ids)
-            unknown.add(file, block, known)
-            rows = rows.filter(known)
-            of_all = rows.column("run_id").is_null()
-            general.append(rows.filter(of_all))
-            spilled.write(rows.filter(pc.invert(of_all)))
+            question = places.of(rows.column("question_id").combine_chunks())
+            unknown.add(file, block, question >= 0)
+            of_all = rows.column("run_id").is_null().to_numpy()
+            general.append(rows.column("fragment").filter(pa.array((question >= 0) & of_all)).combine_chunks())
+            general_question.append(question[(question >= 0) & of_all])
+            spilled.write(rows.filter(pa.array((question >= 0) & ~of_all)))
         if unknown.of == before:
             unknown.empty.append(file.name)
-    rows = pa.concat_tables(general)
-    coded = rows.column("question_id").combine_chunks().dictionary_encode()
-    fragments = rows.column("fragment").combine_chunks()
-    del rows, general  # contexts may be the largest of all inputs: no copy of them more than is needed
-    return (
-        replace(
-            eval_set, chunks=TextsByKey(coded.dictionary, _as_arrays(coded.indices, fragments, len(coded.dictionary)))
-        ),
-        spilled.close(),
-        unknown,
-    )
+    fragments = pa.chunked_array(general, LARGE_STRING)
+    contexts = QuestionChunks(fragments, np.concatenate(general_question), len(eval_set))
+    release_unused_memory()
+    return replace(eval_set, contexts=contexts), spilled.close(), unknown
 
 
 _JSON_SPACES = " \t\r\n"
 _FRAGMENTS = pa.schema([(name, LARGE_STRING) for name in ("run_id", "question_id", "fragment")])
-
-
-def _as_arrays(key: pa.Array, fragments: pa.Array, keys: int) -> pa.Array:
-    """One JSON array for each key from 0 on, of its fragments in their order."""
-    comma, before, after, nothing = (pa.scalar(text, LARGE_STRING) for text in (",", "[", "]", ""))
-    told = pc.not_equal(fragments, nothing)
-    if not pc.all(told).as_py():
-        key, fragments = key.filter(told), fragments.filter(told)
-    number = key.to_numpy()
-    counts = np.bincount(number, minlength=keys)
-    if (number[1:] < number[:-1]).any():
-        fragments = fragments.take(pa.array(np.argsort(number, kind="stable")))
-    if (counts != 1).any():
-        offsets = pa.array(bounds_of(counts))
-        fragments = pc.binary_join(pa.LargeListArray.from_arrays(offsets, fragments), comma)
-    return pc.binary_join_element_wise(before, fragments, after, nothing)
 
 
 def _fragments(file: Source, block: Block) -> pa.Table:
@@ -357,6 +348,6 @@ class RunContexts:
         place = np.minimum(np.searchsorted(wanted, given), len(wanted) - 1)
         mine = wanted[place] == given
         place, fragments = place[mine], stored.column("fragment").combine_chunks().filter(pa.array(mine))
-        arrays = _as_arrays(pa.array(place), fragments, len(wanted))
+        arrays = joined_arrays(pa.array(place), fragments, len(wanted))
         there = np.bincount(place, minlength=len(wanted)) > 0
         return pc.if_else(pa.array(there), arrays, pa.scalar(None, LARGE_STRING)).take(pa.array(row))

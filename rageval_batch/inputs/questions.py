@@ -34,20 +34,22 @@ class Unreadable:
 
 
 class Questions(Sequence[dict[str, Any]]):
-    """Questions of a file, kept as their JSON texts and decoded whenever they are asked for: as objects they take
-    several times the memory."""
+    """Questions of a file, kept as the bytes of their JSON texts and decoded whenever they are asked for: as objects
+    they take several times the memory, as strings up to twice."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._texts: list[str] = []
+        self._texts = bytearray()
+        self._bounds = array("q", [0])
 
     def add(self, text: str) -> None:
         """One more; ValueError where the text is no question."""
         _question(self._source, text)
-        self._texts.append(text)
+        self._texts += text.encode("utf-8", "surrogatepass")
+        self._bounds.append(len(self._texts))
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._bounds) - 1
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
@@ -57,11 +59,12 @@ class Questions(Sequence[dict[str, Any]]):
 
     def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
         if isinstance(index, slice):
-            return [self._decoded(text) for text in self._texts[index]]
-        return self._decoded(self._texts[index])
+            return [self._decoded(place) for place in range(*index.indices(len(self)))]
+        return self._decoded(range(len(self))[index])
 
-    def _decoded(self, text: str) -> dict[str, Any]:
+    def _decoded(self, place: int) -> dict[str, Any]:
         """A text that was decoded before, so that what is wrong with some needs no second look."""
+        text = self._texts[self._bounds[place] : self._bounds[place + 1]].decode("utf-8", "surrogatepass")
         if self._source.format in JSON_FORMATS and "null" not in text:
             question: dict[str, Any] = json.loads(text)
             return question

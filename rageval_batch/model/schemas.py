@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.columnar.json_arrays import joined_arrays
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, as_column, bounds_by_owner
+
+_CHUNKED_AT_ONCE = 1_024  # questions whose chunks are put together
 
 # What users call a column, by the table it stands in; the first name is ours and wins where several are there.
 QUESTION_ID = ("question_id", "id", "task_id")
@@ -127,51 +130,60 @@ class OutputField:
     is_text: bool = False  # else a cell of a columnar file with the text of a JSON list or object is that
 
 
-class TextsByKey(Mapping[str, str]):
-    """Texts that lie in a column and have keys of their own."""
+class QuestionChunks:
+    """The retrieved chunks of questions as they were read: fragments of JSON arrays, in the order of the questions.
 
-    def __init__(self, keys: pa.Array, texts: pa.Array) -> None:
-        self._keys, self._texts = keys, texts
+    Arrays are put together for some questions at a time: chunks may be the largest of all inputs.
+    """
 
-    def __getitem__(self, key: str) -> str:
-        text: str = self._texts[self._places[key]].as_py()
-        return text
+    def __init__(self, fragments: pa.ChunkedArray, question: Ints, count: int) -> None:
+        """`question`: the index of each fragment's question; `count`: of questions."""
+        if (question[1:] < question[:-1]).any():
+            order = np.argsort(question, kind="stable")
+            question = question[order]
+            fragments = pa.chunked_array([fragments.combine_chunks().take(pa.array(order))])
+        self._fragments = fragments
+        self._question = question
+        self._bounds = bounds_by_owner(question, count)
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {key: place for place, key in enumerate(self._keys.to_pylist())}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys.to_pylist())
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def of(self, keys: pa.Array) -> pa.Array:
-        """The text of each of these keys; null where there is none."""
-        return self._texts if keys.equals(self._keys) else self._texts.take(pc.index_in(keys, self._keys))
+    def between(self, first: int, last: int) -> pa.Array:
+        """The JSON array of each of some questions; null where it has no fragment."""
+        start, stop = self._bounds[first], self._bounds[last]
+        fragments = self._fragments.slice(start, stop - start).combine_chunks()
+        arrays = joined_arrays(pa.array(self._question[start:stop] - np.int32(first)), fragments, last - first)
+        there = np.diff(self._bounds[first : last + 1]) > 0
+        return pc.if_else(pa.array(there), arrays, pa.scalar(None, LARGE_STRING))
 
 
 @dataclass(frozen=True)
 class EvalSet:
     """The questions of one eval set: what every run must answer, in the order of the file."""
 
-    ids: tuple[str, ...]
+    ids: Sequence[str]
     objects: Sequence[dict[str, Any]]  # may be decoded whenever they are asked for
     datasets: Sequence[str | None]
     _: KW_ONLY
     weights: Sequence[float]
     chunks: Mapping[str, str] = field(default_factory=dict)  # question id -> JSON array of its chunks
-    headers: tuple[dict[str, Any], ...] = ()  # what each question's file says beside its questions
+    contexts: QuestionChunks | None = None  # in place of `chunks`
+    headers: Sequence[dict[str, Any]] = ()  # what each question's file says beside its questions
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def chunk_column(self) -> pa.Array:
-        """The chunks of every question; null where it has none."""
-        if isinstance(self.chunks, TextsByKey):
-            return self.chunks.of(pa.array(self.ids, LARGE_STRING))
-        return pa.array([self.chunks.get(name) for name in self.ids], LARGE_STRING)
+    def id_column(self) -> pa.Array:
+        """The ids of all questions."""
+        return as_column(self.ids)
+
+    def chunk_columns(self) -> Iterator[pa.Array]:
+        """The chunks of every question, of some questions at a time, at least one column; null where a question has
+        none."""
+        for first in range(0, max(len(self), 1), _CHUNKED_AT_ONCE):
+            last = min(first + _CHUNKED_AT_ONCE, len(self))
+            if self.contexts is not None:
+                yield self.contexts.between(first, last)
+            else:
+                yield pa.array([self.chunks.get(name) for name in self.ids[first:last]], LARGE_STRING)
 
     def header(self, index: int) -> dict[str, Any]:
         """What the file of a question says beside its questions."""

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import Ints
+from rageval_batch.columnar.strings import Ints, release_unused_memory
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import extras
 from rageval_batch.inputs.joined import joined_blocks
@@ -165,6 +165,7 @@ class _Sweep:
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
         self.inputs = self.inputs.without_questions()  # of which the scorer has what it needs
+        release_unused_memory()
         self.reused = self.scorer.reused_scores()
         self.ingest = self.inputs.ingest(job.outputs, job.runs, job.max_rows)
         self.timing = Timing()

@@ -23,3 +23,11 @@ def test_rows_of_equal_texts_are_one(rows: list[tuple[str | None, str | None]]) 
     distinct = list(dict.fromkeys(rows))
     assert [rows[k] for k in first.tolist()] == distinct
     assert which.tolist() == [distinct.index(row) for row in rows]
+
+
+@given(st.lists(TEXTS, max_size=6))
+def test_texts_of_a_growing_column_are_found_at_their_first_places(parts: list[list[str | None]]) -> None:
+    places, before = TextPlaces(pa.array([], LARGE_STRING)), list[str | None]()
+    for part in parts:
+        before += part
+        assert places.add(pa.array(part, LARGE_STRING)).tolist() == [before.index(text) for text in part]

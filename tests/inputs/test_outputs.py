@@ -613,9 +613,9 @@ ASKED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("kind", [kind for kind in inputs.WRITERS if not kind.startswith("csv")])
 def test_questions_of_every_format(kind: str, tmp_path: Path) -> None:
     found = eval_sets.read_questions(sources.sources([inputs.write(tmp_path, "questions", kind, ASKED)]))
-    assert found.ids == ("q1", "q2")
+    assert list(found.ids) == ["q1", "q2"]
     assert list(found.objects) == ASKED
-    assert found.datasets == ("d", "d")
+    assert list(found.datasets) == ["d", "d"]
     assert list(found.weights) == [2.5, 0.0]
 
 
@@ -623,16 +623,16 @@ def test_questions_of_frames_and_csv(tmp_path: Path) -> None:
     rows = [{"task_id": k, "expected": "text", "dataset": None} for k in (1, 2)]
     for frame in (pl.DataFrame(rows), pd.DataFrame(rows), pa.Table.from_pylist(rows)):
         found = eval_sets.read_questions([sources.frame_source(frame, "frame")])
-        assert (found.ids, found.datasets, list(found.weights)) == (("1", "2"), (None, None), [1.0, 1.0])
+        assert (list(found.ids), list(found.datasets), list(found.weights)) == (["1", "2"], [None, None], [1.0, 1.0])
     flat = [{"id": "q1", "expected": "a,b"}, {"id": "q2", "expected": "c"}]
     table = eval_sets.read_questions(sources.sources([inputs.write(tmp_path, "questions", "csv", flat)]))
-    assert table.ids == ("q1", "q2")
+    assert list(table.ids) == ["q1", "q2"]
     assert [question["expected"] for question in table.objects] == ["a,b", "c"]
 
 
 def test_questions_of_several_files(tmp_path: Path) -> None:
     paths = [put(tmp_path / f"{k}.jsonl", [question]) for k, question in enumerate(ASKED)]
-    assert eval_sets.read_questions(sources.sources(reversed(paths))).ids == ("q1", "q2")
+    assert list(eval_sets.read_questions(sources.sources(reversed(paths))).ids) == ["q1", "q2"]
 
 
 BAD_QUESTIONS: list[tuple[str, str, str]] = [
@@ -723,7 +723,8 @@ def with_contexts(tmp_path: Path, *paths: Path) -> tuple[dict[str, Any], Callabl
         assert second is None
         return None if first is None else json.loads(first)
 
-    return {name: json.loads(text) for name, text in found.chunks.items()}, own
+    texts = [text for part in found.chunk_columns() for text in part.to_pylist()]
+    return {name: json.loads(text) for name, text in zip(found.ids, texts, strict=True) if text is not None}, own
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "json_indented", "parquet", "arrow_file", "jsonl_gz"])

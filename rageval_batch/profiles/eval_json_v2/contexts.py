@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -11,7 +12,15 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OBJECT, STRING
-from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, bounds_by_owner, from_arrow
+from rageval_batch.columnar.strings import (
+    Flags,
+    Ints,
+    Offsets,
+    Strings,
+    bounds_by_owner,
+    bounds_of,
+    from_arrow,
+)
 from rageval_batch.model.schemas import CHUNK_TEXT, SOURCE_PATH
 
 
@@ -32,20 +41,21 @@ class Contexts:
         own = read_contexts(chunks)
         has_own = chunks.is_valid().to_numpy(zero_copy_only=False)
         rows = np.arange(len(question)) + len(self.present)
-        return _concatenated(self, own), np.where(has_own, rows, question).astype(np.int32)
+        return joined_contexts([self, own]), np.where(has_own, rows, question).astype(np.int32)
 
 
-def _concatenated(a: Contexts, b: Contexts) -> Contexts:
+def joined_contexts(parts: Sequence[Contexts]) -> Contexts:
+    """The sets of several contexts, one behind the other."""
     return Contexts(
-        _behind(a.paths, b.paths),
-        np.concatenate([a.path_bounds, b.path_bounds[1:] + a.path_bounds[-1]]),
-        _behind(a.text, b.text),
-        present=np.concatenate([a.present, b.present]),
+        _joined_strings([part.paths for part in parts]),
+        bounds_of(np.concatenate([np.diff(part.path_bounds) for part in parts])),
+        _joined_strings([part.text for part in parts]),
+        present=np.concatenate([part.present for part in parts]),
     )
 
 
-def _behind(a: Strings, b: Strings) -> Strings:
-    return from_arrow(pa.concat_arrays([a.to_arrow(), b.to_arrow()]))
+def _joined_strings(parts: Sequence[Strings]) -> Strings:
+    return from_arrow(pa.concat_arrays([part.to_arrow() for part in parts]))
 
 
 def read_contexts(column: pa.Array) -> Contexts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import Any
@@ -15,14 +15,14 @@ import pyarrow as pa
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Points32
 from rageval_batch.columnar.kernels.answers import ExpectedItems
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, Strings, bounds_of, from_arrow
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_of, from_arrow, release_unused_memory
 from rageval_batch.model import Params
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
-from rageval_batch.profiles.eval_json_v2.contexts import Contexts, read_contexts
+from rageval_batch.profiles.eval_json_v2.contexts import Contexts, joined_contexts, read_contexts
 from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, LISTS
 
 EVIDENCE = "original_evidence"
-_AT_ONCE = 4_096  # questions whose fields become columns together
+_AT_ONCE = 1_024  # questions whose fields become columns together
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,14 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side of all questions."""
+    contexts = joined_contexts([read_contexts(part) for part in eval_set.chunk_columns()])
     examples = _Examples(_example(question) for question in eval_set.objects)
     return Prepared(
         params,
         {name: examples.texts[name] for name in CLASSES},
         items=_expected_items(examples, len(eval_set), params["unicode_form"]),
         evidence=text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
-        contexts=read_contexts(eval_set.chunk_column()),
+        contexts=contexts,
     )
 
 
@@ -75,6 +76,7 @@ class _Examples:
         self.texts = {name: joined[name] for name in (*CLASSES, EVIDENCE)}
         self.items = {name: joined[name] for name in LISTS}
         self._counts = counts
+        release_unused_memory()
 
     def owners(self, name: str) -> Ints:
         """The question of every item of a list."""
@@ -103,15 +105,27 @@ def json_text(value: Any) -> str:
 
 
 def _expected_items(examples: _Examples, count: int, form: str) -> ExpectedItems:
-    """The items of all fields: of a class one a question, be it empty, of a list those that are not."""
-    each = np.arange(count, dtype=np.int32)
-    texts = [examples.texts[name] for name in CLASSES]
-    parts = [Items(_points(column, form), each, each + np.int32(1)) for column in texts]
-    for name in LISTS:
-        points = _points(examples.items[name], form)
-        texts.append(examples.items[name].filter(pa.array(np.diff(points.offsets) > 0)))
-        parts.append(filled_items(points, examples.owners(name), count))
-    return _concatenated(from_arrow(pa.concat_arrays(texts)), parts)
+    """The items of all fields: of a class one a question, be it empty, of a list those that are not.
+
+    All texts are one column from the start: columns of single fields would be there twice while they are joined.
+    """
+    fields = [*(examples.texts[name] for name in CLASSES), *(examples.items[name] for name in LISTS)]
+    texts = pa.concat_arrays(fields)
+    points = _points(texts, form)
+    widths = np.diff(points.offsets)
+    kept = widths > 0
+    kept[: len(CLASSES) * count] = True
+    starts = np.cumsum([0, *map(len, fields)])
+    owned = [np.ones(count, np.int64) for _ in CLASSES]
+    for name, start in zip(LISTS, starts[len(CLASSES) :], strict=False):
+        owners = examples.owners(name)
+        owned.append(np.bincount(owners[kept[start : start + len(owners)]], minlength=count))
+    if not kept.all():
+        points, texts = _of_widths(points, widths[kept], kept), texts.filter(pa.array(kept))
+    bounds = bounds_of(np.concatenate(owned)).astype(np.int32)  # the questions of the first field, of the second, …
+    shape = (len(fields), count)
+    first, last = bounds[:-1].reshape(shape), bounds[1:].reshape(shape)
+    return ExpectedItems(from_arrow(texts), points, kernels.grams_of(points), first.copy(), last.copy())
 
 
 def _points(texts: pa.Array, form: str) -> Points32:
@@ -132,23 +146,6 @@ def filled_items(points: Points32, owners: Ints, count: int) -> Items:
 def _of_widths(points: Points32, widths: Offsets, kept: npt.NDArray[np.bool_]) -> Points32:
     offsets = bounds_of(widths)
     return Points32(points.points, offsets, points.low[kept], points.high[kept])
-
-
-def _concatenated(texts: Strings, parts: Sequence[Items]) -> ExpectedItems:
-    """Items of several fields as one column of them, whose texts are given."""
-    starts = np.cumsum([0, *(len(part.points.low) for part in parts)], dtype=np.int32)
-    widths = np.concatenate([np.diff(part.points.offsets) for part in parts])
-    points = Points32(
-        np.concatenate([part.points.points[: part.points.offsets[-1]] for part in parts]),
-        bounds_of(widths),
-        np.concatenate([part.points.low for part in parts]),
-        np.concatenate([part.points.high for part in parts]),
-    )
-    first, last = (
-        np.stack([column + start for column, start in zip(columns, starts[:-1], strict=True)]).astype(np.int32)
-        for columns in ([part.first for part in parts], [part.last for part in parts])
-    )
-    return ExpectedItems(texts, points, kernels.grams_of(points), first, last)
 
 
 def item_texts(points: Points32, which: npt.NDArray[np.int64]) -> list[str]:

@@ -62,7 +62,6 @@ class FileScorer:
     def prepare(self, eval_set: EvalSet, params: Params) -> Prepared:
         """The fields, groups and chunks of all questions as columns."""
         objects = eval_set.objects
-        chunks = eval_set.chunk_column()
         if self.groups is None:
             groups = {QUESTION_FIELDS: all_groups(objects, sorted(plan_of(self.program).used))}
         else:
@@ -74,7 +73,7 @@ class FileScorer:
             {name: params[name] for name in self.program.params},
             {one.name: field_column(one, objects) for one in self.program.fields},
             groups,
-            chunks=chunk_texts(chunks),
+            chunks=pa.concat_arrays([chunk_texts(part) for part in eval_set.chunk_columns()]),
             base=base,
         )
 
