@@ -9,6 +9,7 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_UNEXPECTED = 70  # an error of ours: never 1, which CI reads as a gate that failed
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143  # by SIGTERM, as a shell says it
 
 
 class RagevalError(Exception):

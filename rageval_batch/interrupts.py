@@ -1,4 +1,5 @@
-"""Ctrl-C, wherever it meets the command line: exit 130 within a moment, without a traceback.
+"""Ctrl-C, wherever it meets the command line: exit 130 within a moment, without a traceback; SIGTERM, with which CI and
+containers end what takes too long, in the same way: exit 143.
 
 Python raises KeyboardInterrupt in its main thread, between two of its own instructions. A library in C may make another
 error of it, drop it, or not come back for minutes. So an interrupt is also noted here, a second thread stops the
@@ -17,9 +18,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, Protocol
 from weakref import WeakSet
 
-from rageval_batch.errors import EXIT_INTERRUPTED
+from rageval_batch.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 
-MESSAGE = "rageval: interrupted. Give the same command again to go on.\n"
 _SECONDS = 3.0  # that a command has to end by itself
 _STEP = 0.1
 
@@ -36,6 +36,7 @@ class _State:
     seen = False
     raised = False
     left_to_command = False
+    terminated = False
 
 
 _running: WeakSet[Query] = WeakSet()
@@ -44,6 +45,21 @@ _running: WeakSet[Query] = WeakSet()
 def seen() -> bool:
     """Whether there was an interrupt."""
     return _State.seen
+
+
+def terminated() -> bool:
+    """Whether it was SIGTERM, which ends every command."""
+    return _State.terminated
+
+
+def exit_code() -> int:
+    """With which an interrupted process ends."""
+    return EXIT_TERMINATED if _State.terminated else EXIT_INTERRUPTED
+
+
+def message() -> str:
+    """What an interrupted process says."""
+    return f"rageval: {'terminated' if _State.terminated else 'interrupted'}. Give the same command again to go on.\n"
 
 
 def stop_when_interrupted(query: Query) -> None:
@@ -58,6 +74,7 @@ def watch() -> None:
         os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, _interrupted)
+    signal.signal(signal.SIGTERM, _interrupted)
     sys.unraisablehook = _unraisable
     _State.watched = True
     _thread.start_new_thread(_end_the_slow, (reading,))
@@ -65,7 +82,7 @@ def watch() -> None:
 
 @contextmanager
 def left_to_command() -> Iterator[None]:
-    """While a command has its own use for Ctrl-C: it is a KeyboardInterrupt and nothing else."""
+    """While a command has its own use for Ctrl-C: it is a KeyboardInterrupt and nothing else. SIGTERM is as ever."""
     if not _State.watched:
         yield
         return
@@ -88,8 +105,9 @@ def leave(code: int) -> NoReturn:
 
 def _interrupted(number: int, frame: object) -> None:
     """The first interrupt lets a command clean up; a second one does not wait for that."""
+    _State.terminated |= number == signal.SIGTERM
     if _State.raised:
-        os._exit(EXIT_INTERRUPTED)
+        os._exit(exit_code())
     _State.seen = _State.raised = True
     raise KeyboardInterrupt
 
@@ -105,6 +123,9 @@ def _end_the_slow(signals: int) -> None:
         number = os.read(signals, 1)
         if not number:
             return
+        if number[0] == signal.SIGTERM:
+            _State.terminated = True
+            break
         if number[0] == signal.SIGINT and not _State.left_to_command:
             break
     _State.seen = True
@@ -115,5 +136,5 @@ def _end_the_slow(signals: int) -> None:
                 query.interrupt()
         time.sleep(_STEP)
     with suppress(OSError):
-        os.write(2, MESSAGE.encode())
-    os._exit(EXIT_INTERRUPTED)
+        os.write(2, message().encode())
+    os._exit(exit_code())

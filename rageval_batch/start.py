@@ -8,7 +8,6 @@ import sys
 from typing import NoReturn
 
 from rageval_batch import interrupts
-from rageval_batch.errors import EXIT_INTERRUPTED
 
 # Objects made before garbage is looked for. Importing makes tens of thousands that all stay: with Python's own limits,
 # looking through them again and again took 0.02 s of a command's 0.38.
@@ -17,7 +16,7 @@ _COLLECT_AFTER = (20_000, 20, 20)
 
 def main() -> NoReturn:
     """Run the command line in this process and end it."""
-    code = EXIT_INTERRUPTED
+    code = 0
     gc.set_threshold(*_COLLECT_AFTER)
     try:
         _open_closed_streams()
@@ -28,7 +27,7 @@ def main() -> NoReturn:
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt:
-        pass
+        code = interrupts.exit_code()
     interrupts.leave(code)
 
 

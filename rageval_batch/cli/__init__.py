@@ -16,7 +16,6 @@ from rageval_batch import interrupts
 from rageval_batch.cli.options import damaged_commits_said, debug_option, quiet_option, say_error
 from rageval_batch.errors import (
     EXIT_BAD_INPUT,
-    EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNEXPECTED,
     InputError,
@@ -141,7 +140,7 @@ def cli() -> None:
     eval "$(_RAGEVAL_COMPLETE=bash_source rageval)" (or zsh_source; fish_source for fish).
 
     Exit codes: 0 done or passed, 1 a gate or comparison failed, 2 bad input or usage, 70 an error of
-    rageval itself, 130 interrupted.
+    rageval itself, 130 interrupted, 143 ended by SIGTERM.
 
     \b
     Example:
@@ -168,11 +167,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _show_usage_error(error)
         code = EXIT_BAD_INPUT
     except RagevalError as error:
-        say_error(interrupts.MESSAGE.rstrip() if interrupts.seen() else f"rageval: {error}")
+        say_error(interrupts.message().rstrip() if interrupts.seen() else f"rageval: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write(interrupts.MESSAGE)
-        code = EXIT_INTERRUPTED
+        sys.stderr.write(interrupts.message())
+        code = interrupts.exit_code()
     except (BrokenPipeError, _ReaderGone):
         _drop_output()
         code = EXIT_BAD_INPUT if set(words) & _JUDGES else EXIT_OK  # nobody knows how a gate would have ended
@@ -190,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if type(error).__name__ != _PANIC:
             raise
         code = _unexpected(error, debug)
-    sys.exit(EXIT_INTERRUPTED if interrupts.seen() else code)
+    sys.exit(interrupts.exit_code() if interrupts.seen() else code)
 
 
 def _drop_output() -> None:
@@ -206,8 +205,8 @@ def _wants_debug(words: Sequence[str]) -> bool:
 def _unexpected(error: BaseException, debug: bool) -> int:
     """Say that something went wrong which should not; the exit code."""
     if interrupts.seen():  # and this is what a library made of it
-        sys.stderr.write(interrupts.MESSAGE)
-        return EXIT_INTERRUPTED
+        sys.stderr.write(interrupts.message())
+        return interrupts.exit_code()
     if debug:
         sys.stderr.write(terminal_lines(traceback.format_exc()))
         advice = "Report it with the lines above."

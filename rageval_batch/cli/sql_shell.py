@@ -21,7 +21,7 @@ from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli.options import say, say_error
 from rageval_batch.errors import InputError, RagevalError
-from rageval_batch.interrupts import left_to_command
+from rageval_batch.interrupts import left_to_command, terminated
 from rageval_batch.sql_text import identifier
 
 HELP = """A query ends with ; and may take several lines.
@@ -55,7 +55,8 @@ def run_shell(
                     return
                 _answer(session, text, execute)
             except KeyboardInterrupt:  # gives up the line or query, not the shell
-                continue
+                if terminated():
+                    raise
             except EOFError:
                 return
             except RagevalError as error:

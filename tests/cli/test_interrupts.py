@@ -1,4 +1,4 @@
-"""Ctrl-C: exit 130 and one sentence, wherever it meets a command."""
+"""Ctrl-C: exit 130 and one sentence, wherever it meets a command; SIGTERM: exit 143 in the same way."""
 
 from __future__ import annotations
 
@@ -56,40 +56,46 @@ def commands(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def interrupted(words: list[str], after: float) -> tuple[int, str]:
-    """(exit code, stderr) of a command that is interrupted so many seconds after its start."""
+def interrupted(words: list[str], after: float, by: signal.Signals) -> tuple[int, str]:
+    """(exit code, stderr) of a command that gets a signal so many seconds after its start."""
     process = subprocess.Popen(
         [sys.executable, "-c", STARTED, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None and process.stdout.readline() == "watched\n"
     time.sleep(after)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     _, said = process.communicate(timeout=120)
     return process.returncode, said
 
 
-def check(words: list[str], after: float) -> bool:
+ENDS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+
+
+def check(words: list[str], after: float, by: signal.Signals = signal.SIGINT) -> bool:
     """Interrupt a command; whether it was interrupted, and not done already."""
-    code, said = interrupted(words, after)
-    if code == 130:
-        assert said.splitlines()[-1:] in ([], ["rageval: interrupted. Give the same command again to go on."])
+    code, said = interrupted(words, after, by)
+    wanted, word = ENDS[by]
+    if code == wanted:
+        assert said.splitlines()[-1:] in ([], [f"rageval: {word}. Give the same command again to go on."])
     else:
         assert code == (1 if words[0] == "compare" else 0)
     assert "Traceback" not in said and "Exception ignored" not in said and "error" not in said.lower()
-    return code == 130
+    return code == wanted
 
 
 @pytest.mark.parametrize(
-    ("name", "after"),
+    ("name", "after", "by"),
     [
-        ("leaderboard", 0.0),
-        ("one long query", AT_WORK),
-        ("a sort that spills", AT_WORK),
-        ("a function of ours", AT_WORK),
+        ("leaderboard", 0.0, signal.SIGINT),
+        ("one long query", AT_WORK, signal.SIGINT),
+        ("a sort that spills", AT_WORK, signal.SIGINT),
+        ("a function of ours", AT_WORK, signal.SIGINT),
+        ("leaderboard", 0.0, signal.SIGTERM),
+        ("a sort that spills", AT_WORK, signal.SIGTERM),
     ],
 )
-def test_interrupt(name: str, after: float, folder: Path) -> None:
-    assert check(commands(folder)[name], after)
+def test_interrupt(name: str, after: float, by: signal.Signals, folder: Path) -> None:
+    assert check(commands(folder)[name], after, by)
     assert not list((folder / "runs" / ".staging").glob("rageval-spill-*"))
 
 
@@ -98,4 +104,12 @@ def test_interrupt(name: str, after: float, folder: Path) -> None:
 @pytest.mark.parametrize("tries", [60])
 def test_interrupts_at_random_moments(name: str, tries: int, folder: Path) -> None:
     chance = random.Random(name)
-    assert sum(check(commands(folder)[name], chance.uniform(LEAST, MOST)) for _ in range(tries)) > tries // 4
+    signals = chance.choices(list(ENDS), k=tries)
+    assert sum(check(commands(folder)[name], chance.uniform(LEAST, MOST), by) for by in signals) > tries // 4
+
+
+def test_sigterm_ends_what_has_its_own_use_for_ctrl_c(folder: Path) -> None:
+    """The viewer, which Ctrl-C ends with exit code 0."""
+    words = ["view", "--store", str(folder / "runs"), "--port", "0", "--no-open"]
+    code, said = interrupted(words, AT_WORK, signal.SIGTERM)
+    assert code == 143 and "Traceback" not in said and "Exception ignored" not in said
