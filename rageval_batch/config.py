@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 import tomllib
+from os import PathLike
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,7 +19,7 @@ T = TypeVar("T")
 
 _WITH_PATH = re.compile(r"(?s)(.*?)(?: - at `(\$[^`]*)`)?")
 _STEP = re.compile(r"\.([^.\[]+)|\[(?:\d+|\.\.\.)\]")
-_MOST_BYTES = 16 << 20  # of a file of settings
+_MOST_BYTES = 64 << 20  # of a file of settings, a prompt or another that is read whole
 _TYPE_WORDS = {
     "str": "a text",
     "int": "a whole number",
@@ -32,15 +35,24 @@ class DecodeError(ValueError):
     """A value that is not of its declared type: the JSON path of the part that is wrong, and what is expected there."""
 
 
+def read_small_file(path: str | PathLike[str], kind: str) -> bytes:
+    """A file that is read whole; InputError where it is too large to be of its kind, as a device without an end is, or
+    a named pipe, which may never have a writer; OSError where it cannot be read."""
+    if stat.S_ISFIFO(os.lstat(path).st_mode):  # what a shell makes of <(…) is a link to a pipe, with its writer
+        raise InputError(f"{path} is a named pipe. Write what it gives into a file first.")
+    with open(path, "rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise InputError(f"{path} has more than {_MOST_BYTES >> 20} MiB: it is no {kind}.")
+    return content
+
+
 def read_config(path: str) -> dict[str, Any]:
     """The table of a TOML file or the object of a JSON file; InputError with the place where it is broken."""
     try:
-        with open(path, "rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+        content = read_small_file(path, "file of settings")
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from error
-    if len(content) > _MOST_BYTES:  # it may have no end, as a device has none
-        raise InputError(f"{path} has more than {_MOST_BYTES >> 20} MiB: it is no file of settings.")
     try:
         text = content.decode("utf-8-sig")
         value = json.loads(text) if path.lower().endswith(".json") else tomllib.loads(text)

@@ -15,6 +15,7 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import RunSummary, summaries
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import TOLERANCE, population_std
+from rageval_batch.config import read_small_file
 from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep
@@ -316,7 +317,7 @@ def _baseline_file(name: str) -> Baseline | None:
     if not Path(name).is_file():
         return None
     try:
-        content = json.loads(Path(name).read_bytes().decode("utf-8-sig"))
+        content = json.loads(read_small_file(name, "result of a benchmark").decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"--baseline {name} cannot be read as JSON: {error}.") from error
     summary = content.get("summary") if isinstance(content, dict) else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval_batch.config import read_small_file
 from rageval_batch.errors import InputError
 
 COLUMNS = ("profile", "stage", "us_per_row_before", "us_per_row", "times", "peak_mib_before", "peak_mib")
@@ -15,12 +15,12 @@ COLUMNS = ("profile", "stage", "us_per_row_before", "us_per_row", "times", "peak
 def read_measured(path: str) -> list[dict[str, Any]]:
     """The profiles of an earlier measurement; InputError where the file is none."""
     try:
-        found = json.loads(Path(path).read_bytes())
+        found = json.loads(read_small_file(path, "measurement"))
         profiles: list[dict[str, Any]] = found["profiles"]
         _by_stage(profiles)
     except OSError as error:
         raise InputError(f"--against {path}: {error.strerror}.") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
             f"--against {path} is no measurement. Give a file that rageval bench --format json wrote."
         ) from error

@@ -11,7 +11,7 @@ import click
 from rageval_batch.cli.options import emit, emit_rows, output_options, say
 from rageval_batch.errors import InputError
 
-_LEAST = 100
+_LEAST, _MOST = 100, 10**12
 _ALL = "all"
 _FUNCTIONS_OF = "reference"  # the profile whose functions are measured one by one
 _PROFILES = (
@@ -67,6 +67,8 @@ def bench(
     from rageval_batch.bench import against as earlier
     from rageval_batch.bench.measure import run
 
+    if rows > _MOST:
+        raise InputError(f"--rows {str(rows)[:20]}… is more than any disk holds. Give at most {_MOST:,}.")
     if rows < _LEAST:
         raise InputError(f"--rows {rows} is too few to measure. Give at least {_LEAST}.")
     before = earlier.read_measured(against) if against is not None else None

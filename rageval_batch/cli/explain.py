@@ -12,7 +12,9 @@ from rageval_batch.errors import InputError
 @click.command()
 @click.argument("run", shell_complete=completion.runs)
 @click.argument("question")
-@click.option("--repeat", type=int, default=0, show_default=True, help="Which repeat of the question.")
+@click.option(
+    "--repeat", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Which repeat of the question."
+)
 @click.option("--key", "keys", multiple=True, metavar="K=V", help="Which row of the question, e.g. judge_model=NAME.")
 @store_option
 @picking_options

@@ -45,7 +45,7 @@ def _read_rows(file: Source, profile: Profile) -> QuestionFile:
     read = read_question_file(file)
     if file.format != "json" or not profile.inputs.whole_files or read.questions:
         return read
-    content = read_bytes(file.name).decode("utf-8", "replace")
+    content = read_bytes(file.name, "output").decode("utf-8", "replace")
     return replace(read, questions=[{OUTPUT[0]: content}], lines=[1], places=[0], unreadable=[])
 
 

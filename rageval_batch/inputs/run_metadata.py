@@ -7,9 +7,9 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from rageval_batch.config import read_small_file
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import Source, source, unreadable
@@ -52,7 +52,7 @@ class RunMetadata:
 
 def read_prompt(path: str) -> dict[str, str]:
     """prompt_sha256 of the file, and the `prompt_version:` in its header."""
-    content = read_bytes(path)
+    content = read_bytes(path, "prompt")
     found = {"prompt_sha256": hashlib.sha256(content).hexdigest()}
     header = "\n".join(content.decode("utf-8", "replace").splitlines()[:_HEADER_LINES])
     if version := _VERSION.search(header):
@@ -60,10 +60,10 @@ def read_prompt(path: str) -> dict[str, str]:
     return found
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str, kind: str) -> bytes:
     """A small file, whole."""
     try:
-        return Path(path).read_bytes()
+        return read_small_file(path, kind)
     except OSError as error:
         raise unreadable(path, error) from error
 
@@ -95,7 +95,11 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
 
 def _object_of_objects(file: Source) -> dict[str, dict[str, str]] | None:
     try:
-        content = json.loads(read_bytes(file.name), object_pairs_hook=_once) if file.compression is None else None
+        content = (
+            json.loads(read_bytes(file.name, "metadata of runs"), object_pairs_hook=_once)
+            if file.compression is None
+            else None
+        )
     except _Doubled as error:
         raise InputError(f"{file.name}: '{error}' is there twice with other values. Give it once.") from error
     except (ValueError, RecursionError) as error:

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rageval_batch import profiles
+from rageval_batch.config import read_small_file
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Profile
 from rageval_batch.resources import packaged_profile, packaged_profile_names
@@ -189,7 +190,7 @@ def _add(profile: Profile, reference: str) -> Profile:
 
 def _file_text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_small_file(path, "profile file").decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}. Give a profile file as FILE.toml.") from error
     except ValueError as error:
@@ -204,7 +205,9 @@ def _file_module(path: Path) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        exec(compile(path.read_bytes(), path, "exec"), vars(module))  # as it is now, from no cache of bytecode
+        exec(
+            compile(read_small_file(path, "profile file"), path, "exec"), vars(module)
+        )  # as it is now, from no cache of bytecode
     except (Exception, SystemExit) as error:  # whatever a file does wrong when it is run
         del sys.modules[name]
         raise InputError(f"{path} cannot be loaded as a profile: {type(error).__name__}: {error}.") from error
