@@ -1,20 +1,27 @@
-"""A run against a run: how far apart, on which questions or other units, and whether chance could have done it.
-
-Rows come from SQL.
-"""
+"""A run against a run: how far apart, on which questions or other units, and whether chance could have done it."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from rageval_batch.analysis.compared_runs import ComparedRun, ComparedRuns, described, differences
+from rageval_batch.analysis.merged_units import merged_units
+from rageval_batch.analysis.paired_units import (
+    IMPROVEMENT,
+    ONLY_BASE,
+    ONLY_CAND,
+    REGRESSION,
+    TIE,
+    WEIGHTED,
+    Mover,
+    PairedUnits,
+    joined_units,
+)
 from rageval_batch.analysis.repeats import repeat_summary
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
@@ -22,16 +29,11 @@ from rageval_batch.columnar import statistics
 from rageval_batch.columnar.statistics import TOLERANCE, Interval
 from rageval_batch.errors import InputError
 
-MOVERS = 10
 MOST_LISTED = 1_000  # question ids of a kind in a result; of several candidates, fewer
 _LISTED_OF_SEVERAL = 50
 MOST_DETAILED = 10  # candidates whose answers and repeats are looked up
 RULES, SIGNIFICANT = "rules", "significant"
-WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
-MICRO = "micro"  # the one that is made of the parts of its rows
-_PARTS = "base_numerator, base_denominator, cand_numerator, cand_denominator"
-_NO_PARTS = ", ".join(f"null::decimal(38, 18) as {name}" for name in _PARTS.split(", "))  # columns that cost much
-_LISTS = {"improvement": "improved", "regression": "regressed", "only_base": "only_base", "only_cand": "only_cand"}
+_LISTS = {IMPROVEMENT: "improved", REGRESSION: "regressed", ONLY_BASE: ONLY_BASE, ONLY_CAND: ONLY_CAND}
 
 
 @dataclass(frozen=True)
@@ -53,18 +55,6 @@ class Rules:
         if self.fail_on == SIGNIFICANT:
             return interval.high is not None and not statistics.shows_drop(interval)
         return delta >= self.min_delta - TOLERANCE and regressions <= self.max_regressions
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mover:
-    """A question, or what else is paired, that moved, with the answers of both runs where they can still be read."""
-
-    question_id: str
-    base_score: float
-    cand_score: float
-    delta: float
-    base_answer: str | None = None
-    cand_answer: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,154 +147,65 @@ class Comparison:
 
 
 def compare(
-    session: Session, compared: ComparedRuns, rules: Rules, *, answers: bool = True, seed: int = statistics.SEED
+    session: Session,
+    compared: ComparedRuns,
+    rules: Rules,
+    *,
+    answers: bool = True,
+    keep_pairs: bool = False,
+    seed: int = statistics.SEED,
 ) -> list[Comparison]:
     """Every candidate against the base, in the order given; p-values are corrected for their number.
 
     Answers and repeats are looked up where there are few candidates; of more, the notes say that they were not.
+    `keep_pairs`: the session keeps the units with the values of both runs as the table `compared`.
     """
-    base = compared.base
-    session.keep_table(
-        "compared",
-        f"""
-        select run_id, unit, question_id, base_weight, cand_weight, base_score, cand_score, delta, status,
-            {_PARTS if compared.run_stat == MICRO else _NO_PARTS}
-        from unit_pairs($profile, $metric, $base, $base_set, $candidates, $names)
-        """,
-        {
-            "profile": compared.profile,
-            "metric": compared.metric,
-            "base": base.name,
-            "base_set": base.eval_set,
-            "names": [run.name for run in (base, *compared.candidates)],
-            "candidates": [
-                {"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates
-            ],
-        },
-        metrics=(compared.metric,),
-    )
-    totals = {row["run_id"]: row for row in session.rows(_TOTALS, {"stat": compared.run_stat})}
+    few = len(compared.candidates) <= MOST_DETAILED
+    most_listed = MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL
+    paired = merged_units(session, compared, most_listed) if few and not keep_pairs else None
+    if paired is None:
+        paired = joined_units(session, compared, most_listed)
     for candidate in compared.candidates:
-        if candidate.name not in totals:
+        if candidate.name not in paired:
             raise InputError(
-                f"'{base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
+                f"'{compared.base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
             )
-    chances = dict(
-        zip(sorted(totals), _chances(session, totals, compared.run_stat == WEIGHTED, seed=seed), strict=True)
-    )
-    listed = _first_units(session, MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL)
-    movers = {row["run_id"]: tuple(Mover(**_mover(part)) for part in row["moved"]) for row in session.rows(_MOVED)}
+    chances = _chances(paired, compared.run_stat == WEIGHTED, seed=seed)
     found = [
-        _comparison(
-            compared,
-            candidate,
-            totals[candidate.name],
-            chance=chances[candidate.name],
-            rules=rules,
-            listed=listed.get(candidate.name, {}),
-            movers=movers.get(candidate.name, ()),
-        )
+        _comparison(compared, candidate, paired[candidate.name], chance=chances[candidate.name], rules=rules)
         for candidate in compared.candidates
     ]
     corrected = statistics.holm([result.p_value for result in found])
     found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
-    if len(found) <= MOST_DETAILED:
+    if few:
         return [_with_details(session, result, answers) for result in found]
     note = f"Answers and repeats are looked up for at most {MOST_DETAILED} candidates: compare fewer to see them."
     return [replace(result, notes=(*result.notes, note)) for result in found]
 
 
-_TOTALS = """
-    with max_weights as (
-        select
-            run_id,
-            max(coalesce(base_weight, 1.0)) filter (base_score is not null) as base_top,
-            max(coalesce(cand_weight, 1.0)) filter (cand_score is not null) as cand_top
-        from compared
-        group by run_id
-    )
-    select
-        c.run_id,
-        run_value($stat, base_score, coalesce(base_weight, 1.0), base_top, base_numerator, base_denominator)
-            as base_score,
-        run_value($stat, cand_score, coalesce(cand_weight, 1.0), cand_top, cand_numerator, cand_denominator)
-            as cand_score,
-        count(*) filter (status = 'improvement') as improvements,
-        count(*) filter (status = 'regression') as regressions,
-        count(*) filter (status = 'tie') as ties,
-        count(*) filter (status = 'only_base') as only_base,
-        count(*) filter (status = 'only_cand') as only_cand
-    from compared c
-    join max_weights t on t.run_id = c.run_id
-    group by c.run_id
-"""
-
-_SHARED = """
-    select delta, coalesce(base_weight, cand_weight, 1.0) as weight
-    from compared
-    where delta is not null
-    order by run_id, unit
-"""
-
-# The heap of the smallest keeps memory small; what comes first in the struct decides, the unit breaks ties.
-_MOVED = f"""
-    select run_id, min(struct_pack(size := -abs(delta), question_id := unit, base_score := base_score,
-        cand_score := cand_score, delta := delta), {MOVERS}) as moved
-    from compared
-    where status in ('improvement', 'regression')
-    group by run_id
-"""
+_Chance = tuple[float | None, Interval, float]
 
 
-def _mover(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if name != "size"}
+def _chances(paired: Mapping[str, PairedUnits], weighted: bool, *, seed: int) -> dict[str, _Chance]:
+    """(mean delta, interval, p-value) of every candidate, on threads: the resamples do not depend on them."""
 
-
-def _first_units(session: Session, most: int) -> dict[str, dict[str, list[str]]]:
-    """The first units of each kind, by candidate."""
-    rows = session.rows(
-        f"select run_id, status, min(unit, {most}) as ids from compared where status <> 'tie' group by all"
-    )
-    out: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
-        out.setdefault(row["run_id"], {})[_LISTS[row["status"]]] = row["ids"]
-    return out
-
-
-def _chances(
-    session: Session, totals: dict[str, dict[str, Any]], weighted: bool, *, seed: int
-) -> Iterator[tuple[float | None, Interval, float]]:
-    """(mean delta, interval, p-value) of every candidate by name, on threads: the resamples do not depend on them."""
-    shared = session.table(_SHARED)
-    deltas, weights = (shared.column(name).to_numpy() for name in ("delta", "weight"))
-    sizes = [sum(totals[name][kind] for kind in ("improvements", "regressions", "ties")) for name in sorted(totals)]
-    ends = np.cumsum(sizes)
-
-    def chance(bounds: tuple[int, int]) -> tuple[float | None, Interval, float]:
-        mine = slice(*bounds)
-        own = weights[mine] if weighted else None
+    def chance(units: PairedUnits) -> _Chance:
+        weights = units.weights if weighted else None
         return (
-            statistics.mean_delta(deltas[mine], own),
-            statistics.bootstrap_interval(deltas[mine], own, seed=seed),
-            statistics.sign_flip_p(deltas[mine], own, seed=seed),
+            statistics.mean_delta(units.deltas, weights),
+            statistics.bootstrap_interval(units.deltas, weights, seed=seed),
+            statistics.sign_flip_p(units.deltas, weights, seed=seed),
         )
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield from pool.map(chance, zip((ends - sizes).tolist(), ends.tolist(), strict=True))
+        return dict(zip(paired, pool.map(chance, paired.values()), strict=True))
 
 
 def _comparison(
-    compared: ComparedRuns,
-    candidate: ComparedRun,
-    total: dict[str, Any],
-    *,
-    chance: tuple[float | None, Interval, float],
-    rules: Rules,
-    listed: dict[str, list[str]],
-    movers: tuple[Mover, ...],
+    compared: ComparedRuns, candidate: ComparedRun, units: PairedUnits, *, chance: _Chance, rules: Rules
 ) -> Comparison:
-    base_score = compared.base.score if compared.base.score is not None else total["base_score"]
-    cand_score = candidate.score if candidate.score is not None else total["cand_score"]
+    base_score = compared.base.score if compared.base.score is not None else units.base_score
+    cand_score = candidate.score if candidate.score is not None else units.cand_score
     delta = None
     if base_score is not None and cand_score is not None:
         delta = cand_score - base_score if compared.higher_is_better else base_score - cand_score
@@ -312,7 +213,7 @@ def _comparison(
     names = differences(compared.base, candidate)
     notes = [f"Compared all the same: {described(compared.base, candidate, names)}."] if names else []
     notes += compared.notes
-    if paired is None and not (total["improvements"] or total["regressions"] or total["ties"]):
+    if not len(units.deltas):
         notes.append(f"The runs have no {compared.unit} in common: the delta is of whole runs, and nothing is paired.")
     return Comparison(
         compared=compared,
@@ -321,18 +222,18 @@ def _comparison(
         cand_score=cand_score,
         delta=delta,
         paired_delta=paired,
-        improvements=total["improvements"],
-        regressions=total["regressions"],
-        ties=total["ties"],
-        only_base_count=total["only_base"],
-        only_cand_count=total["only_cand"],
+        improvements=units.counts[IMPROVEMENT],
+        regressions=units.counts[REGRESSION],
+        ties=units.counts[TIE],
+        only_base_count=units.counts[ONLY_BASE],
+        only_cand_count=units.counts[ONLY_CAND],
         interval=interval,
         p_value=p_value,
         p_holm=p_value,
         rules=rules,
-        passed=rules.passed(delta, total["regressions"], interval),
-        listed={name: listed.get(name, []) for name in _LISTS.values()},
-        movers=movers,
+        passed=rules.passed(delta, units.counts[REGRESSION], interval),
+        listed={name: units.listed.get(status, []) for status, name in _LISTS.items()},
+        movers=units.movers,
         base_repeats={},
         cand_repeats={},
         notes=tuple(notes),

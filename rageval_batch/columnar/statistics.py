@@ -23,6 +23,7 @@ from rageval_batch.columnar.kernels.resample import (
     resampled_means,
     resampled_means_of_several,
 )
+from rageval_batch.columnar.kernels.sums import fsum
 from rageval_batch.columnar.strings import Floats
 
 RESAMPLES = 10_000
@@ -57,10 +58,10 @@ def _blocks(products: Floats, weights: Floats, seed: int, *, blocks: int) -> tup
 def mean_delta(deltas: Floats, weights: Floats | None = None) -> float | None:
     """The mean, weighted where weights are given; null for no deltas or weights that sum to 0."""
     if weights is None:
-        return math.fsum(deltas) / len(deltas) if len(deltas) else None
+        return fsum(deltas) / len(deltas) if len(deltas) else None
     weights = _scaled(weights)
-    total = math.fsum(weights)
-    return math.fsum(deltas * weights) / total if total else None
+    total = fsum(weights)
+    return fsum(deltas * weights) / total if total else None
 
 
 def bootstrap_interval(
@@ -179,7 +180,7 @@ def sign_flip_p(
     """
     weights = np.ones(len(deltas)) if weights is None else _scaled(weights)
     products = deltas * weights
-    limit = abs(math.fsum(products)) - TOLERANCE * math.fsum(weights)
+    limit = abs(fsum(products)) - TOLERANCE * fsum(weights)
     signed = products[products != 0.0]
     if len(signed) < flips.bit_length():
         return all_extreme_flips(signed, limit) / (1 << len(signed))

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.group_statistics import answer_means, exact_sums, group_statistics
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints, Offsets
-from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, runs_of_table
+from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, finite_numbers, runs_of_table
 from rageval_batch.runs.summary_plan import FAIL_REASON, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 
 # As the macros have them: exact_sum, spread_scale, metric_totals.
-_MOST_SUMMED = 1e12
+MOST_SUMMED = 1e12
 _LARGE = 1e5
 _CUTS = (0.5, 0.9, 0.95)
 
@@ -142,7 +142,7 @@ class _Numbers:
             return self._nothing
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = _numbers(self._rows.column(name))
+            found = self._known[name] = finite_numbers(self._rows.column(name))
         self._uses[name] -= 1
         if not self._uses[name]:
             del self._known[name]
@@ -152,7 +152,7 @@ class _Numbers:
 def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
     """Add what is said of some whole runs."""
     run_of_row = np.repeat(np.arange(len(rows.names), dtype=np.int32), np.diff(rows.bounds))
-    weights, has_weight = _numbers(rows.column("weight"))
+    weights, has_weight = finite_numbers(rows.column("weight"))
     if not has_weight.all():
         raise OtherRows
     question = _questions(rows, run_of_row) if rows.repeated or not plan.by_question else None
@@ -198,7 +198,7 @@ def _statistics(
     rows, bounds = cells.rows, cells.question_bounds
     replaced: dict[str, Any] = {}
     if cells.questions is not None:
-        if (np.abs(values) > _MOST_SUMMED).any():
+        if (np.abs(values) > MOST_SUMMED).any():
             raise OtherRows
         values, rates, counted, own = answer_means(values, present, worth, rows, cells.questions)
         present, worth = counted > 0, math.nan
@@ -209,7 +209,7 @@ def _statistics(
             "n_scored": np.diff(np.append(0, np.cumsum(own > 0))[bounds]),
             "rate": np.divide(totals, counts, out=np.full(len(totals), math.nan), where=counts > 0),
         }
-    described = group_statistics(values, present, worth, weights, rows, bounds, _MOST_SUMMED, _LARGE, _CUTS)
+    described = group_statistics(values, present, worth, weights, rows, bounds, MOST_SUMMED, _LARGE, _CUTS)
     stats = {"n_parts": 0, "micro": math.nan, **described._asdict(), **replaced}
     if metric.numerator and metric.denominator:
         stats |= _ratio(numerator, denominator, cells, repeated=repeated)
@@ -222,7 +222,7 @@ def _ratio(numerator: _Column, denominator: _Column, cells: _Cells, *, repeated:
     """The sums of a metric's numerators and denominators, and their quotient."""
     sums = []
     for values, present in (numerator, denominator):
-        if (np.abs(values) > _MOST_SUMMED).any():
+        if (np.abs(values) > MOST_SUMMED).any():
             raise OtherRows
         sums.append(exact_sums(values, present, cells.rows, cells.bounds))
     (above, _), (below, count) = sums
@@ -232,18 +232,6 @@ def _ratio(numerator: _Column, denominator: _Column, cells: _Cells, *, repeated:
         count = np.diff(np.append(0, np.cumsum(own > 0))[cells.question_bounds])
     micro = np.divide(above, below, out=np.full(len(above), math.nan), where=below != 0)
     return {"numerator": above, "denominator": below, "micro": micro, "n_parts": count}
-
-
-def _numbers(column: pa.Array) -> _Column:
-    """(values, which are there) of a column of numbers or flags; OtherRows for others, and where one is not finite."""
-    is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-    if not (is_number or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
-        raise OtherRows
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    values = column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy()
-    if not np.isfinite(values).all():
-        raise OtherRows
-    return values, present
 
 
 # --- which rows are one question or unit ------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """Whole runs of score rows: those of a table in memory, or of files, some small ones at a time, or one, however large,
-a column at a time."""
+a column or some rows at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rageval_batch.columnar.strings import LARGE_STRING, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Offsets
 
 MOST_AT_ONCE = 1 << 18  # rows whose columns are all held in memory
 _ROWS_AT_ONCE = 1 << 15
@@ -195,3 +195,32 @@ class ScoreRuns:
             self._last = None
             self._last = group, columns, self._files[group.file].read_row_group(group.number, columns)
         return self._last[2]
+
+
+def rows_of_run(paths: Sequence[Path], run: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows of one run in score files, as they stand, a row group at a time; OtherRows where a column is missing."""
+    name = run.encode()
+    for path in paths:
+        with pq.ParquetFile(path, read_dictionary=["run_id"]) as file:
+            if not set(columns) <= set(file.schema_arrow.names):
+                raise OtherRows
+            place = next(k for k in range(len(file.schema)) if file.schema.column(k).path == "run_id")
+            for k in range(file.num_row_groups):
+                about = file.metadata.row_group(k).column(place).statistics
+                if about is not None and about.has_min_max and not about.min_raw <= name <= about.max_raw:
+                    continue
+                rows = file.read_row_group(k, ["run_id", *columns], use_threads=False)
+                mine = pc.equal(rows.column("run_id"), run)
+                yield (rows if pc.all(mine).as_py() else rows.filter(mine)).select(columns)
+
+
+def finite_numbers(column: pa.Array) -> tuple[Floats, Flags]:
+    """(values, which are there) of a column of numbers or flags; OtherRows for others, and where one is not finite."""
+    is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    if not (is_number or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
+        raise OtherRows
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    values = column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy()
+    if not np.isfinite(values).all():
+        raise OtherRows
+    return values, present

@@ -365,7 +365,7 @@ def compare_content(
     Where the inputs are large the answers are read only if they are asked for.
     """
     compared = find_compared_runs(session, base, [candidate], profile=about["profile"], eval_set=about["eval_set"])
-    result = compare(session, compared, Rules(), answers=False)[0]
+    result = compare(session, compared, Rules(), answers=False, keep_pairs=True)[0]
     *drawn, _ = drawn_comparison(session, result, "compare")
     kept = f"from compared\n    where run_id = {quoted(candidate)}"
     asked, join = question_join(session, Scope(compared.profile, compared.base.eval_set, (), every=False), "c")

@@ -15,7 +15,8 @@ import rageval_batch
 from oracles import compare as oracle
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
-from rageval_batch.analysis.comparison import MOVERS, SIGNIFICANT, Comparison, Rules, compare
+from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules, compare
+from rageval_batch.analysis.paired_units import MOVERS
 from rageval_batch.analysis.repeats import pass_rates, repeat_summary
 from rageval_batch.analysis.runs import find_run
 from rageval_batch.analysis.session import Session

@@ -14,7 +14,9 @@ from scipy import stats as scipy_stats
 from oracles import compare as oracle
 from oracles import resampling
 from rageval_batch.columnar import statistics
-from rageval_batch.columnar.kernels.resample import assign_blocks, word
+from rageval_batch.columnar.kernels.group_statistics import decimal_sum, exact_sums
+from rageval_batch.columnar.kernels.resample import assign_blocks, resampled_means, word
+from rageval_batch.columnar.kernels.sums import fsum
 from rageval_batch.columnar.strings import Floats
 from support.effort import examples
 
@@ -62,6 +64,38 @@ def test_intervals_of_several_samples_are_those_of_each(
         patch.setattr(statistics, "BLOCKS", 4)  # samples of five are assigned to blocks
         found = statistics.bootstrap_intervals(pairs.__getitem__, sizes, resamples=40, threads=threads)
     assert found == [statistics.bootstrap_interval(*pair, resamples=40, blocks=4) for pair in pairs]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.tuples(FINITE, WEIGHT), max_size=40), st.integers(0, 2**64 - 1), st.integers(0, 20))
+def test_wide_registers_give_the_same_bits(sample: list[tuple[float, float]], seed: int, count: int) -> None:
+    values, weights = np.array(sample).reshape(-1, 2).T
+    wide, plain = (resampled_means(values, weights, seed, count, wide=wide) for wide in (True, False))
+    assert wide.tobytes() == plain.tobytes()
+
+
+ANY_FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(ANY_FINITE | FINITE, max_size=30), st.booleans())
+def test_sums_are_rounded_once(values: list[float], cancelled: bool) -> None:
+    given = [*values, *(-value for value in reversed(values)), 1e-300] if cancelled else values
+    try:
+        want = math.fsum(given)
+    except OverflowError:
+        with pytest.raises(OverflowError):
+            fsum(np.array(given, np.float64))
+        return
+    assert fsum(np.array(given, np.float64)).hex() == want.hex()
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30))
+def test_sums_of_decimals_can_be_added(values: list[float]) -> None:
+    array = np.array(values)
+    (want,), _ = exact_sums(array, np.ones(len(array), np.bool_), None, np.array([0, len(array)]))
+    assert sum(decimal_sum(array[k : k + 3]) for k in range(0, len(array), 3)) / 10**18 == want
 
 
 @settings(max_examples=examples(60), deadline=None)

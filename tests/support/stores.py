@@ -51,9 +51,11 @@ def publish(
     inputs: Sequence[dict[str, Any]] = (),
     profile: str = PROFILE,
     with_summary: bool = False,
+    row_group: int | None = None,
     **record: Any,
 ) -> Commit:
-    """One commit with runs of given score rows; `record` changes what is said of all of them.
+    """One commit with runs of given score rows, in row groups of `row_group`; `record` changes what is said of all of
+    them.
 
     With a summary every session is spared the making of one: for stores that many commands read.
     """
@@ -83,7 +85,7 @@ def publish(
     store = Store(folder)
     with store.staging("given") as staging, staging.assembling() as ready:
         schema = catalog_row(profile).schema
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), ready / f"{profile}.parquet")
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), ready / f"{profile}.parquet", row_group)
         pq.write_table(pa.Table.from_pylist(records, schema=RUNS), ready / "runs.parquet")
         pq.write_table(TALLIES.empty_table(), ready / "tallies.parquet")
         pq.write_table(REJECTS.empty_table(), ready / "rejects.parquet")

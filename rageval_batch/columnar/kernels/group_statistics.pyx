@@ -334,6 +334,20 @@ def exact_sums(const double[:] values, const uint8_t[:] present, rows, const int
     return sums, counts
 
 
+def decimal_sum(const double[:] values):
+    """The sum of values, each taken to 18 decimals, as an integer in units of 1e-18; 0 for none.
+
+    Values must be at most 1e12 in size. The quotient by 10**18 is what exact_sums gives.
+    """
+    cdef Wide summed
+    cdef Py_ssize_t k
+    summed.low, summed.high = 0, 0
+    with nogil:
+        for k in range(values.shape[0]):
+            add_decimal(&summed, values[k])
+    return (int(summed.high) << 64) + int(summed.low)
+
+
 def answer_means(const double[:] values, const uint8_t[:] present, double worth, rows, const int64_t[::1] bounds):
     """Of the answers of each question: (mean of their values, share of values that are not 0, how many count, how many
     are `present`); 0 where none counts.

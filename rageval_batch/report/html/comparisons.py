@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval_batch.analysis.compared_runs import find_compared_runs
-from rageval_batch.analysis.comparison import Comparison, Mover, Rules, compare, with_answers
+from rageval_batch.analysis.comparison import Comparison, Rules, compare, with_answers
+from rageval_batch.analysis.paired_units import Mover
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
@@ -58,7 +59,7 @@ def compared_runs(session: Session, scope: Scope, base: str | None, *, runs: Seq
         compared = find_compared_runs(
             session, chosen, same[:MOST_CANDIDATES], profile=scope.profile, eval_set=scope.eval_set
         )
-        return Outcome(notes, tuple(compare(session, compared, Rules(), answers=False)))
+        return Outcome(notes, tuple(compare(session, compared, Rules(), answers=False, keep_pairs=True)))
     except RagevalError as error:
         return Outcome((Words(str(error)),))
 

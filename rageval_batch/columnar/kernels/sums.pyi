@@ -1,0 +1,3 @@
+from rageval_batch.columnar.strings import Floats
+
+def fsum(values: Floats) -> float: ...
