@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rageval_batch.analysis.compared_runs import ComparedRuns
-from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Mover, Rules
+from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
+from rageval_batch.analysis.paired_units import Mover
 from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.errors import IncompatibleRuns
 from rageval_batch.report.cells import format_value, json_line
