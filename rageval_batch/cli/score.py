@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -314,11 +315,13 @@ def commit_job(job: Job, store: Store, format: str, *, target: str | None) -> No
 
 
 def _run(job: Job, store: Store) -> Outcome:
-    from rageval_batch.runs import sweep
-
     progress = Progress("scored")
     try:
-        return sweep.run(job, store, progress)
+        with ThreadPoolExecutor(1) as pool:
+            hashed = pool.submit(job.with_hash)
+            from rageval_batch.runs import sweep  # which takes a while: files are hashed meanwhile
+
+        return sweep.run(hashed.result(), store, progress)
     finally:
         progress.close()
 
