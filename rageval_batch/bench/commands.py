@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,17 +12,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
+from random import Random
 
+from rageval_batch.bench import raw_join
 from rageval_batch.bench.memory import in_mib
 from rageval_batch.bench.sweeps import Sweep
 from rageval_batch.errors import EXIT_FAILED, EXIT_OK
+from rageval_batch.runs.store import Store
 
 SCORE = "score"
 FLOOR = "floor: DuckDB"  # the whole command
+COMPARE, RAW_JOIN = "compare of two runs", "raw join of two runs: DuckDB"
 TURNS = 3  # of the two that are compared; the least of each counts
 SMALL_ROWS = 100
 GROWTH = (1, 10, 100)  # times the sweep
 _RUN = b'"run_id": "'
+_COMPARED = ("base", "cand")
+_PHRASES = ("alpha", "beta", "gamma")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +86,38 @@ def measure_growth(profile: str, files: Sweep, folder: Path, *, rows: int) -> It
         shutil.rmtree(store)
 
 
+def measure_comparison(folder: Path, questions: int, seed: int) -> Iterator[Command]:
+    """`compare` of two runs of so many questions of `include_rate`, in turns with a raw join of their scores."""
+    folder.mkdir()
+    files, drawn, words = (
+        Sweep(folder / "outputs.jsonl", folder / "questions.jsonl", None),
+        Random(seed),
+        (*_PHRASES, "x"),
+    )
+    with files.questions.open("w", encoding="utf-8") as out:
+        for k in range(questions):
+            out.write(json.dumps({"id": f"q{k:09d}", "question": "?", "must_include": _PHRASES}) + "\n")
+    with files.outputs.open("w", encoding="utf-8") as out:
+        for run in _COMPARED:
+            for k in range(questions):
+                answer = " ".join(drawn.sample(words, drawn.randint(1, len(words))))
+                out.write(json.dumps({"run_id": run, "question_id": f"q{k:09d}", "output": answer}) + "\n")
+    store = folder / "runs"
+    _measure(SCORE, "score", str(files.outputs), *_inputs("include_rate", files), "--store", str(store), rows=questions)
+    (scores,) = (path for commit in Store(store).commits() for path in commit.files("scores"))
+    found: dict[str, list[Command]] = {COMPARE: [], RAW_JOIN: []}
+    for _ in range(TURNS):
+        found[COMPARE].append(_measure(COMPARE, "compare", *_COMPARED, "--store", str(store), rows=questions))
+        joined = raw_join.command(str(scores), *_COMPARED)
+        found[RAW_JOIN].append(_measure_process(RAW_JOIN, joined, rows=questions))
+    yield from (min(several, key=lambda one: one.cpu) for several in found.values())
+
+
 def _inputs(profile: str, files: Sweep) -> list[str]:
     return ["-p", profile, "-q", str(files.questions), *(["-c", str(files.contexts)] if files.contexts else [])]
 
 
 def _first_and_last_run(store: str) -> tuple[str, str]:
-    from rageval_batch.runs.store import Store
-
     names = sorted(run for commit in Store(store).commits() for run in commit.manifest["runs"])
     return names[0], names[-1]
 

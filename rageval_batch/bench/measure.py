@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from rageval_batch.bench import floor
-from rageval_batch.bench.commands import FLOOR, SCORE, Command, measure_commands, measure_growth
+from rageval_batch.bench.commands import (
+    COMPARE,
+    FLOOR,
+    RAW_JOIN,
+    SCORE,
+    Command,
+    measure_commands,
+    measure_comparison,
+    measure_growth,
+)
 from rageval_batch.bench.memory import peak_mib
 from rageval_batch.bench.sweeps import SWEEPS, Sweep, repeat_answers
 
@@ -59,8 +68,11 @@ class Bench:
 
     def ratios(self) -> dict[str, float | None]:
         """Wall time against the oracle, CPU time against the floor (of the sweep that of a started process, of
-        the command that of a command), memory."""
-        score, least = (next((one for one in self.commands if one.words == words), None) for words in (SCORE, FLOOR))
+        the command that of a command; of `compare` a raw join), memory."""
+        score, least, compare, join = (
+            next((one for one in self.commands if one.words == words), None)
+            for words in (SCORE, FLOOR, COMPARE, RAW_JOIN)
+        )
 
         def times_the_oracle(one: Measured | Command | None) -> float | None:
             return one.rows / one.wall / (self.oracle.rows / self.oracle.wall) if one and self.oracle else None
@@ -72,6 +84,7 @@ class Bench:
             "wall_over_floor": self.sweep.wall / self.floor.wall,
             "command_over_floor": score.cpu / least.cpu if score and least else None,
             "command_wall_over_floor": score.wall / least.wall if score and least else None,
+            "compare_over_raw_join": compare.cpu / join.cpu if compare and join else None,
             "peak_mib": self.sweep.peak_mib,
         }
 
@@ -102,10 +115,12 @@ def run(
     note: Callable[[str], None],
     commands: bool = False,
     growth: bool = False,
+    compared: int | None = None,
     repeated: float = 0.0,
 ) -> Bench:
     """Make a sweep of a profile and measure it; `commands`: whole commands too; `growth`: the same sweep larger too;
-    `repeated`: share of answers that were given before."""
+    `compared`: a comparison of two runs of so many questions too; `repeated`: share of answers that were given before.
+    """
     note(f"{profile}: writing a sweep of {rows:,} answers …")
     files, distinct = _apart(_write, profile, folder, rows, seed=seed, repeated=repeated)
     note(f"{profile}: scoring it …")
@@ -127,6 +142,9 @@ def run(
     if growth:
         note(f"{profile}: the command on more and more answers …")
         measured += tuple(measure_growth(profile, files, folder / "growth", rows=rows))
+    if compared:
+        note(f"two runs of {compared:,} questions, compared and joined …")
+        measured += tuple(measure_comparison(folder / "compared", compared, seed))
     return Bench(
         profile=profile,
         rows=rows,

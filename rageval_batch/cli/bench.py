@@ -36,6 +36,10 @@ _FUNCTIONS = ("function", "implementation", "rows", "cpu_s", "rows_per_s", "us_p
 @click.option(
     "--growth", is_flag=True, help="Score the same sweep 10 and 100 times as large too: time and peak memory."
 )
+@click.option(
+    "--compared", type=click.IntRange(_LEAST, 100_000_000), metavar="QUESTIONS",
+    help="Compare two runs of so many questions too, and join their scores by DuckDB: how compare stands to that.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--against", metavar="FILE", help="Beside an earlier measurement, a file of --format json.")
 @output_options("table", "json", "md", "jsonl", "csv", "tsv", "html", "parquet", "xlsx")
@@ -47,6 +51,7 @@ def bench(
     repeated: float,
     commands: bool,
     growth: bool,
+    compared: int | None,
     as_json: bool,
     against: str | None,
     format: str,
@@ -83,6 +88,7 @@ def bench(
                 note=say,
                 commands=commands,
                 growth=growth,
+                compared=compared,
                 repeated=repeated,
             ).as_dict()
         profiles.append({**measured, **(_functions(rows, seed) if name == _FUNCTIONS_OF else {})})

@@ -436,6 +436,12 @@ def test_bench(rageval: Call, tmp_path: Path) -> None:
     assert (said.code, "no measurement" in said.err) == (2, True)
 
 
+def test_bench_compares_two_runs_with_a_raw_join(rageval: Call) -> None:
+    (measured,) = json.loads(rageval("bench", "--rows", "100", "--compared", "300", "--json").out)["profiles"]
+    cpu = {line["stage"]: line["cpu_s"] for line in measured["stages"] if line["rows"] == 300}
+    assert measured["compare_over_raw_join"] == cpu["$ compare of two runs"] / cpu["$ raw join of two runs: DuckDB"]
+
+
 def test_bench_compares_command_with_command(rageval: Call) -> None:
     """The floor of `score` is a whole process too; that of the sweep stays the one of a process which has started."""
     (measured,) = json.loads(rageval("bench", "--rows", "500", "--commands", "--json").out)["profiles"]
