@@ -13,7 +13,7 @@ from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
 
@@ -39,14 +39,23 @@ def is_url(place: Place) -> bool:
 
 
 def plain_name(place: Place) -> str:
-    """A path or URL as it was given; of a `file:` URL the path."""
+    """A path or URL as it was given; of a `file:` URL the path. InputError where it is empty."""
     text = os.fspath(place)
+    if not text:  # which Path takes for the current folder
+        raise InputError("The name of a file or folder is empty. Is a variable of the shell not set?")
     if _FILE.match(text) is None:
         return text
-    found = urlsplit(text)
+    found = _split(text)
     if found.netloc not in ("", "localhost"):
         raise InputError(f"{text} names the machine {found.netloc}: write file:///PATH.")
     return unquote(found.path)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise InputError(f"{url} is no URL: {error}.") from error
 
 
 def child(place: Place, name: str) -> str:
@@ -222,7 +231,7 @@ def _matches(parts: list[str], patterns: list[str]) -> bool:
 
 def _opened(url: str) -> tuple[fs.FileSystem, str]:
     """(file system, path in it) of a URL; InputError where it cannot be had."""
-    found = urlsplit(url)
+    found = _split(url)
     if found.password is not None:
         raise InputError(
             f"{found.scheme}://…@{found.hostname}: a password in a URL would be kept with the results. Leave it out; "

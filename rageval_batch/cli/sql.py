@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rageval_batch.analysis.session import Session
 
 MOST_ROWS = 200  # of a table on the screen
+_MOST_CHARACTERS = 16 << 20  # of a query on stdin, which may have no end
 
 
 @click.command()
@@ -49,7 +50,9 @@ def sql(
 
     named = pairs(files, "--file")
     if query is None and not sys.stdin.isatty():
-        query = sys.stdin.read()
+        query = sys.stdin.read(_MOST_CHARACTERS + 1)
+        if len(query) > _MOST_CHARACTERS:
+            raise InputError(f"stdin has more than {_MOST_CHARACTERS:,} characters: it is no query.")
     if query is None and not sys.stdout.isatty():
         raise InputError("Give a query, as an argument or from a pipe; without one, rageval sql is a shell.")
     Store(store).require()

@@ -204,6 +204,7 @@ class _Sweep:
         counts = InputCounts()
         for part in parts:
             counts.add(part.counts, self.columns)
+        self.job.check_unchanged()
         if not any(part.scored for part in parts):
             first = next((part.first_reject for part in parts if part.first_reject), None)
             raise nothing_usable(self.job, sum(part.rejected for part in parts), first)

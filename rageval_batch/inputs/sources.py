@@ -52,6 +52,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STREAMED = ("jsonl", "json", "csv", "trec_run", "qrels")  # the formats whose reader can take a compressed stream
 STDIN = "-"
 _PIECE = 1 << 22
+_LEFT_FREE = 1 << 30  # bytes of the disk that stdin may not take
 _MOST_EXPANDED = 250  # times its size that a compressed file may grow to
 _SMALL = 256 << 20  # bytes that any may
 _LONGEST_MARK = 4  # bytes of a byte order mark
@@ -69,6 +70,7 @@ class Source:
     stem: str
     size: int = -1
     sha256: str = ""
+    modified: int = -1  # when a file of this machine was changed before it was hashed, in ns; -1: not known
     table: pa.Table | None = None  # a frame given in memory in place of a file
     members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
     reading: Reading = field(default_factory=Reading)
@@ -110,11 +112,25 @@ class Source:
         if self.members:
             return self._measured_members()
         try:
+            modified = -1 if self.url else os.stat(self.path).st_mtime_ns
             with open_input(self.place) as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return replace(self, size=size_of(self.place), sha256=digest)
+            return replace(self, size=size_of(self.place), sha256=digest, modified=modified)
         except OSError as error:
             raise unreadable(self.name, error) from error
+
+    def has_changed(self) -> bool:
+        """Whether a file of this machine has other bytes than it was hashed with; one that is as old and as large as
+        then has not, and of what lies elsewhere nothing is known."""
+        if self.modified < 0:
+            return False
+        try:
+            found = os.stat(self.path)
+            if (found.st_mtime_ns, found.st_size) == (self.modified, self.size):
+                return False
+            return replace(self, sha256="").with_hash().sha256 != self.sha256
+        except (OSError, InputError):
+            return True
 
     def member_place(self, member: str) -> str:
         """The path or URL of a file of a folder."""
@@ -235,6 +251,8 @@ def source(name: str | os.PathLike[str], at: Path | None = None) -> Source:
     place = Path() if url else at or Path(name)
     if not place.exists():
         raise InputError(f"There is no file {shown}. Check the path; folders, globs and - for stdin work too.")
+    if not (place.is_file() or place.is_dir()):  # it is read twice, and may have no end
+        raise InputError(f"{shown} is a pipe or device. Write what it gives into a file, or give - for stdin.")
     stem, compression = last_part(name), None
     for suffix, kind in COMPRESSIONS.items():
         if stem.endswith(suffix):
@@ -430,8 +448,21 @@ def opened(names: Iterable[str], whole_json: bool = False) -> Iterator[list[Sour
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
         spool = Path(folder) / "stdin.jsonl"
         with spool.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
+            _copy_stdin(out, shutil.disk_usage(folder).free)
         yield [Source("stdin", spool, "jsonl", compression=None, stem="stdin"), *sources(file_names, whole_json)]
+
+
+def _copy_stdin(out: BinaryIO, free: int) -> None:
+    """Write stdin to a file; InputError where it leaves too little of the disk to others, as one without end does."""
+    most, size = free - min(_LEFT_FREE, free // 2), 0
+    while piece := sys.stdin.buffer.read(_PIECE):
+        size += len(piece)
+        if size > most:
+            raise InputError(
+                f"stdin has more than {most / 1e9:,.1f} GB, for which the folder of temporary files has no room. "
+                "Write it into a file and name that, or set TMPDIR."
+            )
+        out.write(piece)
 
 
 @dataclass(frozen=True)

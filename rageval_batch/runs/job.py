@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.protocols import MAX_ROWS
 from rageval_batch.inputs.run_metadata import RunMetadata
@@ -39,6 +40,15 @@ class Job:
             contexts=[file.with_hash() for file in self.contexts],
             document=self.document.with_hash() if self.document else None,
         )
+
+    def check_unchanged(self) -> None:
+        """InputError where a file has changed since it was hashed: what was read of it is not what the record says."""
+        for file in (*self.outputs, *self.questions, *self.contexts):
+            if file.has_changed():
+                raise InputError(
+                    f"{file.name} has changed while it was read. Nothing was committed. Give the command again when "
+                    "nobody writes to it."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

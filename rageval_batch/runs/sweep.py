@@ -181,6 +181,11 @@ class _Sweep:
             self._note(part)
             if progress:
                 progress(self.rows_read, size)
+        try:
+            self.job.check_unchanged()
+        except InputError:
+            self.staging.clear()  # parts of other bytes
+            raise
         if self.scored == 0:
             first = next(self._rows("rejects")).slice(0, 1).to_pylist()[0] if self.rejected else None
             raise nothing_usable(self.job, self.rejected, first)
