@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -194,7 +195,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _drop_output() -> None:
     """What is left to write to stdout goes nowhere, so that ending does not fail by it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):  # of a stream that a caller in Python has put there, and that has no number
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _wants_debug(words: Sequence[str]) -> bool:
@@ -223,6 +225,8 @@ def _check_words(words: Sequence[str]) -> None:
     for word in words:
         if valid_text(word) != word:
             raise InputError(f"'{word}' is not valid UTF-8 text. Rename the file or run.")
+        if "\0" in word:  # no system gives such a word to a process, but a caller in Python can
+            raise InputError(f"'{word[:40]}' has a NUL character. Neither files nor runs have such names.")
 
 
 def _show_usage_error(error: click.ClickException) -> None:

@@ -108,7 +108,7 @@ def _base_and_candidates(
 @click.command()
 @store_option
 @picking_options
-@click.option("-n", "--limit", type=click.IntRange(1), help="Only so many runs, the best.")
+@click.option("-n", "--limit", type=click.IntRange(1, 10**9), help="Only so many runs, the best.")
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 def leaderboard(
     *, store: str, profile_name: str | None, eval_set: str | None, limit: int | None, format: str, target: str | None

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from rageval_batch.cli.options import say
+from rageval_batch.errors import InputError
 
 
 @click.command()
@@ -24,7 +25,10 @@ def demo(keep: str | None) -> None:
     from rageval_batch.resources import samples_folder
 
     folder = Path(keep) if keep is not None else Path(tempfile.mkdtemp(prefix="rageval-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder {folder}: {error.strerror}. Give another with --keep.") from error
     store, report = str(folder / "runs"), str(folder / "report.html")
     say("Scoring the packaged samples of all profiles …")
     for profile, words in SAMPLES.items():
