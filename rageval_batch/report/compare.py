@@ -96,7 +96,7 @@ def rule_text(rules: Rules) -> str:
         else f"on more than {_count(rules.max_regressions, 'regression')} (--max-regressions)"
     )
     least = "on a worse score" if rules.min_delta == 0 else f"on a delta below {rules.min_delta:g} (--min-delta)"
-    return f"Fails {least}, and {worse}."
+    return f"Fails {least} and {worse}."
 
 
 def _interval(result: Comparison) -> str:

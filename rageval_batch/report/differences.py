@@ -17,6 +17,7 @@ _LEAST_GAP = 80  # characters that are left out: fewer are not worth that it is 
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # One character of a script that is written without spaces, or white space, or a word, or any other character.
 _TOKEN = re.compile(rf"[{_CJK}]|\s+|[^\W_]+?(?=[{_CJK}]|\W|_|$)|.", re.S)
+_MARGIN = re.compile(r"(^\s+|\s*\n\s*|\s+$)")
 _ALONE = re.compile(rf"[{_CJK}\s]")
 
 
@@ -57,7 +58,8 @@ def marked_differences(before: str, after: str, most: int) -> tuple[Pieces, Piec
         right.append(Piece(theirs[:head]))
         mine, theirs = mine[head:], theirs[head:]
     if any(piece.changed and piece.text.strip() for piece in (*left, *right)):
-        left, right = ([part for piece in side for part in _without_margins(piece)] for side in (left, right))
+        _join_over_spaces(left, right)
+        left, right = ([part for piece in _joined(side) for part in _without_margins(piece)] for side in (left, right))
     left += (Piece("", left_out=len(mine)), Piece(before[len(before) - tail :]))
     right += (Piece("", left_out=len(theirs)), Piece(after[len(after) - tail :]))
     return stretches(_joined(left), _joined(right), most)
@@ -128,13 +130,19 @@ def _tokens(text: str) -> tuple[list[str], str]:
     return words, text[end:]
 
 
-def _without_margins(piece: Piece) -> tuple[Piece, ...]:
-    """A changed piece with the white space at its ends as pieces of their own, unmarked."""
-    if not piece.changed:
-        return (piece,)
-    inner = piece.text.strip()
-    start = piece.text.index(inner)
-    return (Piece(piece.text[:start]), Piece(inner, True), Piece(piece.text[start + len(inner) :]))
+def _join_over_spaces(left: list[Piece], right: list[Piece]) -> None:
+    """Let words that differ in a row be one difference: the space that both have between them is a part of it."""
+    for k in range(1, len(left) - 1):
+        beside = left[k - 1].changed and left[k + 1].changed
+        if beside and not left[k].changed and left[k].text.isspace() and "\n" not in left[k].text:
+            left[k], right[k] = (Piece(side[k].text, True) for side in (left, right))
+
+
+def _without_margins(piece: Piece) -> list[Piece]:
+    """A changed piece with the white space at its ends, and around the ends of its lines, as unmarked pieces."""
+    if not piece.changed or not piece.text:
+        return [piece]
+    return [Piece(part, not part.isspace()) for part in _MARGIN.split(piece.text) if part]
 
 
 # --- what is shown of them --------------------------------------------------------------------------------------------

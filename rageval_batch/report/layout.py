@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain, islice, zip_longest
+from textwrap import wrap
 from typing import Any
 
 from rageval_batch.report.cells import format_value, padded, truncate, width
@@ -84,7 +85,8 @@ def table_lines(
         for more in below:
             yield _line(more, layout, tone, screen=screen)
     if layout.dropped:
-        yield f"Not shown for want of room: {', '.join(layout.dropped)}. A wider screen or -o FILE shows all."
+        note = f"Not shown for want of room: {', '.join(layout.dropped)}. A wider screen or -o FILE shows all."
+        yield from wrap(note, screen.columns or len(note), break_long_words=False, break_on_hyphens=False)
 
 
 def _cut_cells(cells: Sequence[str], layout: _Columns) -> tuple[list[str], list[list[str]]]:

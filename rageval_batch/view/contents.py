@@ -171,7 +171,8 @@ def rejects_content(session: Session, view: View) -> Content:
         query="select reason, file, line, detail, raw, commit\nfrom rejects", view=view, order="file, line, reason",
     )  # fmt: skip
     title = f"{table.total:,} reject{'' if table.total == 1 else 's'}"
-    return Content(title=title, sections=(Section("rejects", title, (table,)),), crumbs=(("Runs", "/"),))
+    block = table if table.total else Words("Every input row was used.")
+    return Content(title=title, sections=(Section("rejects", title, (block,)),), crumbs=(("Runs", "/"),))
 
 
 # --- one run, one question, one answer --------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from rageval_batch.report.graphemes import cut_place
 PAIR_COLOURS = 8
 MOST_TEXT = 60_000  # characters of an answer on a page
 MOST_MARKS = 400
+_MOST_SPACED = 200  # characters of a mark that is found wherever white space stands between them
+_LETTER = r"[0-9A-Za-z\u00c0-\u024f\u0400-\u04ff]"  # of scripts that part words by spaces
 _AROUND, _MOST_STRETCHES = 200, 20  # characters beside what is marked further behind; how many of such stretches
 # Columns that hold what stands in the answer, in the order in which they are looked for.
 _QUOTED = ("text", "phrase", "quote", "keyword", "got", "entity", "item")
@@ -108,19 +110,35 @@ def _marks(sections: Sequence[MarkedSection]) -> dict[str, str]:
 
 
 def _marked(text: str, marks: Mapping[str, str]) -> list[Span]:
-    """The text in spans; where marks overlap, the longest is taken."""
-    if not marks:
-        return [Span(text, None)]
+    """The text in spans; where marks overlap, the longest is taken. White space may stand elsewhere in the text."""
     longest_first = sorted(marks, key=len, reverse=True)
-    pattern = re.compile("|".join(re.escape(one) for one in longest_first), re.IGNORECASE)
-    by_fold = {one.casefold(): mark for one, mark in marks.items()}
+    found = [pattern for one in longest_first if (pattern := _pattern(one, text))]
+    if not found:
+        return [Span(text, None)]
+    by_key = {_key(one): mark for one, mark in marks.items()}
     spans = []
     end = 0
-    for match in pattern.finditer(text):
-        spans += [Span(text[end : match.start()], None), Span(match[0], by_fold.get(match[0].casefold(), "good"))]
+    for match in re.finditer("|".join(found), text, re.IGNORECASE):
+        spans += [Span(text[end : match.start()], None), Span(match[0], by_key.get(_key(match[0]), "good"))]
         end = match.end()
     spans.append(Span(text[end:], None))
     return spans
+
+
+def _key(text: str) -> str:
+    return "".join(text.split()).casefold()
+
+
+def _pattern(mark: str, text: str) -> str | None:
+    """What finds a mark in the text: as whole words, else within words; null where it is not there.
+
+    Explanations have items without their white space, as they are compared.
+    """
+    short = "".join(mark.split())
+    body = r"\s*".join(map(re.escape, short)) if len(short) <= _MOST_SPACED else re.escape(mark)
+    whole = (rf"(?<!{_LETTER})" if re.match(_LETTER, short) else "") + body
+    whole += rf"(?!{_LETTER})" if re.match(_LETTER, short[-1]) else ""
+    return next((one for one in (whole, body) if re.search(one, text, re.IGNORECASE)), None)
 
 
 def _later_places(output: str, head: int, marks: Mapping[str, str]) -> list[tuple[int, int]]:

@@ -182,12 +182,12 @@ def test_shells_complete_names(call: Call) -> None:
 def test_compare_says_its_rule_and_how_many_more(call: Call) -> None:
     code, out, _ = call("compare", "base", LONG)
     assert code == 1
-    assert "Fails on a worse score, and on any regression; allow some with --max-regressions." in out
+    assert "Fails on a worse score and on any regression; allow some with --max-regressions." in out
     assert "must be at least 0" in out and "least 0;" not in out.replace("at least 0;", "")
     assert "13 regressions, at most 0 allowed: q00" in out and "q11 … and 1 more" in out
     assert "moved most (10 of 13)" in out
     _, out, _ = call("compare", "base", LONG, "--max-regressions", "20", "--min-delta", "-1")
-    assert "Fails on a delta below -1 (--min-delta), and on more than 20 regressions (--max-regressions)." in out
+    assert "Fails on a delta below -1 (--min-delta) and on more than 20 regressions (--max-regressions)." in out
     assert "shows (--fail-on significant)" in call("compare", "base", LONG, "--fail-on", "significant")[1]
     assert "weighted mean of score" in out, "a weighted mean is called one"
 

@@ -80,6 +80,13 @@ def test_only_what_differs_is_marked() -> None:
     assert changed(marked_differences("word " * 2_000, "word " * 2_000, MOST)[0]) == []
 
 
+def test_words_in_a_row_are_one_difference_and_indentation_is_none() -> None:
+    left, right = marked_differences("It was 3 million.", "It is not said.", MOST)
+    assert (changed(left), changed(right)) == (["was 3 million"], ["is not said"])
+    left, right = marked_differences('{\n  "a": 1\n}', '{\n  "a": 1,\n  "b": [\n    2\n  ]\n}', MOST)
+    assert (changed(left), changed(right)) == ([], [",", '"b": [', "2", "]"])
+
+
 def test_a_mark_stays_with_its_letter() -> None:
     left, right = marked_differences("un ete\u0301 chaud", "un ete chaud", MOST)
     assert (changed(left), changed(right)) == (["ete\u0301"], ["ete"])

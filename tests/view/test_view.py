@@ -127,7 +127,7 @@ def test_the_sections_of_the_report_are_pages(client: Client, section: str) -> N
 
 def test_gates_and_rejects(client: Client) -> None:
     assert "runs pass their gates" in client.get("/gates")
-    assert "No rows." in client.get("/rejects")
+    assert "Every input row was used." in client.get("/rejects")
 
 
 def test_what_is_not_there_is_said(client: Client) -> None:
@@ -340,6 +340,26 @@ def test_lines_have_verdicts_and_items_have_pairs() -> None:
     assert "".join(text for text, _ in spans) == "say No: a is 42"
     (metrics,) = marked_sections(Explanation((Section("metrics", ({"name": "refused", "value": True},)),)))
     assert metrics.lines[0].verdict is None  # a yes that is no verdict: a refusal is not good
+
+
+def test_marks_are_whole_words_and_items_stand_where_their_spaces_are() -> None:
+    lines = (
+        {"expected": "Amissedpage", "got": "Amissedpage", "matched": True},
+        {"keyword": "and", "found": True},
+        {"keyword": "12 480,5", "found": True},
+        {"keyword": "入住", "found": True},
+        {"keyword": "book", "found": True},
+    )
+    parts = marked_sections(Explanation((Section("keywords", lines),)))
+    text = "handbook: a missed  page and 12\u202f480,5, 可入住了"
+    spans = [(span.text, span.mark) for span in marked_answer(text, parts) if span.mark]
+    assert spans == [
+        ("book", "good"),  # within a word, because it stands nowhere else
+        ("a missed  page", "pair0"),
+        ("and", "good"),
+        ("12\u202f480,5", "good"),
+        ("入住", "good"),
+    ]
 
 
 def test_what_is_marked_far_behind_in_a_long_answer_is_shown_too() -> None:

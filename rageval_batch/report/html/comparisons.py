@@ -13,7 +13,7 @@ from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.errors import RagevalError
-from rageval_batch.report.differences import beginning, marked_differences
+from rageval_batch.report.differences import Pieces, beginning, marked_differences
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
@@ -221,13 +221,12 @@ def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block
 
 def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, complete: bool) -> Moved:
     before, after = mover.base_answer, mover.cand_answer
-    left = right = None
-    if before is not None and after is not None:
+    left: Pieces | None
+    right: Pieces | None
+    if before and after:
         left, right = marked_differences(*_laid_out(before, after), MOST_ANSWER)
-    elif before is not None:
-        left = beginning(readable(before), MOST_ANSWER)
-    elif after is not None:
-        right = beginning(readable(after), MOST_ANSWER)
+    else:  # nothing to compare with
+        left, right = (None if text is None else beginning(readable(text), MOST_ANSWER) for text in (before, after))
     return Moved(
         question=mover.question_id,
         base=result.compared.base.name,

@@ -80,7 +80,8 @@ def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float],
 # --- figures with axes ------------------------------------------------------------------------------------------------
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
-_BAR_HEIGHT, _BARS_WIDTH, _NAME_LENGTH = 17, 260, 48
+_BAR_HEIGHT, _NAME_HEIGHT, _BARS_WIDTH = 17, 14, 260
+_NAME_LENGTH, _SHORT_NAME = 48, 20  # characters of a name; of one that stands beside its bar, not above it
 _BARS_SCALE = 1.3  # of a unit in pixels, where there is room: on a phone a unit is less, and texts of 10 are to be read
 _EXACT = 1e15  # up to which whole numbers are said with all their digits
 _FEW_DOTS = 80  # of a line, that do not hide it
@@ -90,7 +91,7 @@ def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     """Three to six round numbers between two ends; `whole`: of counts, which have no halves."""
     if high <= low:
         return [low]
-    raw = (high - low) / 4
+    raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= raw)
     step = max(1.0, math.ceil(step)) if whole else step
@@ -99,7 +100,7 @@ def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
 
 
 def _tick(value: float) -> str:
-    return f"{value:.10g}" if abs(value) < 1e6 else f"{value:.3g}"
+    return (f"{value:.10g}" if abs(value) < 1e6 else f"{value:.3g}").replace("-", "−")
 
 
 class _Axes:
@@ -200,14 +201,16 @@ def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, *, y_na
 
 
 def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
-    """A bar for each named value, from zero; names at the left, values at the right."""
+    """A bar for each named value, from zero; names at the left, long ones above their bars; values at the right."""
     if not values:
         return Markup("")
     numbers = [value for _, value in values]
     low, high = min(0.0, *numbers), max(0.0, *numbers)
     names = [cut(name, _NAME_LENGTH) for name, _ in values]
-    left = 12 + 6 * max(map(len, names))
-    width = left + _BARS_WIDTH
+    longest = max(map(len, names))
+    above = longest > _SHORT_NAME
+    left, height = (0, _BAR_HEIGHT + _NAME_HEIGHT) if above else (12 + 6 * longest, _BAR_HEIGHT)
+    width = max(_BARS_WIDTH, 6 * longest) if above else left + _BARS_WIDTH
 
     def across(value: float) -> float:
         return left + (value - low) / ((high - low) or 1.0) * (_BARS_WIDTH - 60)
@@ -215,18 +218,21 @@ def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
     parts = []
     for k, (name, (whole, value)) in enumerate(zip(names, values, strict=True)):
         a, b = sorted((across(0.0), across(value)))
-        middle = _BAR_HEIGHT * (k + 0.5)
+        middle = height * (k + 1) - _BAR_HEIGHT / 2
         said = f"{value:,.0f}" if value.is_integer() and abs(value) < _EXACT else format_value(value)
         tip = f"{whole}: {said}"
+        place = (
+            f'x="0" y="{_n(middle - 9)}"' if above else f'x="{left - 6}" y="{_n(middle)}" dy="3.5" text-anchor="end"'
+        )
         parts.append(
-            f'<text x="{left - 6}" y="{_n(middle)}" dy="3.5" text-anchor="end">{escape(name)}</text>'
+            f"<text {place}>{escape(name)}</text>"
             f'<rect class="plain" x="{_n(a)}" y="{_n(middle - 5.5)}" width="{_n(max(0.6, b - a))}" height="11" '
             f'data-t="{escape(tip)}"/>'
             f'<text x="{_n(b + 5)}" y="{_n(middle)}" dy="3.5">{escape(said)}</text>'
         )
     return Markup(
         f'<svg class="plot bars" width="{_n(width * _BARS_SCALE)}" '
-        f'viewBox="0 0 {width} {_BAR_HEIGHT * len(values)}" role="img" '
+        f'viewBox="0 0 {width} {height * len(values)}" role="img" '
         f'aria-label="{escape(told)}">{"".join(parts)}</svg>'
     )
 
