@@ -18,7 +18,7 @@ import numpy as np
 from rageval_batch.columnar.kernels.resample import (
     SAMPLES_AT_ONCE,
     all_extreme_flips,
-    assign_blocks,
+    block_sums,
     extreme_flips,
     resampled_means,
     resampled_means_of_several,
@@ -48,11 +48,9 @@ def _stream(seed: int, purpose: int) -> np.uint64:
     return np.uint64(mixed % 2**64)
 
 
-def _blocks(products: Floats, weights: Floats, seed: int, *, blocks: int) -> tuple[Floats, Floats]:
+def _blocks(values: Floats, weights: Floats | None, seed: int, *, blocks: int) -> tuple[Floats, Floats]:
     """(sums of value times weight, sums of weights) of the blocks that rows are assigned to."""
-    block = assign_blocks(len(products), blocks, _stream(seed, _ASSIGNING))
-    sums, weighed = (np.bincount(block, column, blocks).astype(np.float64) for column in (products, weights))
-    return sums, weighed
+    return block_sums(values, weights, blocks, _stream(seed, _ASSIGNING))
 
 
 def mean_delta(deltas: Floats, weights: Floats | None = None) -> float | None:
@@ -143,11 +141,12 @@ def resample_means(
 
 def _resampled(values: Floats, weights: Floats | None, *, seed: int, blocks: int) -> tuple[Floats, Floats]:
     """(values, weights) of what is resampled: of questions, or of blocks where there are more questions than blocks."""
-    weights = np.ones(len(values)) if weights is None else _scaled(weights)
+    if weights is not None:
+        weights = _scaled(weights)
     if len(values) > blocks:
-        sums, weights = _blocks(values * weights, weights, seed, blocks=blocks)
-        values = np.divide(sums, weights, out=np.zeros(blocks), where=weights != 0)
-    return values, weights
+        sums, weights = _blocks(values, weights, seed, blocks=blocks)
+        return np.divide(sums, weights, out=np.zeros(blocks), where=weights != 0), weights
+    return values, np.ones(len(values)) if weights is None else weights
 
 
 def percentile_interval(means: Floats, least: float, most: float, *, level: float = LEVEL) -> Interval:
@@ -178,14 +177,16 @@ def sign_flip_p(
 
     Exact over all choices where there are no more than `flips`, else (1 + b) / (1 + flips). A delta of 0 has no sign.
     """
-    weights = np.ones(len(deltas)) if weights is None else _scaled(weights)
-    products = deltas * weights
-    limit = abs(fsum(products)) - TOLERANCE * fsum(weights)
+    products, total = deltas, float(len(deltas))
+    if weights is not None:
+        weights = _scaled(weights)
+        products, total = deltas * weights, fsum(weights)
+    limit = abs(fsum(products)) - TOLERANCE * total
     signed = products[products != 0.0]
     if len(signed) < flips.bit_length():
         return all_extreme_flips(signed, limit) / (1 << len(signed))
     if len(signed) > blocks:
-        signed, _ = _blocks(signed, signed, seed, blocks=blocks)
+        signed, _ = _blocks(signed, None, seed, blocks=blocks)
     extreme: int = extreme_flips(signed, limit, _stream(seed, _FLIPPING), flips)
     return (1 + extreme) / (1 + flips)
 

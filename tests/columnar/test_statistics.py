@@ -15,7 +15,7 @@ from oracles import compare as oracle
 from oracles import resampling
 from rageval_batch.columnar import statistics
 from rageval_batch.columnar.kernels.group_statistics import decimal_sum, exact_sums
-from rageval_batch.columnar.kernels.resample import assign_blocks, resampled_means, word
+from rageval_batch.columnar.kernels.resample import block_sums, resampled_means, word
 from rageval_batch.columnar.kernels.sums import fsum
 from rageval_batch.columnar.strings import Floats
 from support.effort import examples
@@ -172,8 +172,24 @@ def test_the_test_of_blocks_keeps_its_level() -> None:
 
 
 def test_blocks_are_dealt_evenly() -> None:
-    counts = np.bincount(assign_blocks(160_000, 16, np.uint64(9)), minlength=16)
+    sums, counts = block_sums(np.full(160_000, 0.5), None, 16, np.uint64(9))
     assert len(counts) == 16 and abs(counts - 10_000).max() < 500
+    assert (sums == counts / 2).all()
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.tuples(FINITE, WEIGHT), max_size=20), st.booleans(), st.integers(1, 5), st.integers(0, 2**64 - 1))
+def test_sums_of_blocks_equal_the_oracle(
+    sample: list[tuple[float, float]], weighted: bool, blocks: int, seed: int
+) -> None:
+    values, weights = np.array(sample).reshape(-1, 2).T
+    sums, weighed = [0.0] * blocks, [0.0] * blocks
+    for k, (value, weight) in enumerate(sample):
+        block = (resampling.random_word(seed, k) >> 32) * blocks >> 32
+        sums[block] += value * weight if weighted else value
+        weighed[block] += weight if weighted else 1.0
+    found = block_sums(values, weights if weighted else None, blocks, seed)
+    assert [part.tolist() for part in found] == [sums, weighed]
 
 
 def test_many_questions_need_no_more_than_their_blocks() -> None:

@@ -230,12 +230,20 @@ def all_extreme_flips(const double[:] values, double limit):
     return found
 
 
-def assign_blocks(Py_ssize_t count, uint64_t blocks, uint64_t seed):
-    """A block for each of `count` rows, at random."""
-    assigned = np.empty(count, np.int64)
-    cdef int64_t[::1] out = assigned
+def block_sums(const double[:] values, sample_weights, uint64_t blocks, uint64_t seed):
+    """(sums of values times weights, sums of weights) of blocks that the values are assigned to at random.
+
+    `sample_weights` is None where all weights are 1.
+    """
+    cdef bint weighted = sample_weights is not None
+    cdef const double[:] weights = sample_weights if weighted else values
+    found = np.zeros((2, blocks), np.float64)
+    cdef double[:, ::1] out = found
+    cdef int64_t block
     cdef Py_ssize_t k
     with nogil:
-        for k in range(count):
-            out[k] = ((random_word(seed, k) >> 32) * blocks) >> 32
-    return assigned
+        for k in range(values.shape[0]):
+            block = ((random_word(seed, k) >> 32) * blocks) >> 32
+            out[0, block] += values[k] * weights[k] if weighted else values[k]
+            out[1, block] += weights[k] if weighted else 1.0
+    return found[0], found[1]

@@ -23,6 +23,7 @@ class ReadRows(NamedTuple):
 
 ROOM: int
 HAS_WIDE: bool
+MOST_GROUPS: int
 
 def read_rows(
     data: Bytes,

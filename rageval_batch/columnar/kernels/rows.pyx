@@ -36,6 +36,7 @@ from rageval_batch.columnar.kernels.json import room_for_nodes
 
 ROOM = SLACK
 HAS_WIDE = bool(has_wide())  # whether 64 bytes lose their backslashes at once
+MOST_GROUPS = 16  # of names, for which `found` has room
 
 
 class RowField(NamedTuple):
@@ -93,7 +94,7 @@ cdef class _Rows:
         self.names = np.frombuffer(b"".join(encoded), np.uint8)
         self.bounds = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         self.n_groups = len(groups)
-        if self.n_groups > 16:
+        if self.n_groups > MOST_GROUPS:
             raise ValueError("too many groups of names")
         self.group_of = np.repeat(np.arange(self.n_groups, dtype=np.int32), [len(group) for group in groups])
         self.seen_in = np.full(len(encoded), -1, np.int64)  # the last row that has a name

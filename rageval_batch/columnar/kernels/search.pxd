@@ -1,8 +1,8 @@
 """One text inside another, byte for byte: exact for UTF-8."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t
 
-from rageval_batch.columnar.kernels.buffers cimport LOW_BITS, equal_bytes, first_byte, load64, zero_bytes
+from rageval_batch.columnar.kernels.buffers cimport equal_bytes, next_two
 
 
 cdef inline int64_t rare_place(const uint8_t[::1] needle, int64_t start, int64_t end) noexcept nogil:
@@ -21,26 +21,20 @@ cdef inline int64_t rare_place(const uint8_t[::1] needle, int64_t start, int64_t
 cdef inline bint inside(
     const uint8_t[::1] hay, int64_t h_start, int64_t h_end, const uint8_t[::1] needle, int64_t start, int64_t end
 ) noexcept nogil:
-    """Whether the needle is a substring of the hay; an empty needle is not. Eight places are looked at together."""
+    """Whether the needle is a substring of the hay; an empty needle is not. Where two of its bytes stand as far apart
+    as in the needle, the others are looked at."""
     cdef int64_t width = end - start
-    cdef int64_t ahead, at, stop, place
-    cdef uint8_t rare
-    cdef uint64_t pattern, marks
+    cdef int64_t ahead, other, at, stop
     if width == 0 or width > h_end - h_start:
         return False
     ahead = rare_place(needle, start, end)
-    rare = needle[start + ahead]
-    pattern = rare * LOW_BITS
+    other = width - 1 if ahead < width - 1 else 0
+    ahead, other = min(ahead, other), max(ahead, other)
     at = h_start + ahead
     stop = h_end - width + ahead + 1
-    while at + 8 <= stop:
-        marks = zero_bytes(load64(hay, at) ^ pattern)
-        while marks:
-            if equal_bytes(hay, at + first_byte(marks) - ahead, needle, start, width):
-                return True
-            marks &= marks - 1
-        at += 8
-    for place in range(at, stop):
-        if hay[place] == rare and equal_bytes(hay, place - ahead, needle, start, width):
+    while at < stop:
+        at = next_two(hay, at, stop, other - ahead, needle[start + ahead], needle[start + other], 0)
+        if at < stop and equal_bytes(hay, at - ahead, needle, start, width):
             return True
+        at += 1
     return False

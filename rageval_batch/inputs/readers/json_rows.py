@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import json as json_kernel
 from rageval_batch.columnar.kernels.json import ARRAY, FALSE, NULL, NUMBER, OBJECT, OK, STRING, TRUE
 from rageval_batch.columnar.kernels.lines import HAS_WIDE, is_valid_utf8, split_lines, valid_utf8
-from rageval_batch.columnar.kernels.rows import ROOM, ReadRows, read_rows
+from rageval_batch.columnar.kernels.rows import MOST_GROUPS, ROOM, ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, RecycledBytes, Strings, pooled_bytes
 from rageval_batch.inputs.readers import blocks
@@ -51,6 +51,18 @@ _KIND_OF_NODE = np.array([STRUCT, LIST, TEXT, NUMERIC, BOOLEAN, BOOLEAN, NOTHING
 assert tuple(range(7)) == (OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE, NULL)
 
 
+class AskedFields:
+    """Fields that were asked of blocks of a file beside FIELDS: its next blocks read them in their one pass."""
+
+    def __init__(self) -> None:
+        self.groups: tuple[Names, ...] = FIELDS
+
+    def add(self, names: Names) -> None:
+        """Read this field too, unless it shares a name with another or there are too many."""
+        if len(self.groups) < MOST_GROUPS and not {name for group in self.groups for name in group} & {*names}:
+            self.groups = (*self.groups, names)
+
+
 class JsonBlock:
     """Rows that are spans of bytes, each of them one JSON object; a row that is not is a row error."""
 
@@ -65,11 +77,16 @@ class JsonBlock:
         lines: Offsets,
         longest: int = MAX_ROW_BYTES,
         texts: RecycledBytes | None = None,
+        asked: AskedFields | None = None,
     ) -> None:
         """A row of more than `longest` bytes is a row error, and so is one that was cut off behind them.
 
-        `texts`: room for the answers, which is used again when nobody has them any more.
+        `texts`: room for the answers, which is used again when nobody has them any more. `asked`: what is known of
+        the fields that earlier blocks of the file were asked for.
         """
+        self._asked = asked or AskedFields()
+        self._groups = self._asked.groups
+        self._names = [name for group in self._groups for name in group]
         self.lines = lines
         self._found: dict[Names, Field] = {}
         self._data, self._starts, self._ends = data, starts, ends
@@ -80,7 +97,7 @@ class JsonBlock:
             (starts, ends) if read.all() else (np.where(read, starts, 0), np.where(read, ends, 0))
         )
         room = (texts or RecycledBytes()).take(len(data) + ROOM)
-        self._read = read_rows(data, *self._spans, FIELDS, _ANSWER, room)  # of the names that rows of any kind may have
+        self._read = read_rows(data, *self._spans, self._groups, _ANSWER, room)
         self.row_errors = [
             too_long_error(row, longest) if self._too_long[row] else _row_error(self._read, row, bool(utf8[row]))
             for row in np.flatnonzero(~self._read.usable).tolist()
@@ -88,7 +105,7 @@ class JsonBlock:
 
     @cached_property
     def _tape(self) -> Tape:
-        """All values of the rows: for fields of other names, and parts of fields."""
+        """All values of the rows: for fields that nobody has asked for before, and parts of fields."""
         return json_tape.parse(self._data, *self._spans)
 
     @cached_property
@@ -104,9 +121,12 @@ class JsonBlock:
         return self._found[names]
 
     def _field(self, names: tuple[str, ...]) -> Field:
-        if names not in FIELDS:
+        if names not in self._groups:
+            self._asked.add(names)
+            if self._lacks(names):
+                return absent_field(len(self))
             return _first_present(self._tape, self._tape.members(self._root, list(names)))
-        found = self._read.fields[FIELDS.index(names)]
+        found = self._read.fields[self._groups.index(names)]
         if (found.kinds < 0).all():
             return absent_field(len(self))
         kind = _KIND_OF_NODE[found.kinds]
@@ -116,6 +136,11 @@ class JsonBlock:
         stops = np.where(kind > NOTHING, found.stops, found.starts)  # no bytes behind nulls
         texts = Strings(*json_kernel.texts(self._data, found.starts, stops, found.flags, rows))
         return Field(texts.to_arrow(kind > NOTHING), kind)
+
+    def _lacks(self, names: Names) -> bool:
+        """Whether no row has a field, as far as that is seen at once."""
+        known = dict(zip(self._names, self._read.having.tolist(), strict=True))
+        return self._read.members == sum(known.values()) and not any(known.get(name) for name in names)
 
     def field_at(self, path: str) -> Field:
         return field_of(self._tape, self._node(path))
@@ -130,8 +155,8 @@ class JsonBlock:
         return node
 
     def has(self, name: str) -> bool:
-        if name in _NAMES:
-            return bool(self._read.having[_NAMES.index(name)])
+        if name in self._names:
+            return bool(self._read.having[self._names.index(name)])
         return bool((self._tape.members(self._root, [name]) >= 0).any())
 
     def others(
@@ -177,8 +202,8 @@ class JsonBlock:
 
     def _has_only(self, known: frozenset[str], read: tuple[Names, ...]) -> bool:
         """Whether every member of every row is known. Usually so, and much cheaper to see than to list the others."""
-        columns = [k for k, name in enumerate(_NAMES) if name in known]
-        of_read = sum(int((self._read.fields[FIELDS.index(field)].kinds >= 0).sum()) for field in read)
+        columns = [k for k, name in enumerate(self._names) if name in known]
+        of_read = sum(int((self._read.fields[self._groups.index(field)].kinds >= 0).sum()) for field in read)
         return bool(self._read.members == self._read.having[columns].sum() + of_read)
 
     def raw(self, row: int) -> str:
@@ -273,13 +298,14 @@ def json_blocks(
     lines: Offsets,
     longest: int = MAX_ROW_BYTES,
     texts: RecycledBytes | None = None,
+    asked: AskedFields | None = None,
 ) -> Iterator[JsonBlock]:
     """Spans of bytes, in the order of their places, as blocks of so many rows that a block has."""
     for first in range(0, len(starts), blocks.BLOCK_ROWS):
         rows = slice(first, first + blocks.BLOCK_ROWS)
         begin, stop = int(starts[rows][0]), int(ends[rows][-1])
         spans = starts[rows] - begin, ends[rows] - begin
-        yield JsonBlock(data[begin:stop], *spans, lines=lines[rows], longest=longest, texts=texts)
+        yield JsonBlock(data[begin:stop], *spans, lines=lines[rows], longest=longest, texts=texts, asked=asked)
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
@@ -307,16 +333,15 @@ def read_jsonl(
     `spans`: some of those that `line_spans` gives, which have the blocks that they have in the whole file.
     """
     longest = source.reading.max_row_bytes
-    texts = RecycledBytes()
+    kept: dict[str, Any] = {"longest": longest, "texts": RecycledBytes(), "asked": AskedFields()}
     with source.open() as stream:
         found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
         for _, data, starts, ends, lines in found:
             if only_lines is None:
-                yield from json_blocks(data, starts, ends, lines=lines, longest=longest, texts=texts)
+                yield from json_blocks(data, starts, ends, lines=lines, **kept)
             else:
                 mine = np.isin(lines, only_lines)
-                found_spans = starts[mine], ends[mine]
-                yield from json_blocks(data, *found_spans, lines=lines[mine], longest=longest, texts=texts)
+                yield from json_blocks(data, starts[mine], ends[mine], lines=lines[mine], **kept)
 
 
 def line_spans(source: Source) -> Iterator[LineSpan]:

@@ -77,7 +77,7 @@ def _true(column: pa.Array) -> Flags:
 def _refuses(prepared: Prepared, output: pa.Array, rows: Ints) -> Flags:
     """Which of these rows have a refusal phrase in their raw text."""
     found = np.zeros(len(output), np.bool_)
-    said, phrases = text.unicode_form(from_arrow(output.take(pa.array(rows))), "nfkc_casefold"), prepared.phrases
+    said, phrases = text.folded(from_arrow(output.take(pa.array(rows)))), prepared.phrases
     hits, _ = kernels.group_hits(
         said.data, said.starts, said.ends, np.zeros(len(rows), np.int32),
         np.array([0, 1]), np.array([0, len(phrases)]), phrases.data, phrases.offsets,
