@@ -17,7 +17,7 @@ _COLLECT_AFTER = (20_000, 20, 20)
 def main() -> NoReturn:
     """Run the command line in this process and end it."""
     code = 0
-    gc.set_threshold(*_COLLECT_AFTER)
+    collect_garbage_seldom()
     try:
         _open_closed_streams()
         interrupts.watch()
@@ -29,6 +29,11 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         code = interrupts.exit_code()
     interrupts.leave(code)
+
+
+def collect_garbage_seldom() -> None:
+    """Let Python look for garbage as seldom as a command does."""
+    gc.set_threshold(*_COLLECT_AFTER)
 
 
 def _open_closed_streams() -> None:

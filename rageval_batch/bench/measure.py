@@ -25,6 +25,7 @@ from rageval_batch.bench.commands import (
 )
 from rageval_batch.bench.memory import peak_mib
 from rageval_batch.bench.sweeps import SWEEPS, Sweep, repeat_answers
+from rageval_batch.start import collect_garbage_seldom
 
 WITH_ORACLE = "eval_json_v2"  # the profile whose row-at-a-time oracle is a part of the package
 ORACLE_ROWS = 2_000
@@ -202,10 +203,12 @@ def _job(name: str, files: Sweep) -> Any:
 
 
 def _warm(profile: str, folder: Path) -> None:
-    """Load all modules and tables: a cost of every process, not of a row."""
+    """Load all modules and tables: a cost of every process, not of a row. Garbage is looked for as seldom as in a
+    command."""
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import run as run_sweep
 
+    collect_garbage_seldom()
     folder.mkdir(parents=True, exist_ok=True)
     run_sweep(_job(profile, SWEEPS[profile].write(folder, WARM_ROWS, 0)), Store(folder / "runs"))
 

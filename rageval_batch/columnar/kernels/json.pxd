@@ -359,7 +359,9 @@ cdef inline int64_t name_index(
     """Which of the names is key[first:first + width], -1 where none is."""
     cdef int64_t name
     for name in range(bounds.shape[0] - 1):
-        if bounds[name + 1] - bounds[name] == width and equal_bytes(key, first, names, bounds[name], width):
+        if bounds[name + 1] - bounds[name] != width:
+            continue
+        if width == 0 or (key[first] == names[bounds[name]] and equal_bytes(key, first, names, bounds[name], width)):
             return name
     return -1
 

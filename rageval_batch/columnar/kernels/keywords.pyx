@@ -57,8 +57,10 @@ cdef int64_t candidates(
     """All keywords of one text in order, repeats included: tokens first, then pairs of Han, then those of Kana."""
     cdef int64_t stop, point, width, before, before_at, at = start, count = 0
     cdef int script, before_script, paired_script
+    cdef bint has_scripts = False, has_kana = False
     while at < end:
         if not is_letter(data[at]):
+            has_scripts = has_scripts or may_pair(data[at], kana)
             at += 1
             continue
         stop = token_end(data, at, end)
@@ -68,7 +70,9 @@ cdef int64_t candidates(
             tos[count] = stop
             count += 1
         at = stop
-    for paired_script in range(1, 3 if kana else 2):
+    for paired_script in range(1, 3):
+        if not (has_scripts if paired_script == 1 else has_kana):
+            break
         at = before_at = start
         before = 0
         before_script = 0
@@ -79,6 +83,7 @@ cdef int64_t candidates(
                 continue
             point, width = code_point(data, at)
             script = script_of(point, kana)
+            has_kana = has_kana or script == 2
             if script == paired_script and script == before_script:
                 keys[count] = pair_key(before, point)
                 froms[count] = before_at

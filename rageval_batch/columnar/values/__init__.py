@@ -129,6 +129,8 @@ class Reading:
         """Every number, in order; digits of dates, references and markers are none."""
         text = point_format(self._dates.rest, self.reader.decimal_mark)
         found = self.reader.numbers.find(without_markers(text))
+        if self._normal.in_place:
+            return found
         spans = (self._normal.span(number.start, number.end) for number in found)
         return [number._replace(start=a, end=b) for number, (a, b) in zip(found, spans, strict=True)]
 

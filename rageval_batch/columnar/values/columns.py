@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar.computed_once import computed_once
 from rageval_batch.columnar.strings import Flags, Offsets, Strings, bounds_of, spread
-from rageval_batch.columnar.values import Citation, Date, Number, Reader, Reading
+from rageval_batch.columnar.values import Citation, Date, Name, Number, Reader, Reading
 from rageval_batch.columnar.values.dates import PERHAPS_DATE
 from rageval_batch.columnar.values.references import PERHAPS_CITED
 from rageval_batch.columnar.values.window_classes import classes_for_reading
@@ -163,13 +163,17 @@ class ReadTexts(Sequence[Reading]):
             return [self[k] for k in range(*index.indices(len(self)))]
         if not 0 <= index < len(self):
             raise IndexError(index)
-        start, end = int(self._bounds[index]), int(self._bounds[index + 1])
-        which, first = self._which[start:end].tolist(), self._first[start:end].tolist()
+        texts, bounds, which, first = self._single
+        start, end = bounds[index], bounds[index + 1]
         if self.whole[index]:
-            reading: Reading = self._stretches[which[0]].reading
-            return reading
-        stretches = [(self._stretches[k], at) for k, at in zip(which, first, strict=True)]
-        return _ReadByStretches(self.reader, self.texts.at(index), stretches)
+            return self._stretches[which[start]].reading
+        stretches = [(self._stretches[which[k]], first[k]) for k in range(start, end)]
+        return _ReadByStretches(self.reader, texts[index], stretches)
+
+    @computed_once
+    def _single(self) -> tuple[list[str], list[int], list[int], list[int]]:
+        """Texts, bounds, stretches and first characters, to make single readings of."""
+        return self.texts.to_arrow().to_pylist(), self._bounds.tolist(), self._which.tolist(), self._first.tolist()
 
     def found(self, texts: Places, values: Callable[[Stretch], Sequence[Any]]) -> tuple[list[Any], Found]:
         """(distinct values, where they are) of some texts; `values` gives those of a stretch."""
@@ -201,6 +205,11 @@ class _ReadByStretches(Reading):
     def __init__(self, reader: Reader, raw: str, stretches: list[tuple[Stretch, int]]) -> None:
         super().__init__(reader, raw)
         self.stretches = stretches
+
+    @computed_once
+    def names(self) -> list[Name]:
+        found = self.reader.names.find_in_raw(self.raw)
+        return self.reader.names.find(self._normal) if found is None else found
 
     @computed_once
     def numbers(self) -> list[Number]:

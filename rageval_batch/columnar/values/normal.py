@@ -15,6 +15,7 @@ HAN = "\u4e00-\u9fff\u3400-\u4dbf"
 # Unicode's White_Space property; Python's own classes also have U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SPACES = re.compile(f"[{WHITE_SPACE}]+")
+_BETWEEN_DIGITS = re.compile("[0-9０-９]，[0-9０-９]")
 _WIDE_COMMA = re.compile("(?<=[０-９])，(?=[０-９])")
 # 1，000 and 42，500; 100，200，300 is a list, and so is what follows 分别, a page, a day or a letter.
 _WIDE_THOUSANDS = re.compile(
@@ -80,9 +81,14 @@ class Normal:
     raw: str
     text: str
 
+    @property
+    def in_place(self) -> bool:
+        """Whether every character stands where the raw one does."""
+        return len(self.raw) == len(self.text)
+
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The raw span of a span of the normal text that is not empty."""
-        if len(self.raw) == len(self.text):
+        if self.in_place:
             return start, end
         return self._origins[start], self._origins[end - 1] + 1
 
@@ -95,14 +101,20 @@ class Normal:
 def _marked(raw: str) -> str:
     """The text with characters replaced, one for one, whose neighbours say what they are: separators of thousands, 参,
     fractions behind a figure and raised digits of fractions."""
-    if _NOTABLE.search(raw) is None:
+    notable = set(_NOTABLE.findall(raw))
+    if not notable:
         return raw
-    raw = _APOSTROPHES.sub(lambda m: m[0].replace("'", THOUSANDS).replace("’", THOUSANDS), raw)
-    raw = _THREE.sub("參", raw)
-    raw = _UNDERSCORES.sub(lambda m: m[0].replace("_", THOUSANDS), raw)
-    raw = _MIXED_NUMBER.sub(lambda m: _NO_GAP * len(m["gap"]) + _DECIMALS[m["sign"]], raw)
-    raw = _RAISED.sub(_on_the_line, raw)
-    return _narrow_commas(raw) if "，" in raw else raw
+    if not notable.isdisjoint("'’"):
+        raw = _APOSTROPHES.sub(lambda m: m[0].replace("'", THOUSANDS).replace("’", THOUSANDS), raw)
+    if "参" in notable:
+        raw = _THREE.sub("參", raw)
+    if "_" in notable:
+        raw = _UNDERSCORES.sub(lambda m: m[0].replace("_", THOUSANDS), raw)
+    if not notable.isdisjoint(FRACTION_SIGNS):
+        raw = _MIXED_NUMBER.sub(lambda m: _NO_GAP * len(m["gap"]) + _DECIMALS[m["sign"]], raw)
+    if "⁄" in notable:
+        raw = _RAISED.sub(_on_the_line, raw)
+    return _narrow_commas(raw) if "，" in notable and _BETWEEN_DIGITS.search(raw) else raw
 
 
 def _on_the_line(m: re.Match[str]) -> str:

@@ -40,6 +40,7 @@ RUN = re.compile(
 )
 TOKEN = re.compile(rf"[ \t]*(?:{ARABIC}|[{CHINESE}])")
 HAS_ARABIC = re.compile("[0-9]")
+_ARABIC = re.compile(ARABIC)
 
 _COEFFICIENT = rf"(?>{ARABIC}|[{''.join(DIGITS)[len(ZEROS) :]}])"
 _Z = f"[{ZEROS}]*"
@@ -80,7 +81,7 @@ def run_value(run: str, before_unit: bool) -> Decimal | None:
     run = run.replace(" ", "").replace("\t", "")
     for mark, written in TENS.items():
         run = run.replace(mark, written)
-    if run[-1] in "0123456789" and re.fullmatch(ARABIC, run):
+    if run[-1] in "0123456789" and _ARABIC.fullmatch(run):
         return arabic(run)
     if _DIGITS_ONLY.fullmatch(run):
         return _positional([DIGITS[c] for c in run], before_unit)

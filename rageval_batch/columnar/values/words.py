@@ -108,15 +108,24 @@ class NameReader:
         ]
         self._surnames = frozenset(surnames)
         self._widest = max(map(len, self._surnames))
-        spelled = (max(_runs_of_letters(title), key=len, default="") for title in titles)
         # For RE2: a text whose letters, Han and Kana are in NFKC, and that it does not match, has no names.
-        self.perhaps_named = "|".join((_PERHAPS_QUOTED, *dict.fromkeys(spelled)))
+        spelled = dict.fromkeys(max(_runs_of_letters(title), key=len, default="") for title in titles)
+        self.perhaps_named = "|".join((_PERHAPS_QUOTED, *spelled))
+        self._perhaps_titled = re.compile("|".join(spelled))
 
     def find(self, given: Normal) -> list[Name]:
         """The names of a text in its order."""
         if self._perhaps.search(given.text) is None:
             return []
         found = [*self._quoted(given), *self._titled(given), *self._with_latin_title(given)]
+        return sorted(found, key=lambda name: (name.start, name.end))
+
+    def find_in_raw(self, raw: str) -> list[Name] | None:
+        """The names of a text whose letters, Han and Kana are in NFKC; None where a title may stand there, which is
+        looked for in the normal text."""
+        if self._perhaps_titled.search(raw) is not None:
+            return None
+        found = self._quoted(Normal(raw, raw.replace("＂", '"')))
         return sorted(found, key=lambda name: (name.start, name.end))
 
     def _quoted(self, given: Normal) -> Iterable[Name]:

@@ -197,9 +197,12 @@ class Comparison:
 
 def _in_text(want: Quantity, rule: Comparison, allowed: frozenset[Decimal], *, answer: Reading) -> Match:
     """A number in a text counts if the first sentence that holds it does not also offer another of its unit."""
-    first = next((number for number in answer.numbers if rule.found(want, number)), None)
+    numbers = answer.numbers
+    first = next((number for number in numbers if rule.found(want, number)), None)
     if first is None:
         return _not_in_text(want, rule, answer)
+    if len(numbers) == 1 and not _TOTAL_BEFORE.search(answer.raw, max(0, first.start - _LOOK_BACK), first.start):
+        return Match(True, _format_numbers([first]), (first.start, first.end), why="in the text")
     start, end = next((a, b) for a, b in answer.sentences if a <= first.start < b)
     inside = [number for number in answer.numbers if start <= number.start < end]
     hits = [number for number in inside if rule.found(want, number)]

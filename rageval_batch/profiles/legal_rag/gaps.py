@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,11 +81,9 @@ def _dates(found: Reading | Stretch) -> list[Placed]:
 
 def _names(reading: Reading) -> list[Placed]:
     """Names as specifics. A quotation that holds a value or says that nothing is known is no name."""
-    if not reading.names:
-        return []
-    spans = [(number.start, number.end) for number in reading.numbers]
-    spans += [(date.start, date.end) for date in reading.dates]
     quoted = [name for name in reading.names if name.quoted]
+    spans = [(number.start, number.end) for number in reading.numbers] if quoted else []
+    spans += [(date.start, date.end) for date in reading.dates] if quoted else []
     found = []
     for name in reading.names:
         if name.quoted:
@@ -93,9 +92,13 @@ def _names(reading: Reading) -> list[Placed]:
                 continue
         elif any(q.start <= name.start and name.end <= q.end for q in quoted):
             continue
-        specific = Specific("name", fold(name.text), name.text, readings=tuple(map(fold, name.readings)))
-        found.append(Placed(specific, name.start, name.end))
+        found.append(Placed(_named(name.text, name.readings), name.start, name.end))
     return found
+
+
+@lru_cache(maxsize=4_096)
+def _named(text: str, readings: tuple[str, ...]) -> Specific:
+    return Specific("name", fold(text), text, readings=tuple(map(fold, readings)))
 
 
 def specifics(reading: Reading) -> list[Placed]:
