@@ -22,6 +22,7 @@ from rageval_batch.inputs.by_question import QuestionRows
 from rageval_batch.inputs.outputs import Ingest
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.sources import Source
+from rageval_batch.model import schemas
 from rageval_batch.model.schemas import BATCH, REJECTS, EvalSet
 from support import inputs
 from support.effort import examples
@@ -725,6 +726,23 @@ def with_contexts(tmp_path: Path, *paths: Path) -> tuple[dict[str, Any], Callabl
 
     texts = [text for part in found.chunk_columns() for text in part.to_pylist()]
     return {name: json.loads(text) for name, text in zip(found.ids, texts, strict=True) if text is not None}, own
+
+
+@pytest.mark.parametrize("at_once", [1, 1_024])
+def test_contexts_in_another_order_than_the_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """In several files and parts: those of a question stand in the order in which they were read."""
+    monkeypatch.setattr(schemas, "_CHUNKED_AT_ONCE", at_once)
+    first: list[dict[str, Any]] = [
+        {"question_id": "q2", "chunks": [C]},
+        {"question_id": "q1", "chunks": []},
+        {"question_id": "q2", **A},
+    ]
+    second: list[dict[str, Any]] = [{"question_id": "q1", "chunks": [B, A]}, {"question_id": "q2", "chunks": [B]}]
+    paths = [inputs.write(tmp_path, name, "jsonl", rows) for name, rows in (("one", first), ("two", second))]
+    chunks, _ = with_contexts(tmp_path, *paths)
+    assert chunks == {"q1": [B, A], "q2": [C, A, B]}
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "json_indented", "parquet", "arrow_file", "jsonl_gz"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rageval_batch.analysis.catalog import open_store
@@ -74,6 +74,13 @@ def current(store: Store) -> dict[str, str]:
     return {run: commit.id for commit in store.listing().visible() for run in commit.manifest["runs"]}
 
 
+A, B = {"a"}, {"b"}
+
+
+@example([("score", A, 2), ("score", A, 0), ("prune", 3, None, False), ("prune", 2, None, True)])
+@example([("score", A, 0), ("score", A, 3), ("score", A, 1), ("prune", 1, 2, False), ("prune", 0, 1, True)])
+@example([("score", A | B, 1), ("score", A, 0), ("drop result", "a", 1), ("compact",), ("prune", 0, None, True)])
+@example([("score", A, 3), ("score", B, 3), ("compact",), ("drop commit", 0), ("prune", 1, None, True), ("compact",)])
 @given(STEPS)
 def test_a_store_is_what_its_commands_promise(steps: list[tuple]) -> None:  # type: ignore[type-arg]
     with tempfile.TemporaryDirectory() as folder:
