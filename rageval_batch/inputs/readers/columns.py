@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -159,9 +160,12 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             file = pa.ipc.open_file(mapped)
         except pa.ArrowInvalid:
             mapped.seek(0)
-            batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(mapped)
+            stream = pa.ipc.open_stream(mapped)
+            names, batches = stream.schema.names, iter(stream)
         else:
+            names = file.schema.names
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
+        check_names(source, names)
         yield from column_blocks(
             map(_validated, batches), texts=field_columns(source), longest=source.reading.max_row_bytes
         )
@@ -193,8 +197,16 @@ def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
 def read_frame(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a frame in memory."""
     assert source.table is not None
+    check_names(source, source.table.column_names)
     batches = source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS)
     yield from column_blocks(batches, texts=field_columns(source), longest=source.reading.max_row_bytes)
+
+
+def check_names(source: Source, names: Sequence[str]) -> None:
+    """InputError for a column that is there twice."""
+    if len(set(names)) < len(names):
+        doubled = Counter(names).most_common(1)[0][0]
+        raise InputError(f"{source.name} has two columns '{doubled}'. Rename or remove one of them.")
 
 
 def field_columns(source: Source) -> frozenset[str]:

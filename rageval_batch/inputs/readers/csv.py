@@ -21,7 +21,7 @@ from rageval_batch.columnar.strings import Bytes, Flags, Offsets
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import RowError
-from rageval_batch.inputs.readers.columns import ColumnBlock, column_blocks
+from rageval_batch.inputs.readers.columns import ColumnBlock, check_names, column_blocks
 from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, is_utf8, read_more
 from rageval_batch.inputs.recognise import HEAD
 from rageval_batch.inputs.sources import Source
@@ -144,11 +144,10 @@ def _header(source: Source, text: str, delimiter: str) -> list[str]:
 
 
 def checked_names(source: Source, names: list[str]) -> list[str]:
-    """Names of columns, each once; InputError for one that is there twice."""
-    doubled = next((name for k, name in enumerate(names) if name and name in names[:k]), None)
-    if doubled is not None:
-        raise InputError(f"{source.name} has two columns '{doubled}'. Rename or remove one of them.")
-    return [name or f"column {k}" for k, name in enumerate(names, start=1)]
+    """Names of columns, each once, those without one called by their place; InputError for one that is there twice."""
+    named = [name or f"column {k}" for k, name in enumerate(names, start=1)]
+    check_names(source, named)
+    return named
 
 
 def _parsed(source: Source, part: Bytes, names: list[str], *, line: int) -> Generator[ColumnBlock, None, int]:

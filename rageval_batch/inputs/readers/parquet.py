@@ -11,7 +11,7 @@ import numpy as np
 from rageval_batch.columnar.parquet_pages import longest_text, pages
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
-from rageval_batch.inputs.readers.columns import COLUMN_BYTES, ColumnBlock, column_blocks, field_columns
+from rageval_batch.inputs.readers.columns import COLUMN_BYTES, ColumnBlock, check_names, column_blocks, field_columns
 from rageval_batch.inputs.sources import Source, check_growth
 from rageval_batch.locations import arrow_input, is_url, open_input
 
@@ -30,6 +30,7 @@ class RowGroups:
 def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a Parquet file."""
     with _opened(source.place) as file:
+        check_names(source, file.schema_arrow.names)
         check_parquet_growth(source, file.metadata)
         rows = _batch_rows(source, source.place, file.metadata, groups=range(file.num_row_groups))
         batches = file.iter_batches(batch_size=rows)
@@ -40,6 +41,7 @@ def read_row_groups(source: Source, part: RowGroups) -> Iterator[ColumnBlock]:
     """The rows of some row groups, with the lines that they have in the whole file."""
     longest = source.reading.max_row_bytes
     with _opened(part.place) as file:
+        check_names(source, file.schema_arrow.names)
         line = part.line
         rows = _batch_rows(source, part.place, file.metadata, groups=part.groups)
         for batch in file.iter_batches(batch_size=rows, row_groups=list(part.groups)):
