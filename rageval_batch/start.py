@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 from rageval_batch import interrupts
@@ -20,6 +22,8 @@ def main() -> NoReturn:
     collect_garbage_seldom()
     try:
         _open_closed_streams()
+        encoding, errors = sys.stderr.encoding, sys.stderr.errors
+        sys.stderr = _Messages(sys.stderr.detach(), encoding, errors, line_buffering=True)
         interrupts.watch()
         from rageval_batch.cli import main as run
 
@@ -34,6 +38,19 @@ def main() -> NoReturn:
 def collect_garbage_seldom() -> None:
     """Let Python look for garbage as seldom as a command does."""
     gc.set_threshold(*_COLLECT_AFTER)
+
+
+class _Messages(io.TextIOWrapper):
+    """stderr, where a message that cannot be written is dropped: it must not change how a command ends."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
 
 
 def _open_closed_streams() -> None:

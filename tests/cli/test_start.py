@@ -91,6 +91,26 @@ def test_streams_that_are_closed_and_paths_that_cannot_be(small_store: Path, lin
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("$R compare a a", 0),
+        ("$R gate a --gates gates.toml --allow-missing-provenance", 0),
+        ("$R runs --store none", 2),
+        ("$R runs --nothing", 2),
+    ],
+)
+@pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2>/dev/null"])
+def test_messages_that_cannot_be_written_change_no_exit_code(
+    small_store: Path, line: str, code: int, stderr: str
+) -> None:
+    """A gate that passes is 0, whether its line for people can be written or not."""
+    gates = '[[gate]]\nname = "eval_score_avg"\nmetric = "score"\nstat = "mean"\nop = ">="\nlimit = 0\n'
+    (small_store / "gates.toml").write_text(gates, encoding="utf-8")
+    assert in_shell(small_store, f"{line} >/dev/null {stderr}") == (code, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_stdout_on_a_full_disk(small_store: Path) -> None:
     code, err = in_shell(small_store, "$R runs >/dev/full")
     assert code == 2 and err.startswith("rageval: Cannot write the output: No space left on device.")
