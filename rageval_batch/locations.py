@@ -4,6 +4,7 @@ Arrow, any other scheme by fsspec where that is installed. `file:` is a path."""
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ from rageval_batch.errors import InputError
 if TYPE_CHECKING:
     from pyarrow import fs
 
+MANIFEST = "manifest.json"  # of a commit
+COMMIT_NAME = re.compile(r"\d{8}T\d{6}\.\d{6}Z-[0-9a-f]+")
+
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # a scheme of one letter is a drive of Windows
 _FILE = re.compile(r"file:(?=/)", re.IGNORECASE)
 _SAME = {"s3a": "s3", "s3n": "s3"}  # names that Hadoop has for what Arrow calls otherwise
@@ -36,6 +40,17 @@ def is_url(place: Place) -> bool:
     """Whether something lies behind a URL, not in a file system of this machine."""
     text = os.fspath(place)
     return _URL.match(text) is not None and _FILE.match(text) is None
+
+
+def is_commit(folder: Path) -> bool:
+    """Whether a folder is a commit of a store: by its name, or by its manifest where somebody has renamed it."""
+    if COMMIT_NAME.fullmatch(folder.name):
+        return True
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and manifest.keys() >= {"format", "commit", "files"}
 
 
 def plain_name(place: Place) -> str:

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from rageval_batch.errors import InputError
+from rageval_batch.inputs.folders import url_in_commit, visible_files
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
 from rageval_batch.locations import (
@@ -56,6 +57,8 @@ _LEFT_FREE = 1 << 30  # bytes of the disk that stdin may not take
 _MOST_EXPANDED = 250  # times its size that a compressed file may grow to
 _SMALL = 256 << 20  # bytes that any may
 _LONGEST_MARK = 4  # bytes of a byte order mark
+
+_PASSED_OVER = " Files of commits of a store are passed over."
 
 
 @dataclass(frozen=True)
@@ -345,13 +348,11 @@ def _has_known_ending(path: Path) -> bool:
 def _expanded(name: str) -> Sequence[str | Path]:
     path = Path(name)
     if path.is_dir():
-        files = [
-            found
-            for found in path.rglob("*")
-            if found.is_file() and _has_known_ending(found) and not _hidden(found, path)
-        ]
+        files = [found for found in visible_files(path) if _has_known_ending(found)]
         if not files:
-            raise InputError(f"The folder {name} has no file that can be read. Known endings: {_endings()}.")
+            raise InputError(
+                f"The folder {name} has no file that can be read. Known endings: {_endings()}.{_PASSED_OVER}"
+            )
         return files
     if not path.exists() and glob.has_magic(name):
         found = [Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file()]
@@ -368,9 +369,9 @@ def _expanded_url(url: str) -> Sequence[str | Path]:
         raise unreadable(url, error) from error
     if found is None:
         return [url]
-    known = [one for one in found if _has_known_ending(Path(last_part(one)))]
+    known = [one for one in found if _has_known_ending(Path(last_part(one))) and not url_in_commit(one, url)]
     if not known:
-        raise InputError(f"{url} has no file that can be read. Known endings: {_endings()}.")
+        raise InputError(f"{url} has no file that can be read. Known endings: {_endings()}.{_PASSED_OVER}")
     return known
 
 
@@ -384,10 +385,6 @@ def _member_of(place: str | Path, given: str) -> tuple[str | Path, str]:
     if not address.startswith(f"{folder}/"):
         folder = address.rpartition("/")[0]
     return f"{folder}{mark}{options}", unquote(address[len(folder) + 1 :])
-
-
-def _hidden(path: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
 def sources(names: Iterable[str | os.PathLike[str]], whole_json: bool = False) -> list[Source]:
@@ -429,8 +426,8 @@ def json_members(root: str | Path) -> list[str]:
         urls = matching_files(os.fspath(root)) or []
         return sorted(_member_of(url, os.fspath(root))[1] for url in urls if last_part(url).lower().endswith(".json"))
     root = Path(root)
-    found = (path for path in root.rglob("*") if path.name.lower().endswith(".json") and not _hidden(path, root))
-    return sorted(path.relative_to(root).as_posix() for path in found if path.is_file())
+    found = (path for path in visible_files(root) if path.name.lower().endswith(".json"))
+    return sorted(path.relative_to(root).as_posix() for path in found)
 
 
 def shown_name(name: str) -> str:

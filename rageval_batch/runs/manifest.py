@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -18,12 +17,11 @@ from types import MappingProxyType
 from typing import Any
 
 from rageval_batch.errors import StoreError
+from rageval_batch.locations import COMMIT_NAME, MANIFEST
 
-MANIFEST = "manifest.json"
 FORMAT = 1  # of a commit with scores
 TOMBSTONE_FORMAT = 2  # of one that hides others: a version that does not know those must not read the store
 PACK_FORMAT = 3  # of a pack, which has the files of many commits
-COMMIT_NAME = re.compile(r"\d{8}T\d{6}\.\d{6}Z-[0-9a-f]+")
 _OWN_CHECKSUM = "manifest_sha256"
 _COUNTS = {"rows_read", "score_rows", "missing_rows", "rejected_rows"}
 _PARQUET_END = b"PAR1"

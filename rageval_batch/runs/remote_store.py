@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_batch.errors import StoreError
-from rageval_batch.locations import Entry, Folder
-from rageval_batch.runs.manifest import MANIFEST
+from rageval_batch.locations import MANIFEST, Entry, Folder
 
 CACHE_VARIABLE, SIZE_VARIABLE = "RAGEVAL_CACHE", "RAGEVAL_CACHE_GB"
 _CACHE_GB = 20.0

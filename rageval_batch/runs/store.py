@@ -28,12 +28,10 @@ from typing import Any
 from filelock import BaseFileLock
 
 from rageval_batch.errors import DamagedCommit, StoreError
-from rageval_batch.locations import Entry, is_url, plain_name
+from rageval_batch.locations import COMMIT_NAME, MANIFEST, Entry, is_url, plain_name
 from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably
 from rageval_batch.runs.manifest import (
-    COMMIT_NAME,
     FORMAT,
-    MANIFEST,
     Damage,
     check_files,
     check_sizes,

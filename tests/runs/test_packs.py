@@ -17,9 +17,9 @@ import pytest
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import StoreError
+from rageval_batch.locations import MANIFEST
 from rageval_batch.runs import packs
 from rageval_batch.runs.database import connected
-from rageval_batch.runs.manifest import MANIFEST
 from rageval_batch.runs.packs import compact
 from rageval_batch.runs.store import STAGING, Store
 from rageval_batch.runs.upkeep import check_store, drop, prune

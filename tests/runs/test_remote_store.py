@@ -22,10 +22,9 @@ from rageval_batch.cli import cli
 from rageval_batch.errors import DamagedCommit, InputError, StoreError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import sources
-from rageval_batch.locations import Folder, child, is_url, plain_name
+from rageval_batch.locations import MANIFEST, Folder, child, is_url, plain_name
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import packs, sweep, upkeep
-from rageval_batch.runs.manifest import MANIFEST
 from rageval_batch.runs.store import Store
 from support.engines import assert_same, sample_job, tables
 from support.s3 import BUCKET

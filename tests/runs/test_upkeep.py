@@ -15,7 +15,8 @@ import pytest
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
 from rageval_batch.errors import InputError, StoreError
-from rageval_batch.runs.manifest import MANIFEST, TOMBSTONE_FORMAT
+from rageval_batch.locations import MANIFEST
+from rageval_batch.runs.manifest import TOMBSTONE_FORMAT
 from rageval_batch.runs.store import STAGING, Commit, Store
 from rageval_batch.runs.upkeep import Pruned, check_store, drop, prune
 from support.command import run_command

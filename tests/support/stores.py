@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 
 from rageval_batch.analysis.catalog import catalog
 from rageval_batch.analysis.catalog_rows import ProfileRow
+from rageval_batch.locations import MANIFEST
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs.database import database
-from rageval_batch.runs.manifest import MANIFEST, manifest_bytes, signed
+from rageval_batch.runs.manifest import manifest_bytes, signed
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.summary import ScoreRows, write_summary
 
