@@ -22,8 +22,7 @@ def main() -> NoReturn:
     collect_garbage_seldom()
     try:
         _open_closed_streams()
-        encoding, errors = sys.stderr.encoding, sys.stderr.errors
-        sys.stderr = _Messages(sys.stderr.detach(), encoding, errors, line_buffering=True)
+        _forgive_stderr()
         interrupts.watch()
         from rageval_batch.cli import main as run
 
@@ -38,6 +37,14 @@ def main() -> NoReturn:
 def collect_garbage_seldom() -> None:
     """Let Python look for garbage as seldom as a command does."""
     gc.set_threshold(*_COLLECT_AFTER)
+
+
+def _forgive_stderr() -> None:
+    """Let no command end otherwise because its messages cannot be written."""
+    stream = sys.stderr
+    if isinstance(stream, io.TextIOWrapper):
+        encoding, errors = stream.encoding, stream.errors
+        sys.stderr = _Messages(stream.detach(), encoding, errors, line_buffering=True)
 
 
 class _Messages(io.TextIOWrapper):

@@ -31,6 +31,7 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
+from rageval_batch.runs.damage import damage_in
 from rageval_batch.runs.database import connect
 from rageval_batch.runs.spill import spill_folder
 from rageval_batch.runs.store import Commit, Store
@@ -184,13 +185,8 @@ class Session:
                 raise KeyboardInterrupt from error
             raise
         except (duckdb.Error, pa.ArrowException, OSError, StoreError) as error:
-            for commit in {commit.path: commit for commit in self.commits}.values():
-                for _, problem in commit.damaged_files():
-                    name = commit.path.name
-                    raise StoreError(
-                        f"Commit {name} of {self.store.name} is damaged: {problem}. Restore it from a copy, or "
-                        f"leave it out: rageval drop {name} --store {self.store.name}"
-                    ) from error
+            if (damage := damage_in(self.store, self.commits)) is not None:
+                raise damage from error
             raise
 
     def exported_reader(self, query: str) -> pa.RecordBatchReader:

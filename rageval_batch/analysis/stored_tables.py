@@ -22,6 +22,7 @@ from rageval_batch.errors import StoreError
 from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
+from rageval_batch.runs.damage import damage_in
 from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.run_statistics import statistics_of_runs
 from rageval_batch.runs.score_runs import OtherRows
@@ -137,7 +138,10 @@ class StoredTables:
         return self._columns_of_files[path]
 
     def _unreadable(self, error: Exception) -> StoreError:
-        return StoreError(f"The store {self._store.name} has a file that cannot be read: {error}")
+        first = str(error).strip().partition("\n")[0]
+        return damage_in(self._store, self._commits) or StoreError(
+            f"The store {self._store.name} has a file that cannot be read: {first}"
+        )
 
     def _create_view(self, name: str, readers: Sequence[str], schema: pa.Schema) -> None:
         """Rows of files as one view with the commit each came in; typed and empty without files.

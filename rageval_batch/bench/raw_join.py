@@ -11,8 +11,9 @@ import duckdb
 
 _DELTAS = """
     select count(*), sum(cand.score - base.score)
-    from (select question_id, score from read_parquet($path) where run_id = $base) base
-    join (select question_id, score from read_parquet($path) where run_id = $cand) cand using (question_id)
+    from (select question_id, score from read_parquet($path, hive_partitioning = false) where run_id = $base) base
+    join (select question_id, score from read_parquet($path, hive_partitioning = false) where run_id = $cand) cand
+    using (question_id)
 """
 
 

@@ -350,12 +350,22 @@ def _run_on_spark(job: Job, store: Store, master: str | None, *, conf: dict[str,
 def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
     """What became of the rows, on stderr; a line a run, on stdout.
 
-    The commits are there: a summary that cannot be shown is said, and is no failure of the command.
+    The commits are there, and that is said whatever happens: a summary that cannot be shown is no failure of the
+    command.
     """
-    from rageval_batch.report.cells import json_line
-
     for outcome in outcomes:
         _say_counts(outcome, store)
+    try:
+        _show(store, outcomes, format, target=target)
+    finally:
+        for outcome in outcomes:
+            if outcome.created:
+                say(f"Committed {outcome.commit.id} to {store.name}.")
+
+
+def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
+    from rageval_batch.report.cells import json_line
+
     try:
         in_json = format in ("json", "jsonl")
         whole = _whole_summaries(store, outcomes) if in_json else []
@@ -363,7 +373,6 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         say(f"The summary cannot be shown: {reason} See rageval runs --store {store.name}.")
-        _say_committed(store, outcomes)
         return
     if format == "json":
         emit(json_line(whole[0] if len(whole) == 1 else whole), target, format)
@@ -377,7 +386,6 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
         emit_rows(rows, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
         if len(rows) < count:
             say(f"{count:,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
-    _say_committed(store, outcomes)
 
 
 def _best_and_worst(lines: list[pa.Table]) -> list[pa.Table]:
@@ -455,12 +463,6 @@ def _session(store: Store) -> Session:
     from rageval_batch.analysis.catalog import open_store
 
     return open_store(store.name, functions=False)
-
-
-def _say_committed(store: Store, outcomes: list[Outcome]) -> None:
-    for outcome in outcomes:
-        if outcome.created:
-            say(f"Committed {outcome.commit.id} to {store.name}.")
 
 
 _COUNTS = ("answered", "questions")

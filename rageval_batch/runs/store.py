@@ -193,9 +193,10 @@ def _without(commit: Commit, hidden: set[str] | None) -> Commit | None:
 
 
 def _folder(name: str) -> Path:
-    """The path of a folder; a relative one that Arrow would take for a URL, as of `a:b`, from the root on."""
+    """The path of a folder; a relative one that a library takes for something else, from the root on: Arrow takes `a:b`
+    for a URL, DuckDB `~/a` for a folder of the user's."""
     path = Path(name)
-    return path.absolute() if ":" in name else path
+    return path.absolute() if ":" in name or name.startswith("~") else path
 
 
 class Store:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -137,10 +138,23 @@ def output_files(commit: Commit, profile: Profile, folder: Path) -> list[Source]
     if not copies:
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
-    with connected(folder, MEMORY) as connection:
+    with _reading_copies(commit), connected(folder, MEMORY) as connection:
         rows = _copied_rows_query(copies, input_kind(profile).copy_format)
         connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet)")
     return [source(target)]
+
+
+@contextmanager
+def _reading_copies(commit: Commit) -> Iterator[None]:
+    """While kept inputs are read: what a library says of a damaged file is an InputError that names it."""
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        for _, problem in commit.damaged_files():
+            raise InputError(
+                f"The inputs that commit {commit.id} keeps are damaged: {problem}. Restore it from a copy."
+            ) from error
+        raise
 
 
 def _copied_rows_query(copies: list[Path], format: InputCopyFormat, where: str = "true") -> str:
@@ -300,7 +314,10 @@ def _stored_rows(
     kind = input_kind(profile)
     reader = kind.row_reader(ids)
     if copies := commit.files("kept_outputs"):
-        with connected(memory=MEMORY) as connection:  # one for all: to open one takes longer than to read a row
+        with (
+            _reading_copies(commit),
+            connected(memory=MEMORY) as connection,
+        ):  # one for all: to open one takes longer than to read a row
             return [_copied_row(connection, copies, kind.copy_format, reader=reader, row=row) for row in rows]
     found: dict[tuple[int, int], pa.RecordBatch] = {}
     for number in sorted({row["input"] for row in rows}):

@@ -25,6 +25,7 @@ from rageval_batch.cli.bench import bench
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.report.cells import width
 from rageval_batch.resources import samples_folder
+from rageval_batch.runs.store import Store
 from support.command import run_command
 from support.places import SAMPLES_FOLDER
 from support.terminal import on_terminal
@@ -492,3 +493,14 @@ def test_module_is_the_command() -> None:
         [sys.executable, "-m", "rageval_batch", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("rageval")
+
+
+def test_a_commit_is_told_though_its_lines_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = samples_folder() / "include_rate"
+    words = ["score", samples / "outputs", "-p", "include_rate", "-q", samples / "questions.jsonl"]
+    code, _, err = run_command(capsys, *words, "--store", tmp_path / "runs", "-o", tmp_path / "none" / "x.csv")
+    assert code == 2 and "Cannot write" in err
+    (commit,) = Store(tmp_path / "runs").commits()
+    assert f"Committed {commit.id}" in err

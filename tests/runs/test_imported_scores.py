@@ -118,3 +118,12 @@ def test_a_cell_that_is_no_number_is_named(call: Call, tmp_path: Path, more: tup
     put(tmp_path / "x.csv", "question_id,run_id,f,g,said\nq1,a,1.0,1,yes\nq2,a,,0,no\nq1,b,0.5,1,7\n")
     code, _, err = call("import-scores", tmp_path / "x.csv", *more, "--name", "cells", "--store", tmp_path / "runs")
     assert code == 0, err
+
+
+def test_a_row_whose_only_cell_is_empty(call: Call, tmp_path: Path) -> None:
+    """It has no value, and counts as nothing in the score; the others are as they are."""
+    put(tmp_path / "one.csv", "question_id,run_id,m\nq0,a,\nq1,a,0.5\n")
+    store = ("--store", tmp_path / "runs")
+    code, out, err = call("import-scores", tmp_path / "one.csv", "--format", "json", *store)
+    assert (code, json.loads(out)["score_avg"]) == (0, 0.25), err
+    assert "1 row has an expression without a value" in err

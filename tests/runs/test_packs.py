@@ -271,3 +271,18 @@ def test_killed_at_any_moment(store: Store, before: dict[str, list[str]], millis
     assert everything(Store(store.path)) == before
     compact(Store(store.path))
     assert everything(Store(store.path)) == before
+
+
+@pytest.mark.parametrize("file", ["runs.parquet", "eval_json_v2.parquet"])
+def test_a_damaged_commit_is_named_and_one_that_is_dropped_is_left_out(tmp_path: Path, file: str) -> None:
+    for k in range(3):
+        publish(tmp_path / "runs", {f"run {k}": simple_run(x=k / 4)})
+    store = Store(tmp_path / "runs")
+    first, *others = store.commits()
+    (first.path / file).write_bytes(bytes((first.path / file).stat().st_size))
+    with pytest.raises(StoreError, match=f"Commit {first.id} of .* is damaged: {file} does not have its checksum"):
+        compact(store)
+    drop(store, [first.id])
+    found = compact(store)
+    assert found.commits == 2
+    assert {commit.id for commit in Store(tmp_path / "runs").commits()} == {commit.id for commit in others}

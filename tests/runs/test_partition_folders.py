@@ -109,8 +109,11 @@ def test_an_archive_below_such_folders(tmp_path: Path, capsys: pytest.CaptureFix
 def test_every_reader_of_parquet_in_sql_is_built_by_one_function() -> None:
     """A `read_parquet` written elsewhere would detect partitions again."""
     found = [path for path in PACKAGE.rglob("*.py") if "read_parquet(" in path.read_text(encoding="utf-8")]
-    allowed = {"sql_text.py", "run_files.py"}  # the latter has a function of that name, on Polars
+    # A function of that name, on Polars; and a process of its own that is measured.
+    allowed = {"sql_text.py", "run_files.py", "raw_join.py"}
     assert {path.name for path in found} <= allowed
+    measured = (PACKAGE / "bench" / "raw_join.py").read_text(encoding="utf-8")
+    assert measured.count("read_parquet(") == measured.count("read_parquet($path, hive_partitioning = false)")
     views = [path for path in (PACKAGE.parent / "sql").rglob("*.sql") if "read_parquet" in path.read_text("utf-8")]
     assert not views
 
@@ -118,3 +121,22 @@ def test_every_reader_of_parquet_in_sql_is_built_by_one_function() -> None:
 def test_the_reader_quotes_paths() -> None:
     assert parquet_reader([Path("a'b.parquet")]) == "read_parquet(['a''b.parquet'], hive_partitioning = false)"
     assert "filename = true, union_by_name = true" in parquet_reader(["x"], filename=True, union_by_name=True)
+
+
+@pytest.mark.parametrize("name", ["~/runs", "~runs", "~"])
+def test_a_folder_called_like_the_home_of_a_user(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Shells expand such a name; what a command is given is the name of a folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    samples = samples_folder() / "include_rate"
+    mixed = [line for path in sorted((samples / "outputs").iterdir()) for line in path.read_text("utf-8").splitlines()]
+    Path("mixed.jsonl").write_text("\n".join(sorted(mixed, key=hash)), encoding="utf-8")  # which DuckDB sorts
+    words = ["mixed.jsonl", "-p", "include_rate", "-q", str(samples / "questions.jsonl"), "--store", name]
+    for line in (["score", *words], ["leaderboard", "--store", name], ["sql", "from scores", "--store", name]):
+        with pytest.raises(SystemExit) as left:
+            main(line)
+        assert left.value.code == 0, capsys.readouterr().err
+    assert not (tmp_path / "home").exists()
+    assert Path(tmp_path, name).is_dir()

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.functions import register_functions
 from rageval_batch.columnar.functions.columns import flat_array
 from rageval_batch.columnar.strings import Flags
+from rageval_batch.errors import InputError
 from rageval_batch.sql_text import identifier
 
 MEMORY = "512MB"  # an expression that needs more fails, as there is no place to spill to
@@ -30,6 +31,7 @@ _SETTINGS: dict[str, Any] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+_NOT_OF_ROWS = (duckdb.InterruptException, duckdb.InternalException, duckdb.FatalException)
 _OF_OURS = "Python exception occurred while executing the UDF"
 _LOCKS = "set TimeZone = 'UTC'; set enable_external_access = false; set lock_configuration = true"
 
@@ -163,18 +165,26 @@ def _evaluate(session: duckdb.DuckDBPyConnection, expressions: Mapping[str, str]
     try:
         found = _columns(session, rows.select(items))
         return {name: Values(column, none) for name, column in zip(expressions, found, strict=True)}
-    except (duckdb.InterruptException, duckdb.InternalException, duckdb.FatalException):
+    except _NOT_OF_ROWS:
         raise
     except duckdb.Error:
-        return {name: _tried(session, text, rows) for name, text in expressions.items()}
+        return {name: _tried(session, name, text, rows=rows) for name, text in expressions.items()}
 
 
-def _tried(session: duckdb.DuckDBPyConnection, text: str, rows: Rows) -> Values:
+def _tried(session: duckdb.DuckDBPyConnection, name: str, text: str, *, rows: Rows) -> Values:
     """One expression, row by row where it fails: a row that fails has no struct around its value.
 
     Our own functions fail on no row: where one does, that is an error of ours and no null.
     """
-    (found,) = _columns(session, rows.select([f"try({{'value': ({text}\n)}}) as tried"]))
+    value = f"{{'value': ({text}\n)}}"
+    try:
+        (found,) = _columns(session, rows.select([f"try({value}) as tried"]))
+    except _NOT_OF_ROWS:
+        raise
+    except duckdb.SyntaxException as error:  # of what is written in the expression, whatever the row
+        raise InputError(f"The expression of {name} cannot be computed: {first_line(error)}") from error
+    except duckdb.Error:  # not every function of DuckDB leaves its errors to `try`
+        found = _by_halves(session, rows.select([f"{value} as tried"]), rows.table.num_rows)
     failed = found.is_null().to_numpy(zero_copy_only=False)
     if failed.any():
         query = rows.select([f"({text}\n)"])
@@ -185,6 +195,28 @@ def _tried(session: duckdb.DuckDBPyConnection, text: str, rows: Rows) -> Values:
             if _OF_OURS in str(error):
                 raise
     return Values(pc.struct_field(found, "value"), failed)
+
+
+def _by_halves(session: duckdb.DuckDBPyConnection, query: str, count: int) -> pa.Array:
+    """The value of a query for every row, null where it fails: of ever fewer rows, until one fails alone."""
+    number = identifier(_ROW)
+    parts: list[pa.Array] = []
+    waiting = [(0, count)]
+    while waiting:
+        first, last = waiting.pop()
+        try:
+            parts += _columns(session, f"from ({query}) where {number} >= {first} and {number} < {last}")
+        except _NOT_OF_ROWS:
+            raise
+        except duckdb.Error:
+            middle = (first + last) // 2
+            if middle > first:
+                waiting += [(middle, last), (first, middle)]
+            else:
+                parts.append(pa.nulls(1))
+    known = [part.type for part in parts if not pa.types.is_null(part.type)]
+    type_ = known[0] if known else pa.struct([("value", pa.null())])
+    return pa.concat_arrays([part.cast(type_) for part in parts])
 
 
 def _columns(session: duckdb.DuckDBPyConnection, query: str) -> list[pa.Array]:
