@@ -144,7 +144,7 @@ class Session:
 
     def rows(self, query: str, parameters: Any = None) -> list[dict[str, Any]]:
         """The result of a query of our own as dictionaries."""
-        rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist()
+        rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist(maps_as_pydicts="strict")
         return rows
 
     def reader(self, query: str) -> pa.RecordBatchReader:

@@ -53,10 +53,12 @@ def format_value(value: Any, exact: bool = False) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return repr(value) if exact and math.isfinite(value) else _number(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     if isinstance(value, datetime):
         return value.isoformat(" ") if exact else value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, dict | list | tuple):
-        return terminal_text(json.dumps(to_jsonable(value), ensure_ascii=False))
+        return terminal_text(_json(to_jsonable(value)))
     return terminal_text(visible_name(str(value)))
 
 
@@ -67,7 +69,7 @@ def _number(value: float) -> str:
 
 
 def to_jsonable(value: Any) -> Any:
-    """A value as JSON can hold it, unrounded."""
+    """A value as JSON can hold it, unrounded; a decimal with a fraction stays one, which `json_line` writes."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, datetime | date | time):
@@ -75,7 +77,7 @@ def to_jsonable(value: Any) -> Any:
     if isinstance(value, timedelta):
         return str(value)
     if isinstance(value, Decimal):
-        return float(value)
+        return int(value) if value.as_tuple().exponent == 0 else value
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
@@ -89,4 +91,18 @@ def to_jsonable(value: Any) -> Any:
 
 def json_line(value: Any) -> str:
     """One JSON value on one line."""
-    return json_text(json.dumps(to_jsonable(value), ensure_ascii=False, allow_nan=False))
+    return json_text(_json(to_jsonable(value)))
+
+
+def _json(value: Any) -> str:
+    """What `to_jsonable` gives as JSON; decimals have the digits that they have, which `json` alone cannot write."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except TypeError:
+        if isinstance(value, Decimal):
+            return f"{value:f}"
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{_json(name)}: {_json(part)}" for name, part in value.items()) + "}"
+        if isinstance(value, list):
+            return "[" + ", ".join(map(_json, value)) + "]"
+        raise

@@ -66,11 +66,11 @@ def markdown(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def markdown_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    """The lines of a Markdown table, a row each."""
+    """The lines of a Markdown table, a row each, every value to its last digit."""
     yield "| " + " | ".join(map(markdown_text, columns)) + " |"
     yield "|" + " --- |" * len(columns)
     for row in rows:
-        yield "| " + " | ".join(markdown_text(format_value(row.get(name))) for name in columns) + " |"
+        yield "| " + " | ".join(markdown_text(format_value(row.get(name), exact=True)) for name in columns) + " |"
 
 
 def html_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,13 +15,14 @@ import pyarrow.compute as pc
 
 from rageval_batch.errors import InputError
 from rageval_batch.report.cells import json_line, to_jsonable
-from rageval_batch.report.safe_text import FORMULA_STARTS, csv_text_cell, valid_text
+from rageval_batch.report.safe_text import FORMULA_STARTS, valid_text
 
 if TYPE_CHECKING:
     import polars as pl
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _FORMULA = f"^[{FORMULA_STARTS.replace('-', chr(92) + '-')}]"
+_TEXT_MAP = pa.map_(pa.string(), pa.string())
 _EXCEL_ROWS, _EXCEL_COLUMNS, _EXCEL_TEXT = 1_048_576, 16_384, 32_767
 _EXCEL_WHOLE = 2**53  # Excel has doubles only
 
@@ -85,8 +85,15 @@ def text_chunks(reader: pa.RecordBatchReader, format: str) -> Iterator[str]:
 def row_dicts(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     """The rows of a batch; InputError for a time that Python has not."""
     with _times_of_python():
-        rows: list[dict[str, Any]] = batch.to_pylist()
-    return rows
+        return _python_values(batch)
+
+
+def _python_values(values: pa.RecordBatch | pa.Table | pa.Array) -> list[Any]:
+    """Rows or values as Python has them, maps as dictionaries; where a key cannot be one of those, as pairs."""
+    try:
+        return list(values.to_pylist(maps_as_pydicts="strict"))
+    except (TypeError, KeyError):
+        return list(values.to_pylist())
 
 
 @contextmanager
@@ -102,7 +109,7 @@ def _times_of_python() -> Iterator[None]:
 
 
 def to_arrow(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
-    """Rows as Arrow; a column whose values have no type in common becomes JSON text."""
+    """Rows as Arrow; a dictionary of texts is a map, and a column whose values have no type in common is JSON text."""
     rows = list(rows)
     return pa.table({name: _array([row.get(name) for row in rows]) for name in columns})
 
@@ -110,9 +117,17 @@ def to_arrow(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> pa.Ta
 def _array(values: list[Any]) -> pa.Array:
     values = [valid_text(value) if isinstance(value, str) else value for value in values]
     try:
-        return pa.array(values)
+        return pa.array(values, _TEXT_MAP if _are_text_maps(values) else None)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
         return pa.array([None if value is None else _json_or_text(value) for value in values], pa.large_string())
+
+
+def _are_text_maps(values: list[Any]) -> bool:
+    """Whether the values are dictionaries of texts, as the metadata of runs is, and not structs with the same names."""
+    found = [value for value in values if value is not None]
+    return bool(found) and all(
+        isinstance(value, dict) and all(isinstance(part, str) for part in value.values()) for value in found
+    )
 
 
 def _json_or_text(value: Any) -> str:
@@ -129,9 +144,11 @@ def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], format: 
 
 
 def _csv_header(names: Sequence[str], separator: str) -> str:
-    out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="\n").writerow([csv_text_cell(name) for name in names])
-    return out.getvalue()
+    """Names are cells as others are: guarded, and quoted where they have line ends of any kind."""
+    if not names:
+        return "\n"
+    cells = [pa.array([valid_text(name)]) for name in names]
+    return _csv_rows(pa.RecordBatch.from_arrays(cells, names=names), separator)
 
 
 def _csv_rows(batch: pa.RecordBatch, separator: str) -> str:
@@ -165,7 +182,7 @@ def _csv_column(column: pa.Array) -> pl.Series:
         texts = pl.Series(pl.from_arrow(column))
     else:
         with _times_of_python():
-            values = column.to_pylist()
+            values = _python_values(column)
         texts = pl.Series([None if value is None else _json_or_text(value) for value in values], dtype=pl.String)
     formula = texts.str.contains(_FORMULA) & (texts != "==")
     return pl.select(pl.when(formula).then(pl.lit("'") + texts).otherwise(texts)).to_series()
@@ -218,7 +235,7 @@ def _fill_sheet(sheet: Any, reader: pa.RecordBatchReader) -> None:
     line = 0
     for batch in reader:
         with _times_of_python():
-            columns = [column.to_pylist() for column in batch.columns]
+            columns = [_python_values(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
             line += 1
             if line >= _EXCEL_ROWS:
@@ -261,6 +278,8 @@ def _excel_cell(sheet: Any, line: int, place: int, *, value: Any) -> None:
         return
     if isinstance(plain, bool):
         sheet.write_boolean(line, place, plain)
+    elif isinstance(plain, Decimal) and Decimal(repr(float(plain))) == plain:
+        sheet.write_number(line, place, float(plain))
     elif isinstance(plain, float) or (isinstance(plain, int) and abs(plain) <= _EXCEL_WHOLE):
         sheet.write_number(line, place, plain)
     else:

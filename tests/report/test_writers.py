@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_batch.errors import InputError
-from rageval_batch.report.formats import chosen_format, html_lines
+from rageval_batch.report.formats import chosen_format, html_lines, markdown_lines
 from rageval_batch.report.safe_text import csv_text_cell
-from rageval_batch.report.writers import csv_text, text_chunks, to_arrow, write_file
+from rageval_batch.report.writers import csv_text, row_dicts, text_chunks, to_arrow, write_file
 from support.hostile import HOSTILE
 
 TABLE = pa.table(
@@ -163,3 +163,56 @@ def test_the_format_is_that_of_the_ending_unless_given(
 def test_an_ending_that_a_command_does_not_write() -> None:
     with pytest.raises(InputError, match=r"does not write \.xlsx files\. It writes: table, json;"):
         chosen_format(None, "x.xlsx", ("table", "json"))
+
+
+NUMBERS = "17014118346046923173168730371588410572", "12345678901234567890.123456789", "0.10", "1e-320"
+
+
+def test_numbers_are_written_with_all_their_digits() -> None:
+    """Whole numbers of any size are numbers of JSON, and decimals have the digits that they have."""
+    whole, long, short, small = NUMBERS
+    table = pa.table(
+        {
+            "whole": pa.array([Decimal(whole), None], pa.decimal128(38, 0)),
+            "long": pa.array([Decimal(long), Decimal(0)], pa.decimal128(38, 9)),
+            "nested": pa.array([[{"n": Decimal(short)}], []], pa.list_(pa.struct({"n": pa.decimal128(4, 2)}))),
+            "small": pa.array([float(small), None]),
+        }
+    )
+    (line, second) = "".join(text_chunks(table.to_reader(), "jsonl")).splitlines()
+    assert line == f'{{"whole": {whole}, "long": {long}, "nested": [{{"n": {short}}}], "small": {small}}}'
+    assert second == '{"whole": null, "long": 0.000000000, "nested": [], "small": null}'
+    rows = row_dicts(table)
+    assert list(markdown_lines(rows, table.column_names))[2] == (
+        f'| {whole} | {long} | \\[{{"n": {short}}}\\] | {small} |'
+    )
+    assert "".join(text_chunks(table.to_reader(), "csv")).splitlines()[1] == (
+        f'{whole},{long},"[{{""n"": {short}}}]",{small}'
+    )
+
+
+def test_an_empty_map_is_an_object_as_others_are() -> None:
+    metadata = pa.array([[], [("a", "b")], None], pa.map_(pa.string(), pa.string()))
+    table = pa.table({"meta": metadata})
+    assert "".join(text_chunks(table.to_reader(), "jsonl")).splitlines() == [
+        '{"meta": {}}', '{"meta": {"a": "b"}}', '{"meta": null}',
+    ]  # fmt: skip
+    assert "".join(text_chunks(table.to_reader(), "csv")).splitlines() == ["meta", "{}", '"{""a"": ""b""}"', ""]
+    lists = pa.table({"m": pa.array([[([1], 2)]], pa.map_(pa.list_(pa.int64()), pa.int64()))})
+    assert "".join(text_chunks(lists.to_reader(), "jsonl")) == '{"m": {"[1]": 2}}\n'
+
+
+@pytest.mark.parametrize(("format", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_names_of_columns_are_cells_as_others_are(format: str, separator: str) -> None:
+    names = ["a\r=1", "b\nc", "=d", 'e"f', f"g{separator}h", "==", "plain", "\rk", ""]
+    table = pa.table([pa.array([1])] * len(names), names=names)
+    text = "".join(text_chunks(table.to_reader(), format))
+    head, row = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    assert head == [csv_text_cell(name) for name in names] and row == ["1"] * len(names)
+    assert '"a\r=1"' in text
+
+
+def test_metadata_of_runs_is_a_map_in_columns() -> None:
+    table = to_arrow([{"meta": {}}, {"meta": {"a": "b"}}, {"meta": None}], ["meta"])
+    assert table.schema.field("meta").type == pa.map_(pa.string(), pa.string())
+    assert table["meta"].to_pylist() == [[], [("a", "b")], None]
