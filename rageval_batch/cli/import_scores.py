@@ -11,9 +11,11 @@ from rageval_batch.cli.options import output_options, store_option
 @click.argument("files", nargs=-1, required=True)
 @click.option("--run-id", help="The run of rows that have no run_id; else the file's name.")
 @click.option("--name", default="imported", show_default=True, help="What the scores are called, as a profile is.")
-@click.option("--score", "score_column", metavar="COLUMN", help="The column that is the score of an answer.")
+@click.option("--score", "score_column", metavar="COLUMN",
+              help="The column that is the score of an answer, of which more is better.")  # fmt: skip
 @click.option("--top", type=float, help="The best score; 1 where no score is greater.")
-@click.option("--lower", multiple=True, metavar="COLUMN", help="A column of which less is better.")
+@click.option("--lower", multiple=True, metavar="COLUMN",
+              help="A column of which less is better: a metric beside the score.")  # fmt: skip
 @click.option("-q", "--questions", multiple=True, help="Question file of the eval set; else the questions of the rows.")
 @store_option
 @output_options("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")

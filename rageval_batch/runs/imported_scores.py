@@ -134,6 +134,11 @@ def _profile_text(names: Mapping[str, str], columns: Mapping[str, _Numbers], opt
     if doubled:
         raise InputError(f"Several columns would be the metric '{doubled[0]}'. Rename one of them.")
     score = _score_column(list(names), options.score)
+    if score in options.lower:  # a missing answer has the score 0, which would be the best
+        raise InputError(
+            f"--lower {score}: of the score, more is better. Give --score with a column of which more is better, and "
+            "compare runs by this one with --metric; or turn its values round in the file."
+        )
     top = options.top
     if top is None:
         if columns[score].high > 1:

@@ -88,6 +88,13 @@ def test_a_column_called_score_is_the_score(call: Call, tmp_path: Path) -> None:
         ([{"question_id": "a", "x": "text"}], [], "no column of numbers"),
         ([{"question_id": "a", "x": 1}], ["--score", "xx"], "Did you mean 'x'?"),
         ([{"question_id": "a", "x": 1}], ["--lower", "xx"], "Did you mean 'x'?"),
+        ([{"question_id": "a", "x": 1}], ["--lower", "x"], "Give --score with a column of which more is better"),
+        (
+            [{"question_id": "a", "x": 1, "latency ms": 90}],
+            ["--score", "latency ms", "--top", "900", "--lower", "latency ms"],
+            "--lower latency ms: of the score, more is better.",
+        ),
+        ([{"question_id": "a", "Score": 1, "x": 1}], ["--lower", "Score"], "of the score, more is better"),
         ([{"question_id": "a", "x": 1}], ["--name", "include_rate"], "that is a profile already"),
         ([{"question_id": "a", "x": 1}], ["--name", "a b"], "'a b' is no name"),
         ([{"question_id": "a", "x y": 1, "x-y": 1}], ["--score", "x y"], "Several columns"),
