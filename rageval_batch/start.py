@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import io
 import os
@@ -21,7 +22,9 @@ def main() -> NoReturn:
     code = 0
     collect_garbage_seldom()
     try:
+        _leave_ascii_locale()
         _open_closed_streams()
+        _set_encodings()
         _forgive_stderr()
         interrupts.watch()
         from rageval_batch.cli import main as run
@@ -58,6 +61,23 @@ class _Messages(io.TextIOWrapper):
     def flush(self) -> None:
         with suppress(OSError):
             super().flush()
+
+
+def _leave_ascii_locale() -> None:
+    """Start again in Python's UTF-8 mode where the locale is C and the mode that Python then chooses is turned off:
+    there, neither a query nor the name of a file may have a letter that is not ASCII."""
+    if codecs.lookup(sys.getfilesystemencoding()).name == "ascii" and not sys.flags.utf8_mode:
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+def _set_encodings() -> None:
+    """Pipes and files are UTF-8, as all files are that are read and written. A terminal has the encoding that it says;
+    what that cannot hold is written as an escape."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            errors = "surrogateescape" if stream is sys.stdin else "backslashreplace"
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors=errors)
 
 
 def _open_closed_streams() -> None:

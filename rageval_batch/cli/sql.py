@@ -11,6 +11,7 @@ import click
 
 from rageval_batch.cli.options import emit, emit_batches, output_options, pairs, say, store_option
 from rageval_batch.errors import InputError
+from rageval_batch.report.safe_text import valid_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +54,8 @@ def sql(
         query = sys.stdin.read(_MOST_CHARACTERS + 1)
         if len(query) > _MOST_CHARACTERS:
             raise InputError(f"stdin has more than {_MOST_CHARACTERS:,} characters: it is no query.")
+        if valid_text(query) != query:
+            raise InputError("stdin is not valid UTF-8 text. Write the query in UTF-8.")
     if query is None and not sys.stdout.isatty():
         raise InputError("Give a query, as an argument or from a pipe; without one, rageval sql is a shell.")
     Store(store).require()

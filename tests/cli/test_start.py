@@ -114,3 +114,58 @@ def test_messages_that_cannot_be_written_change_no_exit_code(
 def test_stdout_on_a_full_disk(small_store: Path) -> None:
     code, err = in_shell(small_store, "$R runs >/dev/full")
     assert code == 2 and err.startswith("rageval: Cannot write the output: No space left on device.")
+
+
+ASCII_STREAMS = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+LATIN_STREAMS = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+POSIX = pytest.mark.skipif(os.name == "nt", reason="locales and terminals of POSIX")
+
+
+def in_environment(folder: Path, given: dict[str, str], *words: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
+    """(exit code, stdout, stderr) of a command with these variables."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rageval_batch", *words], cwd=folder, input=stdin, capture_output=True, check=False,
+        env={**os.environ, "RAGEVAL_STORE": "runs", **given},
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+@pytest.mark.parametrize("given", [ASCII_STREAMS, LATIN_STREAMS, pytest.param(C_LOCALE, marks=POSIX)])
+@pytest.mark.parametrize("format", ["table", "json", "jsonl", "csv", "md", "html"])
+def test_pipes_are_utf8_whatever_the_locale(small_store: Path, given: dict[str, str], format: str) -> None:
+    query = "select '日本 é' as x, null as missing"
+    wanted = in_environment(small_store, {"PYTHONUTF8": "1"}, "sql", query, "--format", format)
+    assert wanted[0] == 0 and "日本 é" in wanted[1].decode()
+    assert in_environment(small_store, given, "sql", query, "--format", format) == wanted
+    asked = query.encode()
+    assert in_environment(small_store, given, "sql", "--format", format, stdin=asked) == wanted
+
+
+@POSIX
+@pytest.mark.parametrize("given", [ASCII_STREAMS, C_LOCALE])
+def test_names_of_files_and_messages_whatever_the_locale(small_store: Path, given: dict[str, str]) -> None:
+    code, out, err = in_environment(small_store, given, "sql", "select '日' as x", "-o", "日本.csv")
+    assert (code, out) == (0, b""), err
+    assert (small_store / "日本.csv").read_text(encoding="utf-8") == "x\n日\n"
+    code, _, err = in_environment(small_store, given, "runs", "--store", "仓库")
+    assert code == 2 and "仓库" in err
+
+
+def test_a_query_that_is_not_utf8_is_refused(small_store: Path) -> None:
+    code, out, err = in_environment(small_store, {}, "sql", stdin="select 'é'".encode("latin-1"))
+    assert (code, out) == (2, b"") and err == "rageval: stdin is not valid UTF-8 text. Write the query in UTF-8.\n"
+
+
+@POSIX
+def test_a_terminal_gets_escapes_for_what_it_cannot_show(small_store: Path) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "rageval_batch", "sql", "select '日' as x, null as y"]
+    given = {**os.environ, "RAGEVAL_STORE": "runs", **ASCII_STREAMS}
+    code = subprocess.run(words, cwd=small_store, stdout=theirs, stdin=theirs, env=given, check=False).returncode
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert code == 0 and "\\u65e5" in shown and "\\u2013" in shown
