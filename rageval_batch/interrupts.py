@@ -21,7 +21,7 @@ from weakref import WeakSet
 from rageval_batch.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 
 _SECONDS = 3.0  # that a command has to end by itself
-_STEP = 0.1
+_STEP = 0.05  # seconds from one call to stop a query to the next: one that comes before it has begun is lost
 
 
 class Query(Protocol):
@@ -37,9 +37,18 @@ class _State:
     raised = False
     left_to_command = False
     terminated = False
+    stoppable: _Stoppable | None = None
+    pipe = -1  # into which the number of every signal is written
+
+
+class _Stoppable:
+    """A query that Ctrl-C stops while its command goes on."""
+
+    interrupted = False
 
 
 _running: WeakSet[Query] = WeakSet()
+_stopping = _thread.allocate_lock()
 
 
 def seen() -> bool:
@@ -72,6 +81,7 @@ def watch() -> None:
     reading, writing = os.pipe()
     if os.name != "nt":  # where a pipe need not, and cannot, be told
         os.set_blocking(writing, False)
+    _State.pipe = writing
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _interrupted)
@@ -93,6 +103,25 @@ def left_to_command() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, _interrupted)
         _State.left_to_command = False
+
+
+@contextmanager
+def stoppable_query() -> Iterator[None]:
+    """While a command that has its own use for Ctrl-C runs a query: Ctrl-C stops it, wherever it is, and is a
+    KeyboardInterrupt, whatever a library makes of it. Nothing is stopped any more behind its end."""
+    if _State.watched:  # event loops, such as that of a prompt, take the pipe away when they end
+        signal.set_wakeup_fd(_State.pipe, warn_on_full_buffer=False)
+    query = _State.stoppable = _Stoppable()
+    try:
+        yield
+    except Exception as error:
+        if query.interrupted:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        _State.stoppable = None
+        with _stopping:  # a call that is on its way would stop the next query
+            pass
 
 
 def leave(code: int) -> NoReturn:
@@ -126,15 +155,32 @@ def _end_the_slow(signals: int) -> None:
         if number[0] == signal.SIGTERM:
             _State.terminated = True
             break
-        if number[0] == signal.SIGINT and not _State.left_to_command:
-            break
+        if number[0] == signal.SIGINT:
+            if not _State.left_to_command:
+                break
+            if _State.stoppable is not None:
+                _State.stoppable.interrupted = True
+                _thread.start_new_thread(_stop, (_State.stoppable,))
     _State.seen = True
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end:
-        for query in list(_running):
-            with suppress(Exception):  # closed meanwhile
-                query.interrupt()
+        _interrupt_queries()
         time.sleep(_STEP)
     with suppress(OSError):
         os.write(2, message().encode())
     os._exit(exit_code())
+
+
+def _stop(query: _Stoppable) -> None:
+    """Interrupt what runs until that query has come to its end."""
+    while _State.stoppable is query:
+        with _stopping:
+            if _State.stoppable is query:
+                _interrupt_queries()
+        time.sleep(_STEP)
+
+
+def _interrupt_queries() -> None:
+    for query in list(_running):
+        with suppress(Exception):  # closed meanwhile
+            query.interrupt()

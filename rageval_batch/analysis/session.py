@@ -86,17 +86,22 @@ class Session:
         self.commits = store.commits() if commits is None else commits
         self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
+        self._functions = functions
         self._spill = spill_folder(store.staging_folder)
-        self._connection = connect(self._spill.path)
         self._kept: set[str] = set()
-        self._locked = False
+        self._locked_to: tuple[Mapping[str, str], bool] | None = None
+        self._half_defined = False
+        self._connect()
+
+    def _connect(self) -> None:
+        self._connection = connect(self._spill.path)
         self._views = SessionViews(
             self._connection,
-            store,
+            self.store,
             self.commits,
             catalog=self._catalog,
             pinned=self._pinned,
-            functions=functions,
+            functions=self._functions,
         )
 
     @property
@@ -112,9 +117,12 @@ class Session:
 
     def close(self) -> None:
         """Let go of files and functions."""
+        self._disconnect()
+        self._spill.remove()
+
+    def _disconnect(self) -> None:
         self._views.unregister_functions()
         self._connection.close()
-        self._spill.remove()
 
     # --- queries --------------------------------------------------------------------------------------------------
 
@@ -123,11 +131,24 @@ class Session:
         query = with_comments(self._checked(query))
         try:
             with self._reading():
-                self._views.define(query)
+                self._define(query)
                 result = self._connection.sql(query, params=parameters)
                 return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
             raise _refused(error) from error
+
+    def _define(self, query: str) -> None:
+        """Create what a user's query names. One that was stopped here left views half made and inputs half read: the
+        next one begins with a new database."""
+        if self._half_defined:
+            self._disconnect()
+            self._kept.clear()
+            self._connect()
+            if self._locked_to is not None:
+                self.lock(*self._locked_to)
+        self._half_defined = True
+        self._views.define(query)
+        self._half_defined = False
 
     def table(self, query: str, parameters: Any = None, *, metrics: Iterable[str] | None = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's.
@@ -155,7 +176,7 @@ class Session:
         query = with_comments(self._checked(query))
         try:
             with self._reading():
-                self._views.define(query)
+                self._define(query)
                 result = self._connection.sql(query)
                 found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
         except duckdb.Error as error:
@@ -193,7 +214,7 @@ class Session:
         """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
         the file can be compared like them."""
         checked = with_comments(self._checked(query))
-        self._views.define(checked)
+        self._define(checked)
         about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
         found = self.reader(checked)
         return pa.RecordBatchReader.from_batches(found.schema.with_metadata({EXPORT_KEY: about}), found)
@@ -205,11 +226,11 @@ class Session:
                 raise InputError(f"--file {name}=…: choose a plain name that no view of the store has.")
         self._views.create("stored_summary")  # of older commits it is computed by way of a file elsewhere
         read_only.lock(self._connection, (self.store.path, self._spill.path), files or {}, every_file=every_file)
-        self._locked = True
+        self._locked_to = (files or {}, every_file)
 
     def _checked(self, query: str) -> str:
         """A user's query; of a locked session, one query that only reads."""
-        return read_only.single_query(query) if self._locked else query.rstrip().rstrip(";")
+        return read_only.single_query(query) if self._locked_to is not None else query.rstrip().rstrip(";")
 
     def _exported(self, query: str) -> dict[str, str | None]:
         """What is the same for all runs whose score rows a query gives: profile, eval set, hashes, run statistic.

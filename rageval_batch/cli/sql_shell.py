@@ -21,7 +21,7 @@ from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli.options import say, say_error
 from rageval_batch.errors import InputError, RagevalError
-from rageval_batch.interrupts import left_to_command, terminated
+from rageval_batch.interrupts import left_to_command, stoppable_query, terminated
 from rageval_batch.sql_text import identifier
 
 HELP = """A query ends with ; and may take several lines.
@@ -53,7 +53,8 @@ def run_shell(
                 text = prompt.prompt().strip()
                 if text == ".quit":
                     return
-                _answer(session, text, execute)
+                with stoppable_query():
+                    _answer(session, text, execute)
             except KeyboardInterrupt:  # gives up the line or query, not the shell
                 if terminated():
                     raise

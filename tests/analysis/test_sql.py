@@ -17,6 +17,7 @@ import pytest
 import rageval_batch
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
+from rageval_batch.analysis.session_views import SessionViews
 from rageval_batch.api import score
 from rageval_batch.columnar.functions import FUNCTIONS
 from rageval_batch.errors import InputError
@@ -217,6 +218,32 @@ def test_bad_sql_is_an_input_error(session: Session) -> None:
     """DuckDB's sentence, not its traceback."""
     with pytest.raises(InputError, match="nowhere"):
         session.sql("select * from nowhere")
+
+
+def test_a_query_that_was_stopped_while_its_views_were_made_leaves_nothing_half_made(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, views that a stopped query had begun with were missing, and answers that it had begun to read empty."""
+    query = "select count(*) as n from answers join question_difficulty using (profile, eval_set, question_id)"
+    wanted = session.sql(query).to_pylist()
+    assert wanted[0]["n"] > 0
+    steps = ["create", "_show_metrics", "_read_answers"]
+    with open_store(session.store.path) as stopped:
+        stopped.lock()
+        for step in steps:
+            with monkeypatch.context() as changed:
+                made = getattr(SessionViews, step)
+
+                def stop(self: SessionViews, *given: Any, made: Any = made) -> None:
+                    made(self, *given)
+                    raise KeyboardInterrupt
+
+                changed.setattr(SessionViews, step, stop)
+                with pytest.raises(KeyboardInterrupt):
+                    stopped.sql(query)
+        assert stopped.sql(query).to_pylist() == wanted
+        with pytest.raises(InputError):  # still only the store
+            stopped.sql("from read_text('pyproject.toml')")
 
 
 def test_an_empty_store_has_all_views(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
+import select
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -113,3 +117,79 @@ def test_sigterm_ends_what_has_its_own_use_for_ctrl_c(folder: Path) -> None:
     words = ["view", "--store", str(folder / "runs"), "--port", "0", "--no-open"]
     code, said = interrupted(words, AT_WORK, signal.SIGTERM)
     assert code == 143 and "Traceback" not in said and "Exception ignored" not in said
+
+
+# --- the shell, in which Ctrl-C stops a query and no more -------------------------------------------------------------
+
+
+# Takes the terminal that its stdin is for its own, so that Ctrl-C there reaches it.
+OWN_TERMINAL = """
+import fcntl, termios
+from rageval_batch import start
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+start.main()
+"""
+
+
+class Shell:
+    """`rageval sql` on a terminal."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._seen = ""
+
+    def send(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def read(self, wanted: str, seconds: float) -> bool:
+        """Whether a text is shown within a time; what was shown before it is forgotten."""
+        end = time.monotonic() + seconds
+        while wanted not in self._seen and time.monotonic() < end:
+            if select.select([self._terminal], [], [], 0.1)[0]:
+                self._seen += os.read(self._terminal, 1 << 16).decode(errors="replace")
+        before, found, self._seen = self._seen.partition(wanted)
+        if not found:
+            self._seen = before
+        return bool(found)
+
+    def answers(self, number: int) -> bool:
+        """Whether it answers a query after one Ctrl-C, or a second: one that comes while the prompt still reads keys is
+        a key of its next line, and what is typed into a query that ends may be lost."""
+        for _ in range(6):
+            self.send("\x03")
+            time.sleep(0.2)
+            self.send(f"select 'answer' || ' {number}' as a;\r")
+            if self.read(f"answer {number}", 5):
+                return True
+        return False
+
+
+@contextmanager
+def shell(folder: Path) -> Iterator[Shell]:
+    import pty
+
+    environment = {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "XDG_STATE_HOME": str(folder / "state")}
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-c", OWN_TERMINAL, "sql", "--store", str(folder / "runs")]
+    process = subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, env=environment
+    )
+    os.close(theirs)
+    try:
+        yield Shell(ours)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+@pytest.mark.parametrize("query", [LONG_QUERY, FUNCTION])
+def test_the_shell_stops_a_query_at_any_moment(query: str, folder: Path) -> None:
+    """Whether DuckDB plans, has not begun to execute, or computes the first rows while Python waits for them."""
+    chance = random.Random(query)
+    with shell(folder) as opened:
+        assert opened.read("rageval>", 60) and opened.answers(0)
+        for number in range(1, 9):
+            opened.send(f"{query};\r")
+            time.sleep(chance.choice((0.0, 0.02, 0.1, 0.3, 1.0)) * chance.uniform(0.5, 1.5))
+            assert opened.answers(number), number
