@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any
 
@@ -38,6 +39,8 @@ from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
 
 _TEXT = re.compile(r"'[^']*'")
+_NO_TABLE = re.compile(r"Catalog Error: Table with name (\S+) does not exist!")
+_GUESS = re.compile(r"\nDid you mean .*|$", re.MULTILINE)
 _NUMBER = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*)$")
 # Errors of a query itself: no file has to be looked at.
 _OF_QUERIES = (
@@ -124,6 +127,10 @@ class Session:
         self._views.unregister_functions()
         self._connection.close()
 
+    def _listed(self) -> set[str]:
+        """The tables and views that a user knows of."""
+        return {*self._views.public, *(self._locked_to[0] if self._locked_to is not None else ())}
+
     # --- queries --------------------------------------------------------------------------------------------------
 
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
@@ -135,7 +142,7 @@ class Session:
                 result = self._connection.sql(query, params=parameters)
                 return result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
-            raise _refused(error) from error
+            raise _refused(error, self._listed()) from error
 
     def _define(self, query: str) -> None:
         """Create what a user's query names. One that was stopped here left views half made and inputs half read: the
@@ -180,7 +187,7 @@ class Session:
                 result = self._connection.sql(query)
                 found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
         except duckdb.Error as error:
-            raise _refused(error) from error
+            raise _refused(error, self._listed()) from error
         names = _unique(found.schema.names)
         schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
         return pa.RecordBatchReader.from_batches(schema, self._renamed(found, schema))
@@ -192,7 +199,7 @@ class Session:
                 for batch in batches:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise _refused(error) from error
+            raise _refused(error, self._listed()) from error
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -354,8 +361,9 @@ class Session:
         return {"run_id": name, "stored_id": stored, "commit": found[0]}
 
 
-def _refused(error: Exception) -> InputError:
-    """What DuckDB says against a user's query; of files, how they are named."""
+def _refused(error: Exception, public: Iterable[str]) -> InputError:
+    """What DuckDB says against a user's query; of files, how they are named; of a table that is not there, which of the
+    public ones may be meant: DuckDB guesses among those that earlier queries made."""
     if isinstance(error, duckdb.OutOfMemoryException):
         said = str(error).strip().splitlines()[0].rstrip(".")
         return InputError(
@@ -364,7 +372,12 @@ def _refused(error: Exception) -> InputError:
         )
     closed = "disabled by configuration" in str(error)
     hint = "\nFor files beside the store: rageval sql --file NAME=PATH, or --allow-files." if closed else ""
-    return InputError(f"SQL: {str(error).strip()}{hint}")
+    said = str(error).strip()
+    if unknown := _NO_TABLE.match(said):
+        near = get_close_matches(unknown[1].lower(), sorted(public), n=1)
+        guess = f'Did you mean "{near[0]}"?' if near else '"show tables" lists the views.'
+        said = _GUESS.sub(lambda _: f"\n{guess}", said, count=1)
+    return InputError(f"SQL: {said}{hint}")
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -131,6 +131,11 @@ class SessionViews:
         self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
         self._commented = self._questions_read = self._answers_read = False
 
+    @property
+    def public(self) -> frozenset[str]:
+        """The tables and views that a user may rely on."""
+        return frozenset({*self._public, "commits"})
+
     def is_waiting(self, name: str) -> bool:
         """Whether a table, view or macro of that name would be created for a query."""
         return name in self._waiting

@@ -171,6 +171,27 @@ def test_a_pipe_gives_the_query(call: Call, monkeypatch: pytest.MonkeyPatch) -> 
     assert "Give a query" in call()[2]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("leaderbord", 'Did you mean "leaderboard"?'),
+        ("commit", 'Did you mean "commits"?'),
+        ("priced", 'Did you mean "prices"?'),
+        ("nope", '"show tables" lists the views.'),
+        ("file_row", 'Did you mean "fail_reasons"?'),
+        ("dropped_run", '"show tables" lists the views.'),
+    ],
+)
+def test_names_that_are_suggested_are_listed(store: Path, tmp_path: Path, name: str, said: str) -> None:
+    """And not tables of ours that other views are made of."""
+    (tmp_path / "prices.csv").write_text("x\n1\n", encoding="utf-8")
+    with open_store(store) as session:
+        session.lock({"prices": str(tmp_path / "prices.csv")})
+        with pytest.raises(InputError) as refused:
+            session.sql(f"from {name} limit 1")
+    assert str(refused.value).splitlines() == [f"SQL: Catalog Error: Table with name {name} does not exist!", said]
+
+
 # --- the shell ------------------------------------------------------------------------------------------------------
 
 
