@@ -6,7 +6,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
@@ -110,14 +111,22 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
         return format
 
     def add(command: Command) -> Command:
-        command = click.option(
+        @wraps(command)
+        def checked(**given: Any) -> Any:
+            if given["target"] is not None:
+                from rageval_batch.cli.targets import check_target
+
+                check_target(given["target"], given)
+            return command(**given)
+
+        command_with_file = click.option(
             "-o", "--output", "target", is_eager=True, metavar="FILE", type=click.Path(),
             help="Write to this file in place of stdout, in the format of its ending.",
-        )(command)  # fmt: skip
+        )(cast(Command, checked))  # fmt: skip
         return click.option(
             "--format", "format", type=click.Choice(formats), callback=choose,
             help=f"Output format; else by the ending of -o, else {formats[0]}.",
-        )(command)  # fmt: skip
+        )(command_with_file)  # fmt: skip
 
     return add
 

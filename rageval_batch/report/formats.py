@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,20 +18,26 @@ FILE_FORMATS = ("parquet", "xlsx")  # bytes that need a file
 _ENDINGS = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "md",
     ".markdown": "md", ".parquet": "parquet", ".xlsx": "xlsx", ".html": "html", ".htm": "html", ".xml": "junit",
+    ".txt": "table",
 }  # fmt: skip
 
 
 def chosen_format(given: str | None, target: str | None, formats: Sequence[str]) -> str:
     """The format of a result: the given one, else that of the file's ending, else the first of the command's.
 
-    InputError where the command does not write what the ending stands for.
+    InputError for an ending that no format has, and where the command does not write what the ending stands for.
     """
     if given is not None:
         return given
-    ending = "." + target.rsplit(".", 1)[1].lower() if target and "." in target else ""
+    ending = os.path.splitext(target or "")[1].lower()
+    if not ending:
+        return formats[0]
     found = _ENDINGS.get(ending)
-    if found is None or found in formats:
-        return found or formats[0]
+    if found is None:
+        endings = ", ".join(name for name, format in _ENDINGS.items() if format in formats)
+        raise InputError(f"{target}: no format has the ending {ending}. Known: {endings}; --format decides otherwise.")
+    if found in formats:
+        return found
     raise InputError(
         f"{target}: this command does not write {ending} files. It writes: {', '.join(formats)}; "
         "--format chooses one of them for a file of any name."

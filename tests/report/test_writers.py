@@ -161,6 +161,11 @@ def test_the_format_is_that_of_the_ending_unless_given(
 
 
 def test_an_ending_that_a_command_does_not_write() -> None:
+    with pytest.raises(
+        InputError, match=r"x\.unknown: no format has the ending \.unknown\. Known: \.json, \.txt; --form"
+    ):
+        chosen_format(None, "x.unknown", ("table", "json"))
+    assert chosen_format("json", "x.unknown", ("table", "json")) == "json"
     with pytest.raises(InputError, match=r"does not write \.xlsx files\. It writes: table, json;"):
         chosen_format(None, "x.xlsx", ("table", "json"))
 
