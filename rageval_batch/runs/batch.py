@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
@@ -65,11 +66,13 @@ def score_batch(scorer: Scorer, batch: pa.RecordBatch, reused: ReusedScores | No
     return ScoredBatch(scores, run_tallies(scored, batch.column("run_id"), spread))
 
 
-def missing_rows(scorer: Scorer, run_id: str, questions: Ints) -> pa.Table:
-    """The score rows of questions that a run left unanswered: they count, as nothing."""
+def missing_rows(scorer: Scorer, missing: Mapping[str, Ints]) -> pa.Table:
+    """The score rows of questions that runs left unanswered, one run after the other: they count, as nothing."""
+    questions = np.concatenate([np.zeros(0, np.int32), *missing.values()])
     count = len(questions)
+    runs = np.repeat(np.arange(len(missing)), [len(mine) for mine in missing.values()])
     batch = {
-        "run_id": pa.repeat(pa.scalar(run_id, LARGE_STRING), count),
+        "run_id": pa.array(list(missing), LARGE_STRING).take(pa.array(runs)),
         "question": pa.array(questions, pa.int32()),
         "repeat": pa.repeat(pa.scalar(0, pa.int32()), count),
     }

@@ -14,12 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.strings import Ints, Offsets
+
 ORDER = ("run_id", "question_id", "repeat")
 MOST_OF_RUN = 1 << 18  # rows of one run that are sorted in memory
 _MOST_PIECES = 4  # stretches of rows that each run and each part may have on average
 _OPEN = 32  # parts that are held open
 
-MakeRows = Callable[[], pa.Table]
+MakeRows = Callable[[Mapping[str, Ints]], pa.Table]  # the rows of questions that runs left unanswered
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class _Parts:
 
 
 def sorted_by_run(
-    paths: Sequence[Path], missing: Mapping[str, MakeRows], rows_at_once: int
+    paths: Sequence[Path], missing: Mapping[str, Ints], make: MakeRows, *, rows_at_once: int
 ) -> Iterator[pa.Table] | None:
-    """All rows of the parts and those that `missing` makes, by ORDER, some runs at a time.
+    """All rows of the parts and those that are made of the missing questions of runs, by ORDER, some runs at a time.
 
     None where the rows of a run are too many or too scattered.
     """
@@ -73,34 +75,66 @@ def sorted_by_run(
             return None
     if any(sum(piece.count for piece in mine) > MOST_OF_RUN for mine in pieces.values()):
         return None
-    return _chunks(parts, pieces, missing, rows_at_once=rows_at_once)
+    return _chunks(parts, pieces, missing, make=make, rows_at_once=rows_at_once)
 
 
 def _chunks(
-    parts: _Parts, pieces: Mapping[str, list[_Piece]], missing: Mapping[str, MakeRows], *, rows_at_once: int
+    parts: _Parts,
+    pieces: Mapping[str, list[_Piece]],
+    missing: Mapping[str, Ints],
+    *,
+    make: MakeRows,
+    rows_at_once: int,
 ) -> Iterator[pa.Table]:
-    tables: list[pa.Table] = []
-    run_of: list[tuple[int, int]] = []  # (place of a run in the order, rows of a table)
-    for place, run in enumerate(sorted(pieces)):
-        mine = [parts[piece.part].slice(piece.start, piece.count) for piece in pieces[run]]
-        mine += [missing[run]()] if run in missing else []
-        tables += mine
-        run_of += [(place, table.num_rows) for table in mine]
-        if sum(count for _, count in run_of) >= rows_at_once:
-            yield _ordered(tables, run_of)
-            tables, run_of = [], []
-    if tables:
-        yield _ordered(tables, run_of)
+    runs: list[str] = []
+    count = 0
+    for run in sorted(pieces):
+        runs.append(run)
+        count += sum(piece.count for piece in pieces[run]) + len(missing.get(run, ()))
+        if count >= rows_at_once:
+            yield _chunk(parts, [pieces[run] for run in runs], [missing.get(run) for run in runs], runs=runs, make=make)
+            runs, count = [], 0
+    if runs:
+        yield _chunk(parts, [pieces[run] for run in runs], [missing.get(run) for run in runs], runs=runs, make=make)
 
 
-def _ordered(tables: list[pa.Table], run_of: list[tuple[int, int]]) -> pa.Table:
+def _chunk(
+    parts: _Parts,
+    pieces: Sequence[Sequence[_Piece]],
+    missing: Sequence[Ints | None],
+    *,
+    runs: Sequence[str],
+    make: MakeRows,
+) -> pa.Table:
     """The rows of some runs, which come in the order of their names, each run by question and repeat."""
-    rows = pa.concat_tables(tables)
-    places, counts = np.array(run_of, np.int64).T
+    answered = [(place, piece) for place, mine in enumerate(pieces) for piece in mine]
+    lacking = [(place, questions) for place, questions in enumerate(missing) if questions is not None]
+    tables = [parts[piece.part].slice(piece.start, piece.count) for piece in _joined([piece for _, piece in answered])]
+    if lacking:
+        tables.append(make({runs[place]: questions for place, questions in lacking}))
+    places = np.array([place for place, _ in (*answered, *lacking)], np.int64)
+    counts = np.array([*(piece.count for _, piece in answered), *(len(asked) for _, asked in lacking)], np.int64)
+    return _ordered(pa.concat_tables(tables), np.repeat(places, counts))
+
+
+def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """The same rows in fewer pieces: what stands together in a part is one."""
+    out: list[_Piece] = []
+    for piece in pieces:
+        last = out[-1] if out else None
+        if last is not None and (last.part, last.start + last.count) == (piece.part, piece.start):
+            out[-1] = _Piece(last.part, last.start, last.count + piece.count)
+        else:
+            out.append(piece)
+    return out
+
+
+def _ordered(rows: pa.Table, place: Offsets) -> pa.Table:
+    """Rows by the places of their runs, then by question and repeat."""
     coded = rows.column("question_id").combine_chunks().dictionary_encode()
     rank = np.empty(len(coded.dictionary), np.int64)
     rank[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(rank))
-    key = np.repeat(places, counts) * len(rank) + rank[coded.indices.to_numpy()]
+    key = place * len(rank) + rank[coded.indices.to_numpy()]
     if (key[1:] > key[:-1]).all():
         return rows
     return rows.take(pa.array(np.lexsort((rows.column("repeat").to_numpy(), key))))

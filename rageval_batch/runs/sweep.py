@@ -343,19 +343,17 @@ class ScoreFile:
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """All rows in order, with those of questions that runs left unanswered."""
-        unanswered = {
-            run_id: partial(missing_rows, self.scorer, run_id, questions)
-            for run_id, questions in missing.items()
-            if len(questions)
-        }
+        unanswered = {run_id: questions for run_id, questions in missing.items() if len(questions)}
+        make = partial(missing_rows, self.scorer)
         flat = not any(pa.types.is_nested(field.type) for field in self.scorer.schema)
         if flat and tuple(order) == sorted_rows.ORDER:
-            chunks = sorted_rows.sorted_by_run(self.parts, unanswered, commit_files.ROW_GROUP)
+            at_once = commit_files.ROW_GROUP
+            chunks = sorted_rows.sorted_by_run(self.parts, unanswered, make, rows_at_once=at_once)
             if chunks is not None:
                 watched = chunks if self.written is None else self.written.watch(chunks)
                 commit_files.write_in_order(watched, self.scorer.schema, self.path)
                 return
-        more = (batch for make in unanswered.values() for batch in make().to_batches())
+        more = (batch for runs in _some_at_once(unanswered) for batch in make(runs).to_batches())
         rows = chain(commit_files.read_parts(self.parts), more)
         commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
 
@@ -371,6 +369,20 @@ class ScoreFile:
             target=self.path,
             database=self.database,
         )
+
+
+def _some_at_once(missing: Mapping[str, Ints]) -> Iterator[dict[str, Ints]]:
+    """The missing questions of some runs at a time, so many that they make a row group."""
+    waiting: dict[str, Ints] = {}
+    count = 0
+    for run_id, questions in missing.items():
+        waiting[run_id] = questions
+        count += len(questions)
+        if count >= commit_files.ROW_GROUP:
+            yield waiting
+            waiting, count = {}, 0
+    if waiting:
+        yield waiting
 
 
 def _part_name(kind: str, number: int) -> str:

@@ -94,7 +94,7 @@ def rows() -> dict[str, Row]:
         answers = [(case["task"], as_text(case["output"])) for case in mine]
         if missing:
             ready = scorer(PROFILE, PROFILE.read_params(json.loads(params)), eval_set([task for task, _ in answers]))
-            got = missing_rows(ready, "r", np.arange(len(mine), dtype=np.int32)).to_pylist()
+            got = missing_rows(ready, {"r": np.arange(len(mine), dtype=np.int32)}).to_pylist()
         else:
             got = fast(answers, json.loads(params))
         found.update(zip([case["name"] for case in mine], got, strict=True))

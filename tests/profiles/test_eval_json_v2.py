@@ -46,7 +46,7 @@ def check_cases(cases: list[dict[str, Any]]) -> None:
     random.Random(5).shuffle(answered)
     rows = rows_of(made, batch_of([(where[k], cases[k]["output"], None) for k in answered]))
     missing = [k for k, case in enumerate(cases) if case.get("missing")]
-    rows += missing_rows(made, "run", np.array([where[k] for k in missing], np.int32)).to_pylist()
+    rows += missing_rows(made, {"run": np.array([where[k] for k in missing], np.int32)}).to_pylist()
     for k, row in zip(answered + missing, rows, strict=True):
         name = cases[k].get("name", k)
         want = cases[k]["want"]
@@ -196,7 +196,7 @@ def test_any_sweep_is_scored_as_the_oracle_does(
 @given(st.lists(st.tuples(EXPECTED, CHUNKS), min_size=1, max_size=3), st.data())
 def test_missing_rows_are_as_the_oracle_says(questions: list[tuple[Any, Any]], data: st.DataObject) -> None:
     holes = data.draw(st.lists(st.integers(0, len(questions) - 1), max_size=4))
-    rows = missing_rows(ready(questions), "r", np.array(holes, np.int32)).select(COLUMNS).to_pylist()
+    rows = missing_rows(ready(questions), {"r": np.array(holes, np.int32)}).select(COLUMNS).to_pylist()
     assert rows == [oracle.score(*questions[q], None, missing=True) for q in holes]
 
 
@@ -267,7 +267,7 @@ def tallied(tables: list[pa.Table]) -> dict[tuple[Any, ...], int]:
 def test_an_empty_batch_has_no_rows() -> None:
     made = ready([({}, None)])
     assert rows_of(made, batch_of([])) == []
-    assert missing_rows(made, "r", np.zeros(0, np.int32)).num_rows == 0
+    assert missing_rows(made, {"r": np.zeros(0, np.int32)}).num_rows == 0
 
 
 # --- single rules ---------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def scored(ready: batch.Scorer, answers: list[tuple[int, str | None]]) -> list[d
 def test_case(case: dict[str, Any]) -> None:
     ready = made_ready([case["question"]], case.get("params"))
     if case.get("missing"):
-        row = batch.missing_rows(ready, "r", pa.array([0], pa.int32()).to_numpy()).to_pylist()[0]
+        row = batch.missing_rows(ready, {"r": pa.array([0], pa.int32()).to_numpy()}).to_pylist()[0]
     else:
         row = scored(ready, [(0, case["output"])])[0]
     for name, want in case["want"].items():

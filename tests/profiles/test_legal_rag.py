@@ -89,7 +89,7 @@ def test_missing_rows() -> None:
     assert cases
     questions = [case["question"] for case in cases]
     ready = scorer(PROFILE, PROFILE.read_params({}), eval_set(questions))
-    rows = missing_rows(ready, "r", np.arange(len(cases), dtype=np.int32)).to_pylist()
+    rows = missing_rows(ready, {"r": np.arange(len(cases), dtype=np.int32)}).to_pylist()
     assert [differences(row, case["want"]) for row, case in zip(rows, cases, strict=True)] == [{}] * len(cases)
 
 

@@ -1,15 +1,16 @@
 """Score rows of parts in the order of a commit: the same as a sort of all of them."""
 
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.runs import sorted_rows
 from rageval_batch.runs.commit_files import part_bytes, write_in_order
 from support.effort import examples
@@ -48,18 +49,29 @@ def test_rows_come_in_the_order_of_their_keys(
     for k in range(0, len(given_rows), size):
         paths.append(folder / f"{k:03d}")
         paths[-1].write_bytes(part_bytes(table(given_rows[k : k + size])))
-    missing = {run: partial(table, [row for row in lacking if row[0] == run]) for run in {row[0] for row in lacking}}
-    chunks = sorted_rows.sorted_by_run(paths, missing, at_once)
+    missing = {
+        run: np.array([k for k, row in enumerate(lacking) if row[0] == run], np.int32)
+        for run in {row[0] for row in lacking}
+    }
+
+    def make(some: Mapping[str, Ints]) -> pa.Table:
+        return table([lacking[k] for numbers in some.values() for k in numbers])
+
+    chunks = sorted_rows.sorted_by_run(paths, missing, make, rows_at_once=at_once)
     assert chunks is not None  # every run stands together
     write_in_order(chunks, SCHEMA, folder / "all.parquet")
     got = pq.read_table(folder / "all.parquet").to_pylist()
     assert got == table(sorted(keys, key=by_bytes)).to_pylist()
 
 
+def left_to_sort(path: Path) -> bool:
+    return sorted_rows.sorted_by_run([path], {}, lambda _: table([]), rows_at_once=10) is None
+
+
 def test_scattered_and_long_runs_are_left_to_a_sort_that_spills(tmp_path: Path) -> None:
     mixed = [("ab"[k % 2], f"q{k:03d}", 0) for k in range(100)]
     (tmp_path / "mixed").write_bytes(part_bytes(table(mixed)))
-    assert sorted_rows.sorted_by_run([tmp_path / "mixed"], {}, 10) is None
+    assert left_to_sort(tmp_path / "mixed")
     long = [("a", f"q{k}", 0) for k in range(sorted_rows.MOST_OF_RUN + 1)]
     (tmp_path / "long").write_bytes(part_bytes(table(long)))
-    assert sorted_rows.sorted_by_run([tmp_path / "long"], {}, 10) is None
+    assert left_to_sort(tmp_path / "long")
