@@ -76,10 +76,10 @@ def missing_rows(scorer: Scorer, missing: Mapping[str, Ints]) -> pa.Table:
         "question": pa.array(questions, pa.int32()),
         "repeat": pa.repeat(pa.scalar(0, pa.int32()), count),
     }
-    missing = [batch.get(field.name, pa.nulls(count, field.type)) for field in BATCH]
+    rows = [batch.get(field.name, pa.nulls(count, field.type)) for field in BATCH]
     columns = {
         **scorer.profile.scoring.missing(scorer.prepared, questions),
-        **scorer.row_keys.columns(pa.RecordBatch.from_arrays(missing, schema=BATCH)),
+        **scorer.row_keys.columns(pa.RecordBatch.from_arrays(rows, schema=BATCH)),
     }
     own = [columns.get(field.name, pa.nulls(count, field.type)) for field in scorer.schema]
     return pa.Table.from_arrays(own, schema=scorer.schema)
