@@ -1,14 +1,16 @@
--- run_delta(base, cand). Grain: metric of two runs: the whole runs' values (by the profile's statistic of a run), the
--- delta (positive is better), and how many shared units rose, fell or stayed.
--- Inputs: unit_pairs, run_pair, metric_catalog, profile_catalog. Example: from run_delta('a', 'b').
-create macro run_delta(base, cand) as table
+-- run_delta(base, cand, of_eval_set := null, of_profile := null). Grain: metric of two runs: the whole runs' values (by the
+-- profile's statistic of a run), the delta (positive is better), and how many shared units rose, fell or stayed. Where the
+-- runs have several eval sets or profiles in common it is of the newest, or of those that are named.
+-- Inputs: unit_pairs, run_pair, metric_catalog, profile_catalog.
+-- Example: from run_delta('a', 'b'); from run_delta('a', 'b', of_eval_set := 'set').
+create macro run_delta(base, cand, of_eval_set := null, of_profile := null) as table
 with pairs as materialized (
     from unit_pairs(
-        (select profile from run_pair(base, cand)),
+        (select r.profile from run_pair(base, cand, of_eval_set, of_profile) r),
         null,
-        (select base_run from run_pair(base, cand)),
-        (select base_set from run_pair(base, cand)),
-        (select candidates from run_pair(base, cand)),
+        (select r.base_run from run_pair(base, cand, of_eval_set, of_profile) r),
+        (select r.base_set from run_pair(base, cand, of_eval_set, of_profile) r),
+        (select r.candidates from run_pair(base, cand, of_eval_set, of_profile) r),
         [base, cand]
     )
 ),
@@ -28,7 +30,8 @@ valued as not materialized (
         count(*) filter (status = 'tie') as ties
     from pairs p
     join max_weights t on t.metric = p.metric
-    join metric_catalog m on m.metric = p.metric and m.profile = (select profile from run_pair(base, cand))
+    join metric_catalog m
+        on m.metric = p.metric and m.profile = (select r.profile from run_pair(base, cand, of_eval_set, of_profile) r)
     join profile_catalog c on c.profile = m.profile
     group by p.metric
 )

@@ -40,7 +40,8 @@ def sql(
     "show tables" lists the views: runs, scores, questions, answers, metrics, run_summary, leaderboard, fail_reasons,
     confusions, question_difficulty, rejects, tallies, gate_results, commits, repeat_scores, run_groups,
     judge_*, and one a profile. Macros: regressions(base, cand), run_delta(base, cand), run_groups_by('$.field'). The
-    score rows of a run, written as Parquet, can be compared like the run.
+    first two take of_eval_set := 'name' and of_profile := 'name' for runs that have several in common. The score rows
+    of a run, written as Parquet, can be compared like the run.
 
     \b
     Example:

@@ -68,6 +68,11 @@ def _number(value: float) -> str:
     return f"{value:.4f}" if abs(value) <= 1 else f"{value:.2f}"
 
 
+def count_text(number: int, noun: str) -> str:
+    """A number of things: 1 run, 2 runs."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def to_jsonable(value: Any) -> Any:
     """A value as JSON can hold it, unrounded; a decimal with a fraction stays one, which `json_line` writes."""
     if isinstance(value, float):

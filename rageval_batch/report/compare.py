@@ -10,7 +10,7 @@ from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
 from rageval_batch.analysis.paired_units import Mover
 from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.errors import IncompatibleRuns
-from rageval_batch.report.cells import format_value, json_line
+from rageval_batch.report.cells import count_text, format_value, json_line
 from rageval_batch.report.differences import Pieces, beginning, marked_differences
 from rageval_batch.report.formats import and_more, render, titled
 from rageval_batch.report.junit import Case, Suite, junit
@@ -76,14 +76,10 @@ def _cases(result: Comparison) -> list[Case]:
         Case(
             "regressions",
             "passed" if few else "failed",
-            f"{_count(result.regressions, 'regression')}, at most {rules.max_regressions} allowed"
+            f"{count_text(result.regressions, 'regression')}, at most {rules.max_regressions} allowed"
             + (f": {ids}" if ids else ""),
         ),
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def rule_text(rules: Rules) -> str:
@@ -93,7 +89,7 @@ def rule_text(rules: Rules) -> str:
     worse = (
         "on any regression; allow some with --max-regressions"
         if rules.max_regressions == 0
-        else f"on more than {_count(rules.max_regressions, 'regression')} (--max-regressions)"
+        else f"on more than {count_text(rules.max_regressions, 'regression')} (--max-regressions)"
     )
     least = "on a worse score" if rules.min_delta == 0 else f"on a delta below {rules.min_delta:g} (--min-delta)"
     return f"Fails {least} and {worse}."
@@ -109,7 +105,7 @@ def paired_words(result: Comparison) -> str:
         return ""
     unit = result.compared.unit
     return (
-        f"The delta is of the whole runs. Interval and p are of the {_count(result.shared, unit)} with a value in "
+        f"The delta is of the whole runs. Interval and p are of the {count_text(result.shared, unit)} with a value in "
         f"both, whose mean delta is {format_value(result.paired_delta)}."
     )
 
@@ -153,7 +149,7 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     ):
         if count:
             ids = and_more(result.listed[name], count, _SHOWN_IDS)
-            parts.append(_safe_text(f"{_count(count, compared.unit)} {what}: {ids}", format))
+            parts.append(_safe_text(f"{count_text(count, compared.unit)} {what}: {ids}", format))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
             values = ", ".join(f"{name} {format_value(value, screen.exact)}" for name, value in repeats.items())

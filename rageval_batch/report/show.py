@@ -18,7 +18,7 @@ _RECORD = (
     "contexts_sha256", "source_sha256", "prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id",
 )  # fmt: skip
 _GROUP = ("grouping", "value", "total_tests", "passed_tests", "pass_rate", "mean")
-_METRIC = ("metric", "mean", "n_scored", "n_total", "std", "p50", "max")
+_METRIC = ("metric", "mean", "n_counted", "n_scored", "n_total", "std", "p50", "max")
 
 
 def _pairs(values: Mapping[str, Any], format: str, screen: Screen) -> str:
@@ -53,7 +53,7 @@ def show_text(
         titled("summary", format),
         _pairs(summary.summary, format, screen),
         titled("metrics", format),
-        render(summary.metrics, _METRIC, format, screen=screen, optional=("max", "p50", "std", "n_total")),
+        render(summary.metrics, _METRIC, format, screen=screen, optional=("max", "p50", "std", "n_total", "n_scored")),
     ]
     if summary.groups:
         parts += [titled("by group", format), render(summary.groups, _GROUP, format, screen=screen)]

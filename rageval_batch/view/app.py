@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from rageval_batch.analysis.session import Session
-from rageval_batch.errors import RagevalError
+from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
 from rageval_batch.report.html.texts import cut, readable
@@ -179,7 +179,7 @@ class Viewer:
                 name,
                 about,
                 question=given.get("question", ""),
-                repeat=_whole_number(given.get("repeat"), 0),
+                repeat=_repeat(given.get("repeat")),
                 keys=keys,
             )
         parts = marked_sections(found.explanation) if found.explanation else []
@@ -304,6 +304,14 @@ def _picked(pick: str) -> dict[str, str | None]:
 
 def _whole_number(text: str | None, other: int) -> int:
     return int(text) if text and text.isdecimal() and text.isascii() and len(text) < 10 else other
+
+
+def _repeat(text: str | None) -> int:
+    """The repeat that an address names, 0 where it names none; InputError for what is no number of a repeat."""
+    number = _whole_number(text or "0", -1)
+    if number < 0:
+        raise InputError(f"repeat={text} is no repeat: they are counted from 0.")
+    return number
 
 
 def _view(request: Request, *names: str) -> View:

@@ -14,6 +14,7 @@ from rageval_batch.analysis.comparison import Rules, compare
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import StoreError
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import figures, sections
 from rageval_batch.report.html.asked import question_join, question_texts
 from rageval_batch.report.html.blocks import Block, Figure, Section, Table, Words
@@ -21,12 +22,14 @@ from rageval_batch.report.html.comparisons import (
     compared_runs,
     comparison_section,
     drawn_comparison,
+    macro_arguments,
     moved_answers,
     movers_section,
 )
 from rageval_batch.report.html.distributions import distributions_section
 from rageval_batch.report.html.groups import groups_section
 from rageval_batch.report.html.scope import Scope, scopes
+from rageval_batch.report.html.words import results_text
 from rageval_batch.sql_text import identifier, quoted
 from rageval_batch.view.addresses import Links, address
 from rageval_batch.view.paging import View, paged
@@ -110,7 +113,9 @@ def runs_content(session: Session, text: str | None, profile: str | None, *, vie
     plot = [_score_bar(row["score"], _best(session, row["profile"])) for row in table.rows]
     table = replace(table, sql=public, picks=picks, plots={"0 to the best": plot}, plotted="score")
     profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
-    return Content(title=f"{table.total:,} runs", sections=(Section("runs", "Runs", (table,)),)), profiles
+    names = session.rows(f"select count(distinct run_id) as n from ({query})")[0]["n"]
+    title = results_text(table.total or 0, names)
+    return Content(title=title, sections=(Section("runs", "Runs", (table,)),)), profiles
 
 
 def _scope(session: Session, profile: str, eval_set: str) -> tuple[Scope, list[Run]]:
@@ -146,7 +151,7 @@ def set_content(session: Session, profile: str, eval_set: str, *, name: str, bas
         sections=(section,),
         links=Links(profile, eval_set),
         crumbs=(("Runs", "/"),),
-        lead=f"{len(scope.runs):,} run{'' if len(scope.runs) == 1 else 's'}",
+        lead=count_text(len(scope.runs), "run"),
         tabs=tabs,
     )
 
@@ -170,7 +175,7 @@ def rejects_content(session: Session, view: View) -> Content:
         session, "rejects-table", "Input rows that could not be used",
         query="select reason, file, line, detail, raw, commit\nfrom rejects", view=view, order="file, line, reason",
     )  # fmt: skip
-    title = f"{table.total:,} reject{'' if table.total == 1 else 's'}"
+    title = count_text(table.total or 0, "reject")
     block = table if table.total else Words("Every input row was used.")
     return Content(title=title, sections=(Section("rejects", title, (block,)),), crumbs=(("Runs", "/"),))
 
@@ -272,17 +277,22 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
     )
     if not table.rows:
         raise StoreError(f"No run of {profile} has a question '{question}' in {eval_set}.")
-    found = session.rows(
-        f"select min(score) as low, max(score) as high, avg(score) as mean, count(*) as n from ({query})"
+    found = session.rows(f"select min(score) as low, max(score) as high, count(*) as n from ({query})")[0]
+    of_runs = session.rows(
+        "select exact_mean(value) as mean, count(value) as runs from question_values\n"
+        f"where metric = 'score' and profile = {quoted(profile)} and {where}"
     )[0]
     blocks: list[Block] = []
-    if found["mean"] is not None:
+    if found["high"] is not None:
         best = max(found["high"], _best(session, profile))
         blocks.append(_score_histogram(session, query, min(0.0, found["low"]), high=best))
         plot = [_score_bar(row["score"], best) for row in table.rows]
         table = replace(table, plots={"0 to the best": plot}, plotted="score")
     blocks.append(table)
-    facts = {"mean score": found["mean"], "n answers": found["n"], "lowest": found["low"], "highest": found["high"]}
+    facts = {
+        "mean score of runs": of_runs["mean"], "n runs": of_runs["runs"], "n answers": found["n"],
+        "lowest answer": found["low"], "highest answer": found["high"],
+    }  # fmt: skip
     return Content(
         title=question,
         sections=(Section("answers", "In all runs", tuple(blocks)),),
@@ -311,7 +321,7 @@ def _score_histogram(session: Session, query: str, low: float, *, high: float) -
         "    where score is not null)\ngroup by bin order by bin"
     )
     n = sum(one["n"] for one in bins)
-    told = f"n = {n:,} answers with a score"
+    told = f"n = {count_text(n, 'answer')} with a score"
     return Figure(
         "question-scores", "Answers by score", figures.histogram(bins, "score", told, y_name="answers"), told=told
     )
@@ -376,7 +386,7 @@ def compare_content(
         f"from (\n    {kept}\n) c{join}",
         view=view, order="abs(c.delta) desc nulls last, c.question_id", numbers=("base_score", "cand_score", "delta"),
     )  # fmt: skip
-    public = questions.sql.replace(kept, f"from regressions({quoted(base)}, {quoted(candidate)})")
+    public = questions.sql.replace(kept, f"from regressions({macro_arguments(result)})")
     there = address("/compare", base=base, cand=candidate, **about, answers=1)
     if answers or all(_input_bytes(session, name) <= _QUICK_BYTES for name in (base, candidate)):
         moved = Section("movers", "Answers that moved most", tuple(moved_answers(session, [result])))
@@ -405,13 +415,20 @@ def _metrics_of_both(session: Session, base: str, candidate: str, *, compared: C
     """The values that both runs have of every metric."""
     return sections.queried(
         session, "metrics-table", "Every metric",
-        sql="select b.metric, b.value as base, c.value as cand, c.value - b.value as difference, least(b.n, c.n) as n\n"
+        sql="select b.metric, b.value as base, c.value as cand, c.value - b.value as difference,\n"
+        "    m.n_counted as base_n, o.n_counted as cand_n\n"
         "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
+        "join run_summary m on m.run_id = b.run_id and m.profile = b.profile and m.eval_set = b.eval_set\n"
+        "    and m.metric = b.metric\n"
+        "join run_summary o on o.run_id = c.run_id and o.profile = c.profile and o.eval_set = c.eval_set\n"
+        "    and o.metric = c.metric\n"
         f"where b.profile = {quoted(compared.profile)}\n"
         f"  and b.run_id = {quoted(base)} and b.eval_set = {quoted(compared.base.eval_set)}\n"
         f"  and c.run_id = {quoted(candidate)} and c.eval_set = {quoted(compared.candidates[0].eval_set)}\n"
         "order by b.metric",
-        note="run_delta(base, cand) counts the questions that rose and fell by each metric.",
+        labels={"base_n": "n base", "cand_n": "n cand"},
+        note="n: questions that the value is over. run_delta(base, cand, of_eval_set := …) counts the questions that "
+        "rose and fell by each metric.",
     )  # fmt: skip
 
 

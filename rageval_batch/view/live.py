@@ -86,6 +86,7 @@ class _Kept:
         with self._guard:
             there = self._store.folder_names()
             if self._session is None or there != self._seen:
+                self._session = None  # where the store cannot be opened, the next request tries again
                 self._open.close()
                 session = self._open.enter_context(open_store(self._store.name, functions=self._locked))
                 if self._locked:

@@ -173,6 +173,25 @@ def test_macros_pick_the_newest_questions_that_both_have(tmp_path: Path) -> None
         compared(tmp_path, "a", "b", eval_set="new")
 
 
+def test_macros_take_the_eval_set_and_profile_that_are_named(tmp_path: Path) -> None:
+    publish(tmp_path, {"a": simple_run(x=1.0), "b": simple_run(x=0.5)}, questions_sha256="1" * 64, eval_set="old@1")
+    publish(tmp_path, {"a": simple_run(y=0.5), "b": simple_run(y=1.0)}, questions_sha256="2" * 64, eval_set="new@2")
+    with open_store(tmp_path) as session:
+
+        def found(how: str) -> tuple[list[str], list[float]]:
+            delta = session.rows(f"from run_delta('a', 'b'{how}) where metric = 'score'")
+            pairs = session.rows(f"from regressions('a', 'b'{how})")
+            return [row["question_id"] for row in pairs], [row["delta"] for row in delta]
+
+        newest, older, none = (["y"], [0.5]), (["x"], [-0.5]), (list[str](), list[float]())
+        assert found("") == found(", of_eval_set := 'new'") == newest
+        for name in ("old", "old@1", "11111111"):
+            assert found(f", of_eval_set := '{name}'") == older
+        profile = session.rows("select any_value(profile) as p from runs")[0]["p"]
+        assert found(f", of_eval_set := 'old', of_profile := '{profile}'") == older
+        assert found(", of_eval_set := 'other'") == found(", of_profile := 'other'") == none
+
+
 def test_leaderboard_of_a_weighted_profile(tmp_path: Path) -> None:
     rows = [score_row("x", 1.0, weight=3.0), score_row("y", 0.0, weight=1.0)]
     publish(tmp_path, {"a": rows, "b": simple_run(x=1.0, y=1.0)})

@@ -42,6 +42,7 @@ FROM_ROWS = """
     with means as (
         select
             run_id, profile, eval_set, metric, count(*) as n_total, count(*) filter (scored) as n_scored,
+            count(value) as n_counted,
             exact_mean(value) as mean, exact_sum(value) as sum, max(weight) filter (value is not null) as top,
             min(value) as min, quantile_cont(value, 0.5) as p50, quantile_cont(value, 0.9) as p90,
             quantile_cont(value, 0.95) as p95, max(value) as max,
@@ -66,8 +67,8 @@ FROM_ROWS = """
         group by all
     )
     select
-        run_id, profile, eval_set, metric, n_total, n_scored, mean, weighted_mean, micro, std, min, p50, p90, p95, max,
-        sum
+        run_id, profile, eval_set, metric, n_total, n_scored, n_counted, mean, weighted_mean, micro, std, min, p50, p90,
+        p95, max, sum
     from means
     join spreads using (run_id, profile, eval_set, metric)
     join micros using (run_id, profile, eval_set, metric)

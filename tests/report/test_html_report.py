@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rageval_batch.analysis.catalog import open_store
+from rageval_batch.analysis.compared_runs import find_compared_runs
+from rageval_batch.analysis.comparison import Rules, compare
 from rageval_batch.cli import main
 from rageval_batch.errors import StoreError
 from rageval_batch.report.html import report as report_module
-from rageval_batch.report.html.blocks import Answers, Section, Table, Tiles, Words
+from rageval_batch.report.html.blocks import Answers, Cards, Section, Table, Tiles, Words
 from rageval_batch.report.html.report import MOST_BYTES, Report, build_report, report_html
 from rageval_batch.report.html.texts import shown_text
+from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from support.pages import hostile_store, samples_store, score
-from support.stores import publish, score_row
+from support.stores import publish, score_row, simple_run
 
 SECTIONS = ("glance", "compared", "gates", "rejects")
 OF_PROFILE = (
@@ -101,6 +106,21 @@ def test_the_sql_beside_a_table_makes_it(samples: Path, made: Report) -> None:
             rows = [{name: rounded(row[name]) for name in shared} for row in table.rows]
             want = [{name: rounded(row[name]) for name in shared} for row in again.slice(0, len(rows)).to_pylist()]
             assert rows == want, table.id
+
+
+def test_the_sql_of_a_comparison_is_of_its_own_eval_set(tmp_path: Path) -> None:
+    """Two runs with two eval sets in common: each chapter's query gives the chapter's table."""
+    for number, scores in (("1", (70.0, 20.0)), ("2", (20.0, 70.0))):
+        runs = {name: simple_run(a=value, b=50.0) for name, value in zip(("base", "cand"), scores, strict=True)}
+        publish(tmp_path, runs, questions_sha256=number * 64, eval_set=f"set{number}@{number}")
+    with open_store(tmp_path, functions=False) as session:
+        made = build_report(session, [], "base")
+        found = [table for table in tables(made) if "-comparison" in table.id]
+        assert [round(table.rows[0]["delta"], 3) for table in found] == [-25.0, -50.0, 25.0, 50.0]
+        for table in found:
+            again = session.sql(table.sql).to_pylist()
+            shared = [name for name in table.columns if name in again[0]]
+            assert again == [{name: row[name] for name in shared} for row in table.rows], table.id
 
 
 def test_every_table_has_a_number_of_cases(made: Report) -> None:
@@ -205,7 +225,103 @@ def test_a_comparison_is_said_in_words(samples: Path) -> None:
     assert "The base is baseline." in said
     assert "regressed is 0.3326 worse than baseline by score (0.8407 to 0.5081)" in said
     assert "Of n = 21 shared questions, 3 rose, 13 fell and 5 stayed." in said
-    assert "it lies below zero, so the loss is more than chance" in said
+    assert "The interval lies below zero and the test is under 5 %: the loss is more than chance." in said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "said", "sign"),
+    [
+        (0.1, 0.3, 0.01, "lies above zero and the test is under 5 %: the gain is more than chance.", "passed"),
+        (-0.3, -0.1, 0.01, "lies below zero and the test is under 5 %: the loss is more than chance.", "failed"),
+        (0.1, 0.3, 0.109, "lies above zero, but the test is not under 5 %: weak evidence of a gain.", None),
+        (-0.3, -0.1, 0.109, "lies below zero, but the test is not under 5 %: weak evidence of a loss.", None),
+        (-0.1, 0.3, 0.01, "includes zero, but the test is under 5 %: weak evidence of a difference.", None),
+        (-0.1, 0.3, 0.5, "includes zero and the test is not under 5 %: chance alone can explain the difference.", None),
+    ],
+)
+def test_interval_and_test_are_said_in_one_sentence(
+    tmp_path: Path, low: float, high: float, p: float, said: str, sign: str | None
+) -> None:
+    publish(tmp_path, {"base": simple_run(a=50.0, b=70.0), "cand": simple_run(a=60.0, b=90.0)})
+    with open_store(tmp_path, functions=False) as session:
+        (result,) = compare(session, find_compared_runs(session, "base", ["cand"]), Rules())
+    told = replace(result, interval=replace(result.interval, low=low, high=high), p_value=p)
+    words = comparison_words(told)
+    assert words.endswith(f"The interval {said}") and words.count("chance") <= 1
+    assert comparison_verdict(told) == sign
+
+
+def two_sets(folder: Path) -> Path:
+    """Two runs with answers, repeats and a topic that not all questions have, on two eval sets."""
+    for number in ("1", "2"):
+        questions = [
+            {"id": f"q{k}", "question": f"{k} of {number}?", "must_include": ["yes"],
+             **({"topic": "ab"[k % 2]} if k < 4 else {})}
+            for k in range(5)
+        ]  # fmt: skip
+        outputs = [
+            {"run_id": run, "question_id": f"q{k}", "repeat": repeat, "output": "yes" if (k + repeat) % 2 else "no"}
+            for run in ("base", "cand") for k in range(4) for repeat in range(2 if run == "cand" else 1)
+        ]  # fmt: skip
+        for name, rows in ((f"set{number}", questions), (f"out{number}", outputs)):
+            (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        score("score", folder / f"out{number}.jsonl", "-p", "include_rate", "-q", folder / f"set{number}.jsonl",
+              "--store", folder / "runs")  # fmt: skip
+    return folder / "runs"
+
+
+def test_what_numbers_are_of_is_said(tmp_path: Path) -> None:
+    with open_store(two_sets(tmp_path), functions=False) as session:
+        made = build_report(session, [], "base")
+        means = {
+            row["metric"]: row
+            for row in session.rows(
+                "select metric, n_scored, n_counted, n_total from run_summary where run_id = 'base'"
+            )
+        }
+    assert made.title == "4 results of 2 runs by include_rate"
+    html = report_html(made)
+    contents = html.split("</nav>")[0]
+    assert re.findall(r"set\d@\w+", contents) == [chapter.subtitle for chapter in made.chapters if chapter.title]
+
+    summary = next(table for table in tables(made) if table.title == "Summary of every metric")
+    row = next(row for row in summary.rows if (row["run_id"], row["metric"]) == ("base", "include_rate"))
+    assert means["include_rate"]["n_counted"] == 5, "a missing answer counts as 0"
+    assert (row["n"], row["n_scored"], row["mean"]) == (5, 4, pytest.approx(0.4))
+    strips = next(
+        card for part in sections(made) for block in part.blocks if isinstance(block, Cards)
+        for card in block.cards if card.metric == "include_rate"
+    ).strips  # fmt: skip
+    assert {strip.n for strip in strips} == {5}
+
+    by_topic = next(table for table in tables(made) if table.title == "Mean score by topic")
+    assert by_topic.note is not None and by_topic.note.endswith(" 1 of 5 questions has no topic.")
+
+    moved = next(block for part in sections(made) for block in part.blocks if isinstance(block, Answers)).moved
+    assert {one.base_note for one in moved} == {None}
+    said = {one.cand_note for one in moved}
+    assert said <= {f"Mean of 2 repeats; the answer of repeat 0 ({value}) is shown." for value in ("1.0000", "0.3000")}
+    assert said and all(str(note) in html for note in said)
+
+
+def test_ids_are_copied_whole_and_queries_name_them(tmp_path: Path) -> None:
+    """Characters that are shown by their code stand as they are in what is copied."""
+    bidi, long, quote = "\u202erun\x1b'\x85s", "r" * 700, "plain 'one'"
+    publish(tmp_path, {name: simple_run(a=50.0, b=value) for value, name in enumerate((bidi, long, quote))})
+    with open_store(tmp_path, functions=False) as session:
+        made = build_report(session, [bidi, long, quote], bidi)
+        html = report_html(made)
+        shown = [
+            unescape(re.sub("<[^>]+>", "", text)) for text in re.findall(r"<pre[^>]*><code>(.*?)</code>", html, re.S)
+        ]
+        assert len(shown) == len(tables(made))
+        for table, text in zip(tables(made), shown, strict=True):
+            assert text.isascii() and "U+" not in text.replace('"U+', ""), table.id
+            assert session.sql(text).num_rows == table.total, table.id
+    assert "\u202e" not in html and "\x1b" not in html
+    values = set(re.findall(r'data-v="([^"]*)"', html))
+    assert long in values and "&#8238;run&#27;&#39;\x85s" in values
+    assert quote.replace("'", "&#39;") not in values, "what is shown as it is needs no copy"
 
 
 def test_a_base_is_found_and_an_unknown_run_is_said(samples: Path) -> None:

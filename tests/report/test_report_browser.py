@@ -20,6 +20,7 @@ from support.browser import (
     serious_violations,
 )
 from support.pages import hostile_store, samples_store
+from support.stores import publish, simple_run
 
 pytestmark = [pytest.mark.browser, needs_browser]
 
@@ -117,6 +118,30 @@ _SHIFTED = """new Promise(done => {
         .observe({type: "layout-shift", buffered: true});
     setTimeout(() => done(sum), 100);
 })"""
+
+
+def test_paper_is_light_whatever_the_screen_is(browser: Browser, small: str) -> None:
+    colours = "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    with opened_page(browser, color_scheme="dark") as (page, _):
+        page.goto(small)
+        dark = page.evaluate(colours)
+        page.emulate_media(media="print")
+        assert page.evaluate(colours) == ["rgb(28, 32, 36)", "rgb(255, 255, 255)"] != dark
+        page.emulate_media(media="screen", color_scheme="light")
+        page.click("[data-theme-button]")
+        assert page.evaluate(colours) == dark
+        page.emulate_media(media="print")
+        assert page.evaluate(colours) == ["rgb(28, 32, 36)", "rgb(255, 255, 255)"]
+
+
+def test_long_names_of_runs_do_not_scroll_sideways(browser: Browser, tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {name * 300: simple_run(a=50.0, b=ord(name)) for name in "xy"})
+    address = written(tmp_path, tmp_path / "runs")
+    for width in (360, 1280):
+        with opened_page(browser, width=width) as (page, _):
+            page.goto(address)
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+            assert not scrolls_sideways(page), width
 
 
 def test_a_phone_does_not_scroll_sideways(browser: Browser, report: str, hostile: str) -> None:

@@ -26,7 +26,7 @@ from rageval_batch.view.marking import marked_answer, marked_sections
 from rageval_batch.view.server import ViewServer
 from support.pages import samples_store, score
 from support.places import SAMPLES_FOLDER
-from support.stores import publish, simple_run
+from support.stores import publish, score_row, simple_run
 from support.viewing import Client, let_in, viewing
 
 
@@ -126,7 +126,7 @@ def test_the_sections_of_the_report_are_pages(client: Client, section: str) -> N
 
 
 def test_gates_and_rejects(client: Client) -> None:
-    assert "runs pass their gates" in client.get("/gates")
+    assert "pass their gates" in client.get("/gates")
     assert "Every input row was used." in client.get("/rejects")
 
 
@@ -222,6 +222,53 @@ def test_new_commits_show_up_on_reload(tmp_path: Path) -> None:
         publish(tmp_path / "runs", {"second": simple_run(a=60.0, b=70.0)})
         assert "second" in client.get("/")
         assert "second" in client.get("/sql", q="from runs")
+
+
+def test_a_store_that_was_away_shows_up_on_reload(tmp_path: Path) -> None:
+    store, aside = tmp_path / "runs", tmp_path / "aside"
+    publish(store, {"first": simple_run(a=50.0, b=70.0)})
+    with viewing(store) as client:
+        pages = ("/", "/run?run=first", address("/sql", q="select run_id from runs"))
+        assert all("first" in client.get(page) for page in pages)
+        store.rename(aside)
+        assert all("first" not in client.ask(page)[1].split("<main", 1)[1] for page in ("/", pages[2]))
+        aside.rename(store)
+        assert all("first" in client.get(page) for page in pages)
+        store.rename(aside)
+        client.ask("/")
+    # Here the viewer has ended, without an error, while the store was away.
+
+
+def test_the_sql_of_two_compared_runs_is_of_their_eval_set(tmp_path: Path) -> None:
+    for number, scores in (("1", (70.0, 20.0)), ("2", (20.0, 70.0))):
+        runs = {name: simple_run(a=value, b=50.0) for name, value in zip(("base", "cand"), scores, strict=True)}
+        publish(tmp_path, runs, questions_sha256=number * 64, eval_set=f"set{number}@{number}")
+    with viewing(tmp_path) as client:
+        for name, delta in (("set1@1", "-50.0"), ("set2@2", "50.0")):
+            page = client.get("/compare", base="base", cand="cand", eval_set=name)
+            link = next(one for one in re.findall(r'href="(/sql\?[^"]+)"', page) if "regressions" in one)
+            assert f'data-v="{delta}"' in client.get(link.replace("&amp;", "&"))
+
+
+def test_a_question_has_the_mean_of_its_runs(tmp_path: Path) -> None:
+    """Of a run with two repeats their mean counts once, as among the hardest questions."""
+    twice = [score_row("a", 100.0), score_row("a", 50.0, repeat=1)]
+    publish(tmp_path, {"once": [score_row("a", 0.0)], "twice": twice}, repeats=2)
+    with viewing(tmp_path) as client:
+        profile, name = "eval_json_v2", "q@1"
+        page = client.get("/question", question="a", profile=profile, eval_set=name)
+        facts = dict(re.findall(r"<dt>([^<]+)</dt><dd><bdi>([^<]+)</bdi>", page))
+        assert facts == {
+            "mean score of runs": "37.50", "n runs": "2", "n answers": "3", "lowest answer": "0.0000",
+            "highest answer": "100.00",
+        }  # fmt: skip
+        assert 'data-v="37.5"' in client.get("/set", profile=profile, eval_set=name, section="hardest")
+
+
+def test_a_repeat_that_is_no_number_is_said(client: Client) -> None:
+    for repeat in ("-1", "NaN", "1.5"):
+        status, body, _ = client.ask(address("/answer", run="better", question="r19", repeat=repeat))
+        assert status == 400 and f"repeat={repeat} is no repeat" in body
 
 
 def test_lists_have_pages(tmp_path: Path) -> None:

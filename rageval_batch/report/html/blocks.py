@@ -145,6 +145,8 @@ class Moved:
     before: Pieces | None  # null: there is no answer, or it cannot be read any more
     after: Pieces | None
     asked: str | None = None  # the text of the question
+    base_note: str | None = None  # what must be said of a score and the answer below it
+    cand_note: str | None = None
     absent: str  # what stands in place of an answer that is null
 
     def sides(self, most: int) -> tuple[Pieces | None, Pieces | None]:

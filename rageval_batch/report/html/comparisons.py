@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rageval_batch.analysis.compared_runs import find_compared_runs
+from rageval_batch.analysis.compared_runs import ComparedRun, find_compared_runs
 from rageval_batch.analysis.comparison import Comparison, Rules, compare, with_answers
 from rageval_batch.analysis.paired_units import Mover
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.errors import RagevalError
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.differences import Pieces, beginning, marked_differences
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
 from rageval_batch.report.html.scope import Scope
-from rageval_batch.report.html.texts import plain_text, readable
-from rageval_batch.report.html.words import comparison_words
+from rageval_batch.report.html.texts import number_text, plain_text, readable
+from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from rageval_batch.sql_text import quoted
 
 MOST_CANDIDATES = 24  # that are compared; the best come first
@@ -92,7 +93,7 @@ def _notes(scope: Scope, base: str, same: Sequence[str], *, chosen_base: str | N
     """Who the base is, and who was left out."""
     notes = [f"The base is {plain_text(base)}{'' if chosen_base else ', the best run'}."]
     if other := len(scope.runs) - 1 - len(same):
-        notes.append(f"{other:,} runs were scored with another source or other parameters and are not compared.")
+        notes.append(f"Not compared, because scored with another source or parameters: {count_text(other, 'run')}.")
     if len(same) > MOST_CANDIDATES:
         notes.append(
             f"The best {MOST_CANDIDATES} of n = {len(same):,} candidates are here; rageval compare --all has all."
@@ -102,7 +103,6 @@ def _notes(scope: Scope, base: str, same: Sequence[str], *, chosen_base: str | N
 
 def _lines(results: Sequence[Comparison], id: str) -> Table:
     """A line for each candidate."""
-    base = results[0].compared.base.name
     rows: list[dict[str, Any]] = [
         {
             "candidate": result.candidate.name, "cand": result.cand_score, "delta": result.delta,
@@ -115,7 +115,7 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     ]  # fmt: skip
     one = (
         "select {0} as candidate, cand, delta, improvements, regressions, ties,\n"
-        "    improvements + regressions + ties as n\nfrom run_delta({1}, {0})\nwhere metric = 'score'"
+        "    improvements + regressions + ties as n\nfrom run_delta({1})\nwhere metric = 'score'"
     )
     ends = [row[name] for row in rows for name in ("paired_delta", "low", "high") if row[name] is not None] + [0.0]
     plot = [
@@ -124,7 +124,8 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     ]
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows=rows,
-        sql="\nunion all\n".join(one.format(quoted(row["candidate"]), quoted(base)) for row in rows), total=len(rows),
+        sql="\nunion all\n".join(one.format(quoted(r.candidate.name), macro_arguments(r)) for r in results),
+        total=len(rows),
         note="delta: of the whole runs; paired: mean of the n shared questions. low, high: 95 % interval of "
         f"that, by {RESAMPLES:,} resamples; p: sign-flip test. Both are computed by rageval compare, not in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
@@ -133,12 +134,24 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     )  # fmt: skip
 
 
+def macro_arguments(result: Comparison) -> str:
+    """What `regressions` and `run_delta` are called with to give this comparison, and not one of the same two runs by
+    another profile or eval set."""
+    base, candidate = result.compared.base, result.candidate
+    same = base.eval_set == candidate.eval_set
+    eval_set = base.eval_set if same else base.questions_sha256 or base.eval_set  # one set may have two names
+    return (
+        f"{quoted(base.name)}, {quoted(candidate.name)},\n    "
+        f"of_eval_set := {quoted(eval_set)}, of_profile := {quoted(result.compared.profile)}"
+    )
+
+
 def drawn_comparison(session: Session, result: Comparison, id: str) -> list[Block]:
     """One candidate: what it says in words, a point a question, a histogram of deltas, and the table behind both.
 
     The session still holds the pairs that the result was made of.
     """
-    base, name = result.compared.base.name, result.candidate.name
+    name = result.candidate.name
     shown = plain_text(name)
     pairs = f"from compared where run_id = {quoted(name)} and delta is not null"
     ends = session.rows(
@@ -155,13 +168,12 @@ def drawn_comparison(session: Session, result: Comparison, id: str) -> list[Bloc
             f"limit {_MOST_MOVED}"
         ),
         sql=f"select question_id, base_score, cand_score, delta, status\n"
-        f"from regressions({quoted(base)}, {quoted(name)})\n"
+        f"from regressions({macro_arguments(result)})\n"
         "order by abs(delta) desc nulls last, question_id",
         total=ends["n"] + result.only_base_count + result.only_cand_count,
         behind=True,
     )
-    verdict = "passed" if (result.interval.low or 0) > 0 else "failed" if (result.interval.high or 0) < 0 else None
-    words = Words(comparison_words(result), verdict)
+    words = Words(comparison_words(result), comparison_verdict(result))
     if not ends["n"]:
         return [words, table]
     n = f"n = {ends['n']:,}"
@@ -214,9 +226,32 @@ def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block
         blocks += map(Words, notes)
         title = f"{plain_text(result.compared.base.name)} → {name}"
         scope = Scope(result.compared.profile, result.candidate.eval_set, (result.candidate.name,), every=False)
-        asked = question_texts(session, scope, (mover.question_id for mover in whole.movers))
-        blocks.append(Answers(title, tuple(_moved(whole, mover, asked, complete=not notes) for mover in whole.movers)))
+        names = [mover.question_id for mover in whole.movers]
+        asked = question_texts(session, scope, names)
+        moved = []
+        repeats = [_repeat_notes(session, run, names) for run in (result.compared.base, result.candidate)]
+        for mover in whole.movers:
+            one = _moved(whole, mover, asked, complete=not notes)
+            before, after = (notes_of.get(mover.question_id) for notes_of in repeats)
+            moved.append(replace(one, base_note=before, cand_note=after))
+        blocks.append(Answers(title, tuple(moved)))
     return blocks
+
+
+def _repeat_notes(session: Session, run: ComparedRun, questions: Sequence[str]) -> dict[str, str]:
+    """Of questions that a run has several answers to: that the score is their mean, and which of them is shown."""
+    if run.repeats < 2:
+        return {}
+    rows = session.rows(
+        "select question_id, count(*) as n, min(repeat) as shown, arg_min(score, repeat) as score\nfrom scores\n"
+        f"where run_id = {quoted(run.name)} and profile = {quoted(run.profile)} and eval_set = {quoted(run.eval_set)}\n"
+        f"  and question_id in ({', '.join(map(quoted, questions))})\ngroup by question_id\nhaving count(*) > 1"
+    )
+    return {
+        row["question_id"]: f"Mean of {row['n']:,} repeats; the answer of repeat {row['shown']} "
+        f"({number_text(row['score'])}) is shown."
+        for row in rows
+    }
 
 
 def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, complete: bool) -> Moved:

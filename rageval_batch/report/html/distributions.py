@@ -30,9 +30,11 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
     keep_summaries(session, ("run_summary",))
     table = queried(
         session, f"{id}-distributions-table", "Summary of every metric",
-        sql="select metric, run_id, n_scored as n, mean, std, min, p50, p90, p95, max\n"
+        sql="select metric, run_id, n_counted as n, n_scored, mean, std, min, p50, p90, p95, max\n"
         f"from run_summary\nwhere {scope.where}\norder by metric, run_id",
-        behind=True, note="n: questions with a value.",
+        behind=True,
+        note="n: questions that the mean is over; those without an answer count as the metric says. "
+        "n scored: with a value of their own.",
     )  # fmt: skip
     drawn = drawn_runs(scope)
     summary = session.rows(f"select * from run_summary where {scope.some(drawn).where}")
@@ -44,7 +46,7 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
     left = len(scope.runs) - len(drawn)
     said = f"The best {_BEST} and the worst {_WORST} of n = {len(scope.runs):,} runs. " if left else ""
     words = Words(
-        f"{said}Each strip is a histogram of a run's answers; the line is the plain mean, n counts questions."
+        f"{said}Each strip is a histogram of a run's answers; the line is the plain mean, n the questions it is over."
     )
     cards = _cards(session, scope.some(drawn), by_metric)
     return Section(f"{id}-distributions", "Distributions", (words, Cards("Metrics", cards), table))
@@ -101,6 +103,6 @@ def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float
 
 
 def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, *, scale: tuple[float, float]) -> Strip:
-    mean, n = (summary["mean"], summary["n_scored"]) if summary else (None, 0)
+    mean, n = (summary["mean"], summary["n_counted"]) if summary else (None, 0)
     told = f"{plain_text(run)}: mean {format_value(mean)}, n = {n:,}"
     return Strip(run, figures.strip(counts, mean, scale, told=told), mean, n=n)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rageval_batch.analysis.session import Session
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.html.asked import can_read
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
 from rageval_batch.report.html.sections import queried
+from rageval_batch.report.html.texts import plain_text
 from rageval_batch.sql_text import identifier, quoted
 
 _HEAT_RUNS = 10
@@ -29,17 +31,27 @@ def groups_section(session: Session, scope: Scope, id: str) -> Section:
     if not sources:
         words = Words("The profile names no groups, and the questions have no field with a few values to group by.")
         return Section(f"{id}-groups", "Groups", (words,))
-    blocks: list[Block] = [
-        _heat_map(
+    blocks: list[Block] = []
+    for k, (name, view, where, count) in enumerate(sources):
+        table = _heat_map(
             session,
             scope,
             f"{id}-groups-{k}",
             title=f"Mean score by {name}",
             sql=_query(scope, view, where, count=count),
         )
-        for k, (name, view, where, count) in enumerate(sources)
-    ]
+        blocks.append(
+            table if found else replace(table, note=f"{table.note}{_without(session, scope, name, table=table)}")
+        )
     return Section(f"{id}-groups", "Groups", tuple(blocks))
+
+
+def _without(session: Session, scope: Scope, name: str, *, table: Table) -> str:
+    """How many questions stand in no group, because they do not have the field; nothing where all have it."""
+    every = session.rows(f"select count(distinct question_id) as n from questions where {scope.of_set}")[0]["n"]
+    missing = every - sum(row["n"] for row in table.rows)
+    has = "has" if missing == 1 else "have"
+    return f" {missing:,} of {count_text(every, 'question')} {has} no {plain_text(name)}." if missing > 0 else ""
 
 
 def _query(scope: Scope, view: str, where: str, *, count: str) -> str:

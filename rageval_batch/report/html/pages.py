@@ -15,7 +15,15 @@ from markupsafe import Markup
 
 from rageval_batch.report.cells import json_line
 from rageval_batch.report.html.blocks import Answers, Block, Cards, Figure, Table, Tiles, Words
-from rageval_batch.report.html.texts import cut, number_text, plain_text, shown_text
+from rageval_batch.report.html.texts import (
+    attribute_value,
+    cut,
+    has_codes,
+    number_text,
+    plain_text,
+    shown_sql,
+    shown_text,
+)
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _HASH = 12  # characters of a hash that are shown
@@ -25,6 +33,8 @@ _COUNTS = frozenset(
     ("n", "n answers", "answered", "question_count", "answered_count", "runs", "failures", "rows", "improvements",
      "regressions", "ties")
 )  # fmt: skip
+_IDS = frozenset(("run_id", "question_id", "candidate", "eval_set", "commit"))
+_WHOLE = 20  # times the length of a cell that an id may have to be copied whole
 STATUSES = frozenset(("passed", "failed", "skipped", "improvement", "regression", "tie"))
 
 
@@ -42,6 +52,8 @@ def environment(*folders: Path) -> jinja2.Environment:
     env.filters["plain"] = plain_text
     env.filters["value"] = number_text
     env.filters["cut"] = cut
+    env.filters["whole"] = attribute_value
+    env.filters["sql"] = shown_sql
     env.globals.update(
         kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
         exact=exact, heat=heat_step, format_value=format_value, grouped=grouped, cell_class=cell_class,
@@ -128,7 +140,8 @@ def cell_class(value: Any, said: str, numeric: bool) -> str:
 
 
 def exact(column: str, value: Any, most: int) -> str | None:
-    """What a cell stands for where that is more than it shows: whole numbers, hashes and times for CSV and sorting."""
+    """What a cell stands for where that is more than it shows, for CSV and sorting: whole numbers, hashes, times, ids,
+    and texts with characters that are shown by their code."""
     if isinstance(value, bool) or value is None:
         return None
     value = _plain_number(value)
@@ -138,7 +151,11 @@ def exact(column: str, value: Any, most: int) -> str | None:
         return str(value) if _is_grouped(column, value) else None
     if isinstance(value, datetime):
         return value.isoformat()
-    return str(value) if column.endswith("_sha256") and len(str(value)) <= most else None
+    if not isinstance(value, str):
+        return None
+    altered = format_value(column, value, most) != value or value != value.strip() or has_codes(value)
+    enough = _WHOLE * most if column in _IDS else most
+    return value if altered and len(value) <= enough else None
 
 
 def heat_step(value: Any, ends: tuple[float, float]) -> str | None:

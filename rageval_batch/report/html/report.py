@@ -13,6 +13,7 @@ from markupsafe import Markup
 from rageval_batch.analysis.gates import wanted_runs
 from rageval_batch.analysis.runs import Run, find_run
 from rageval_batch.analysis.session import Session
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import sections
 from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Section, Tiles, Words
 from rageval_batch.report.html.comparisons import MOST_ANSWER, compared_runs, comparison_section, movers_section
@@ -21,6 +22,7 @@ from rageval_batch.report.html.glance import glance_section
 from rageval_batch.report.html.groups import groups_section
 from rageval_batch.report.html.pages import asset, no_link, page
 from rageval_batch.report.html.scope import Scope, keep_summaries, scopes
+from rageval_batch.report.html.words import results_text
 from rageval_batch.version import __version__
 
 MOST_BYTES = 3_000_000
@@ -87,10 +89,10 @@ def build_report(
             gates,
         ),
     )
-    one = len(runs) == 1
-    title = f"{len(runs):,} run{'' if one else 's'} of {len({scope.profile for scope in found})} profiles"
-    if len(found) == 1:
-        title = f"{len(runs):,} run{'' if one else 's'} of {found[0].profile}"
+    counted = results_text(len(runs), len({run.record["run_id"] for run in runs}))
+    profiles = {scope.profile for scope in found}
+    by = found[0].profile if len(profiles) == 1 else count_text(len(profiles), "profile")
+    title = f"{counted} by {by}"
     return Report(title, (first, *chapters, last), datetime.now(UTC))
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from rageval_batch.analysis.gates import wanted_levels
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
-from rageval_batch.report.cells import format_value
+from rageval_batch.report.cells import count_text, format_value
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_join
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
@@ -112,7 +112,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
     gated = verdicts.total or 0
     blocks: list[Block] = [
         Words(
-            f"{gated - failed:,} of n = {gated:,} runs pass their gates, {failed:,} fail.",
+            f"Of n = {count_text(gated, 'result')}, {gated - failed:,} pass their gates, {failed:,} fail.",
             "failed" if failed else "passed",
         )
     ]

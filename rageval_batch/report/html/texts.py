@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from markupsafe import Markup, escape
 
@@ -11,6 +12,8 @@ from rageval_batch.report.graphemes import cut_place
 from rageval_batch.report.safe_text import is_safe, visible_name
 
 _KEPT = frozenset("\n\t")
+_NO_REFERENCE = frozenset((*range(0x80, 0xA0), *range(0xD800, 0xE000)))
+_LITERAL = re.compile(r"""(?<!\w)'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*""")
 
 
 def number_text(value: float | None) -> str:
@@ -22,6 +25,11 @@ def cut(text: str, most: int) -> str:
     """The text, or its beginning and an ellipsis; a name of nothing but spaces in quotation marks, to be seen."""
     text = visible_name(text)
     return text if len(text) <= most else text[: cut_place(text, max(1, most - 1)) or 1] + "…"
+
+
+def has_codes(text: str) -> bool:
+    """Whether characters of the text are shown by their code."""
+    return not text.isprintable() and not all(c in _KEPT or is_safe(c) for c in text)
 
 
 def _with_codes(text: str, form: str) -> str:
@@ -39,6 +47,36 @@ def plain_text(text: str, most: int = 200) -> str:
 def shown_text(text: str) -> Markup:
     """A text as markup: escaped, unseen characters as small signs with their code."""
     return Markup(_with_codes(str(escape(text)), '<span class="code">U+{:04X}</span>'))
+
+
+def attribute_value(text: str) -> Markup:
+    """A text that a script reads from an attribute as it is; NUL, which HTML cannot hold, by its code."""
+    escaped = str(escape(text)).replace("\0", "U+0000").replace("\r", "&#13;")
+    if escaped.isprintable():
+        return Markup(escaped)
+    # References to C1 controls mean other characters, and a half of a surrogate pair is none.
+    return Markup("".join(c if is_safe(c) or ord(c) in _NO_REFERENCE else f"&#{ord(c)};" for c in escaped))
+
+
+def shown_sql(query: str) -> str:
+    """A query in which literals spell what cannot be shown by its code: the same query for the database."""
+    return query if query.isprintable() else _LITERAL.sub(lambda found: _spelled(found[0]), query)
+
+
+def _spelled(token: str) -> str:
+    """A literal of SQL as pieces that can be shown, and the codes between them; other tokens as they are."""
+    if token[0] != "'" or not has_codes(token):
+        return token
+    parts, piece = [], ""
+    for c in token[1:-1]:
+        if c in _KEPT or is_safe(c):
+            piece += c
+            continue
+        parts += [f"'{piece}'"] if piece else []
+        parts.append(f"chr({ord(c)})")
+        piece = ""
+    parts += [f"'{piece}'"] if piece else []
+    return f"({' || '.join(parts)})"
 
 
 def readable(output: str) -> str:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from rageval_batch.analysis.comparison import Comparison
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.compare import paired_words
 from rageval_batch.report.html.texts import number_text, plain_text
 
 _SMALL, _RARE = 0.001, 0.01
+_UNLIKELY = 0.05
+
+
+def results_text(results: int, runs: int) -> str:
+    """How many runs there are, and how many results they have where some were asked several eval sets."""
+    return (
+        count_text(runs, "run") if results == runs else f"{count_text(results, 'result')} of {count_text(runs, 'run')}"
+    )
 
 
 def comparison_words(result: Comparison) -> str:
@@ -21,17 +30,17 @@ def comparison_words(result: Comparison) -> str:
     else:
         first = f"{name} is {size} {'better' if result.delta > 0 else 'worse'} than {base} by {compared.metric}"
         first += f" ({number_text(result.base_score)} to {number_text(result.cand_score)})"
-    unit = f"{compared.unit}s"
+    shared = count_text(result.shared, f"shared {compared.unit}")
     sentences = [
-        f"{first}. Of n = {result.shared:,} shared {unit}, {result.improvements:,} rose, {result.regressions:,} fell "
-        f"and {result.ties:,} stayed.",
+        f"{first}. Of n = {shared}, {result.improvements:,} rose, {result.regressions:,} fell and {result.ties:,} "
+        "stayed.",
         paired_words(result),
         _interval_words(result),
     ]
     if result.only_base_count or result.only_cand_count:
         sentences.append(
-            f"{result.only_base_count:,} {unit} have a value only in the base, {result.only_cand_count:,} only in the "
-            "candidate."
+            f"With a value only in the base: {count_text(result.only_base_count, compared.unit)}; only in the "
+            f"candidate: {result.only_cand_count:,}."
         )
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -40,14 +49,29 @@ def _interval_words(result: Comparison) -> str:
     low, high = result.interval.low, result.interval.high
     if low is None or high is None:
         return "There is too little in common for an interval."
-    within = f"The 95 % interval of the difference goes from {number_text(low)} to {number_text(high)}"
-    if low > 0:
-        verdict = "it lies above zero, so the gain is more than chance"
-    elif high < 0:
-        verdict = "it lies below zero, so the loss is more than chance"
-    else:
-        verdict = "it includes zero, so chance alone can explain the difference"
-    return f"{within}: {verdict}. {_p_words(result)}"
+    within = f"The 95 % interval of the mean difference goes from {number_text(low)} to {number_text(high)}"
+    return f"{within}. {_p_words(result)} {_verdict_words(low, high, p=result.p_value)}"
+
+
+def comparison_verdict(result: Comparison) -> str | None:
+    """passed or failed where interval and test both say that the difference is more than chance; else nothing."""
+    low, high = result.interval.low, result.interval.high
+    if low is None or high is None or result.p_value >= _UNLIKELY:
+        return None
+    return "passed" if low > 0 else "failed" if high < 0 else None
+
+
+def _verdict_words(low: float, high: float, *, p: float) -> str:
+    """What interval and test say together: they are two measures of chance and may disagree."""
+    rare = p < _UNLIKELY
+    if low <= 0 <= high:
+        if rare:
+            return "The interval includes zero, but the test is under 5 %: weak evidence of a difference."
+        return "The interval includes zero and the test is not under 5 %: chance alone can explain the difference."
+    side, what = ("above", "gain") if low > 0 else ("below", "loss")
+    if rare:
+        return f"The interval lies {side} zero and the test is under 5 %: the {what} is more than chance."
+    return f"The interval lies {side} zero, but the test is not under 5 %: weak evidence of a {what}."
 
 
 def _p_words(result: Comparison) -> str:

@@ -97,7 +97,7 @@
     setTimeout(() => { button.textContent = said; }, 1200);
   };
   const quoted = (value, number) => {
-    const safe = !number && /^[=+\-@\t\r]/.test(value) && value !== "==" ? `'${value}` : value;
+    const safe = !number && /^[=+\-@\t\r\n＝＋－＠]/.test(value) && value !== "==" ? `'${value}` : value;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   const csv = (table) => {
