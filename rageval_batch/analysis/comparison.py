@@ -45,8 +45,10 @@ class Rules:
     fail_on: str = RULES  # significant: only a drop that the interval shows fails
 
     def __post_init__(self) -> None:
-        if self.fail_on not in (RULES, SIGNIFICANT) or not math.isfinite(self.min_delta):
-            raise InputError(f"A comparison fails on {RULES} or {SIGNIFICANT}, and its least delta is a finite number.")
+        if self.fail_on not in (RULES, SIGNIFICANT):
+            raise InputError(f"A comparison fails on {RULES} or {SIGNIFICANT}, not on '{self.fail_on}'.")
+        if not math.isfinite(self.min_delta):
+            raise InputError(f"The least delta (--min-delta) is {self.min_delta}. Give a finite number, as 0.01.")
 
     def passed(self, delta: float | None, regressions: int, interval: Interval) -> bool:
         """Whether a candidate keeps the rules; one that cannot be measured does not."""

@@ -26,7 +26,9 @@ def single_query(text: str) -> str:
         statements = duckdb.extract_statements(text)
     except duckdb.Error as error:
         raise InputError(f"SQL: {str(error).strip()}") from error
-    if len(statements) != 1:
+    if not statements:
+        raise InputError("There is no query. Give one, as in: from runs.")
+    if len(statements) > 1:
         raise InputError(f"Give one query at a time: there are {len(statements)}.")
     query: str = statements[0].query.strip().rstrip(";")
     if not _only_reads(statements[0], query):

@@ -226,7 +226,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         doubled = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ValueError(f"the name {shown_json(doubled)} is there twice in one object")
+        raise ValueError(f"an object in which the name {shown_json(doubled)} stands twice")
     return {name: value for name, value in pairs if value is not None}
 
 
@@ -236,7 +236,7 @@ def _finite_number(text: str) -> float:
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is a number that is not finite")
+    raise ValueError(f"a value with {text}, a number that is not finite")
 
 
 def shown_json(value: Any) -> str:

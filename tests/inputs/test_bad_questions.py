@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from rageval_batch import api
 from rageval_batch.errors import InputError
-from rageval_batch.inputs.check import Part, _schema_rule, check_file, file_schema
+from rageval_batch.inputs.check import Part, _schema_rule, check_file, checked_questions, file_schema
 from rageval_batch.inputs.sources import source
 from rageval_batch.model.field_names import is_slip
 from rageval_batch.profiles.registry import PROFILES
@@ -405,3 +405,18 @@ def test_violations_of_a_schema_are_those_of_the_reference_validator(data: st.Da
 )
 def test_slips(written: str, meant: str, slip: bool) -> None:
     assert is_slip(written, meant) is slip
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ('{"id": "a", "id": "b"}', '$[0] is an object in which the name "id" stands twice'),
+        ('{"id": "a", "weight": 1e400}', "$[0] is a value with 1e400, a number that is not finite"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(question: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(question, encoding="utf-8")
+    with pytest.raises(InputError) as stop:
+        checked_questions([source(path)], PROFILES["include_rate"])
+    assert said in str(stop.value)
