@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="devices, pipes 
 SECONDS = 300  # after which a call counts as one that does not end
 MOST_SAID = 6_000  # characters: a long value is not repeated whole
 JUDGES = ("gate", "compare", "monitor", "benchmark", "check")  # whose exit code 1 is a verdict
-TRIED = 2  # values of an option that `make test` tries
+TRIED = 1  # values of an option that `make test` tries
 LONG = ("demo", "bench")  # which take seconds, whatever they are given
 
 # A command line of each command that does something; a value is put in place of one word, or behind all.
