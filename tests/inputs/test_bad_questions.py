@@ -246,7 +246,7 @@ def test_many_violations_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("q.jsonl", '{"id": "q1", "question": "?", "must_include": ["a"], "must_include": ["b"]}', "twice in one"),
+        ("q.jsonl", '{"id": "q1", "question": "?", "must_include": ["a"], "must_include": ["b"]}', "stands twice"),
         ("q.jsonl", '{"id": "q1", "question": "?", "must_include": [1e999]}', "not finite"),
         ("q.jsonl", "", "at least 1"),
         ("q.jsonl", "\n\n", "at least 1"),
