@@ -92,23 +92,23 @@ def _chunks(
         runs.append(run)
         count += sum(piece.count for piece in pieces[run]) + len(missing.get(run, ()))
         if count >= rows_at_once:
-            yield _chunk(parts, [pieces[run] for run in runs], [missing.get(run) for run in runs], runs=runs, make=make)
+            yield _chunk(parts, pieces, missing, runs=runs, make=make)
             runs, count = [], 0
     if runs:
-        yield _chunk(parts, [pieces[run] for run in runs], [missing.get(run) for run in runs], runs=runs, make=make)
+        yield _chunk(parts, pieces, missing, runs=runs, make=make)
 
 
 def _chunk(
     parts: _Parts,
-    pieces: Sequence[Sequence[_Piece]],
-    missing: Sequence[Ints | None],
+    pieces: Mapping[str, list[_Piece]],
+    missing: Mapping[str, Ints],
     *,
     runs: Sequence[str],
     make: MakeRows,
 ) -> pa.Table:
     """The rows of some runs, which come in the order of their names, each run by question and repeat."""
-    answered = [(place, piece) for place, mine in enumerate(pieces) for piece in mine]
-    lacking = [(place, questions) for place, questions in enumerate(missing) if questions is not None]
+    answered = [(place, piece) for place, run in enumerate(runs) for piece in pieces[run]]
+    lacking = [(place, missing[run]) for place, run in enumerate(runs) if run in missing]
     tables = [parts[piece.part].slice(piece.start, piece.count) for piece in _joined([piece for _, piece in answered])]
     if lacking:
         tables.append(make({runs[place]: questions for place, questions in lacking}))
