@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from rageval_batch.version import __version__
 
+TYPE_CHECKING = False  # of typing: the command line imports that when it watches for Ctrl-C, see `start`
 if TYPE_CHECKING:
+    from typing import Any
+
     from rageval_batch.analysis.catalog import open_store
     from rageval_batch.api import compare, score
     from rageval_batch.profiles.files.build import declare_profile

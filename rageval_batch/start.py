@@ -1,4 +1,8 @@
-"""Where the command `rageval` starts: interrupts are watched before anything else is imported."""
+"""Where the command `rageval` starts: interrupts are watched before anything else is imported.
+
+What stands at the top of this module and of the package is imported while Ctrl-C is still Python's own matter, a
+traceback: only modules that Python itself has loaded by then.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import codecs
 import gc
 import io
 import os
+import signal
 import sys
-from contextlib import suppress
-from typing import NoReturn
 
-from rageval_batch import interrupts
+TYPE_CHECKING = False  # of typing, which takes longer to import than all of these
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 # Objects made before garbage is looked for. Importing makes tens of thousands that all stay: with Python's own limits,
 # looking through them again and again took 0.02 s of a command's 0.38.
@@ -19,6 +24,10 @@ _COLLECT_AFTER = (20_000, 20, 20)
 
 def main() -> NoReturn:
     """Run the command line in this process and end it."""
+    signal.signal(signal.SIGINT, _leave_at_once)
+    signal.signal(signal.SIGTERM, _leave_at_once)
+    from rageval_batch import interrupts
+
     code = 0
     collect_garbage_seldom()
     try:
@@ -34,7 +43,22 @@ def main() -> NoReturn:
         code = stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt:
         code = interrupts.exit_code()
+    except Exception as error:  # of importing: a class that is interrupted while it is made raises a RuntimeError
+        code = interrupts.exit_code() if interrupts.seen() else _broken_install(error)
     interrupts.leave(code)
+
+
+def _leave_at_once(number: int, frame: Any) -> None:
+    """End before anything is begun, and without a word."""
+    os._exit(128 + number)
+
+
+def _broken_install(error: Exception) -> int:
+    """Say that the command itself cannot be imported; the exit code."""
+    from rageval_batch.errors import EXIT_UNEXPECTED
+
+    sys.stderr.write(f"rageval: The installation is broken: {type(error).__name__}: {error}. Install it again.\n")
+    return EXIT_UNEXPECTED
 
 
 def collect_garbage_seldom() -> None:
@@ -54,13 +78,17 @@ class _Messages(io.TextIOWrapper):
     """stderr, where a message that cannot be written is dropped: it must not change how a command ends."""
 
     def write(self, text: str) -> int:
-        with suppress(OSError):
+        try:  # noqa: SIM105 - as above, contextlib is not loaded by then
             super().write(text)
+        except OSError:
+            pass
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError):
+        try:  # noqa: SIM105 - as above, contextlib is not loaded by then
             super().flush()
+        except OSError:
+            pass
 
 
 def _leave_ascii_locale() -> None:

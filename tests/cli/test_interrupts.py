@@ -119,6 +119,42 @@ def test_sigterm_ends_what_has_its_own_use_for_ctrl_c(folder: Path) -> None:
     assert code == 143 and "Traceback" not in said and "Exception ignored" not in said
 
 
+# Importing a module is interrupted: by itself, or inside a class that is being made, where Python 3.11 turns the
+# KeyboardInterrupt into a RuntimeError.
+WHILE_IMPORTING = """
+import signal, sys
+class Part:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.SIGINT)
+class Finder:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name == {module!r}:
+            type("Whole", (), {{"part": Part()}}) if {in_class} else signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from rageval_batch import start
+start.main()
+"""
+
+
+@pytest.mark.parametrize("in_class", [False, True])
+@pytest.mark.parametrize("module", ["rageval_batch.interrupts", "rageval_batch.cli", "rageval_batch.cli.runs"])
+def test_interrupt_while_modules_are_imported(module: str, in_class: bool, folder: Path) -> None:
+    code = WHILE_IMPORTING.format(module=module, in_class=in_class)
+    words = [sys.executable, "-c", code, "runs", "--store", str(folder / "runs")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.strip() in ("", "rageval: interrupted. Give the same command again to go on.")
+
+
+def test_a_command_that_cannot_be_imported_is_an_error_of_its_own() -> None:
+    code = "import sys; sys.modules['click'] = None; from rageval_batch import start; start.main()"
+    done = subprocess.run([sys.executable, "-c", code, "runs"], capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert done.stderr.startswith("rageval: The installation is broken: ModuleNotFoundError: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 # --- the shell, in which Ctrl-C stops a query and no more -------------------------------------------------------------
 
 
