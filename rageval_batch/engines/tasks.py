@@ -37,6 +37,7 @@ from rageval_batch.runs.batch import Scorer
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import Observed, observed
 from rageval_batch.runs.manifest import file_checksum
+from rageval_batch.runs.parts import read_parts
 from rageval_batch.runs.store import store_error
 from rageval_batch.runs.summary import write_commit_summary
 from rageval_batch.runs.summary_plan import summary_plan
@@ -265,11 +266,11 @@ def write_partition(
             )
         if TALLIES in files:
             target = ready / "tallies.parquet"
-            commit_files.write_tallies(commit_files.read_parts(files[TALLIES]), target=target, database=opened)
+            commit_files.write_tallies(read_parts(files[TALLIES]), target=target, database=opened)
             yield _delivered(work, "tallies", partition, path=target)
         if EXTRAS in files and routes.extras is not None:
             target = ready / "extras.parquet"
-            rows = commit_files.read_parts(files[EXTRAS])
+            rows = read_parts(files[EXTRAS])
             commit_files.write_sorted(rows, routes.extras, extras.ORDER, target=target, database=opened)
             yield _delivered(work, "extras", partition, path=target)
         if ANSWERS in files:
@@ -302,7 +303,7 @@ class _RangeAnswers:
         for k, piece in enumerate(pieces):
             flags[k, order[piece.low : piece.high]] = False
         met: dict[str, set[int]] = {piece.run: set() for piece in pieces}
-        for batch in commit_files.read_parts(files) if ids else ():
+        for batch in read_parts(files) if ids else ():
             run = pc.index_in(batch.column("run_id"), names).to_numpy()
             flags[run, pc.index_in(batch.column("question_id"), questions).to_numpy()] = True
             pairs = np.unique(np.stack([run, batch.column("repeat").to_numpy()], axis=1), axis=0)

@@ -18,6 +18,7 @@ from rageval_batch.model.schemas import TALLIES
 from rageval_batch.resources import sql_definition
 from rageval_batch.runs import tallies
 from rageval_batch.runs.database import Database
+from rageval_batch.runs.parts import Part, read_parts, table_of_part
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
 if TYPE_CHECKING:
@@ -103,16 +104,16 @@ def copy_runs(stored: str, runs: list[str], *, target: Path, database: Database)
     copy_rows(f"from ({stored}) where run_id in ({names})", target, database)
 
 
-def write_rejects(paths: Sequence[Path], schema: pa.Schema, target: Path) -> None:
+def write_rejects(parts: Sequence[Part], schema: pa.Schema, target: Path) -> None:
     """Write the rejected rows of parts as one Parquet file, a part at a time: they stand in the order of files and
     lines."""
     with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        for path in paths:
-            rows = pa.Table.from_batches(list(read_parts([path])), schema)
+        for part in parts:
+            rows = pa.Table.from_batches(list(read_parts([part])), schema)
             writer.write_table(rows, ROW_GROUP)
 
 
-def write_input_copy(parts: Sequence[Path], format: InputCopyFormat, *, target: Path, database: Database) -> None:
+def write_input_copy(parts: Sequence[Part], format: InputCopyFormat, *, target: Path, database: Database) -> None:
     """Write each distinct answer once, at its first place, with the list of the rows that gave it.
 
     Answers may be long: they are told apart by their SHA-256, so that only that and the keys are sorted.
@@ -150,10 +151,10 @@ def _digest(names: Sequence[str]) -> str:
     return f"unhex(sha256({' || '.join(parts)}))"
 
 
-def _with_places(parts: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _with_places(parts: Sequence[Part], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of parts with their places, counted from 0."""
     start = 0
-    for batch in read_parts(list(parts)):
+    for batch in read_parts(parts):
         places = pa.array(np.arange(start, start + batch.num_rows))
         yield pa.RecordBatch.from_arrays([places, *(batch.column(name) for name in schema.names[1:])], schema=schema)
         start += batch.num_rows
@@ -191,7 +192,7 @@ class _Givers:
 
 
 def write_reconciled(
-    parts: list[Path],
+    parts: Sequence[Part],
     schema: pa.Schema,
     listed: pa.Table,
     *,
@@ -202,10 +203,8 @@ def write_reconciled(
     database: Database,
 ) -> list[dict[str, Any]]:
     """Write what the macro `reconcile` makes of all score rows of the parts; the rows of the macro `log` about them."""
-    from pyarrow import dataset
-
     with database.connected(RECONCILE_MEMORY) as connection:
-        connection.register("rows", dataset.dataset([str(path) for path in parts], schema=schema, format="ipc"))
+        connection.register("rows", _scanned_again(parts, schema))
         connection.register("listed", listed)
         connection.execute(sql_definition(reconcile))
         _copy(connection, f"from {reconcile}() order by {', '.join(order)}", target)
@@ -215,23 +214,11 @@ def write_reconciled(
         return rows
 
 
-def read_parts(paths: list[Path]) -> Iterator[pa.RecordBatch]:
-    """The batches of Arrow files, one file at a time."""
-    for path in paths:
-        with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
-            for k in range(reader.num_record_batches):
-                yield reader.get_batch(k)
+def _scanned_again(parts: Sequence[Part], schema: pa.Schema) -> Any:
+    """Parts as a data set that a query may read several times: the columns that it asks for, a part at a time."""
+    from pyarrow import dataset
 
-
-def schema_of_part(path: Path) -> pa.Schema:
-    """The schema of an Arrow file, with what it says of its columns."""
-    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
-        return reader.schema
-
-
-def part_bytes(rows: pa.Table) -> memoryview:
-    """One Arrow file, not compressed: it is read once, soon, and mapped into memory."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return memoryview(sink.getvalue())
+    files = [str(part) for part in parts if isinstance(part, Path)]
+    if files:
+        return dataset.dataset(files, schema=schema, format="ipc")
+    return dataset.dataset([table_of_part(part) for part in parts], schema=schema)

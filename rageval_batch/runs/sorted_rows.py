@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import Ints, Offsets
+from rageval_batch.runs.parts import Part, table_of_part
 
 ORDER = ("run_id", "question_id", "repeat")
 MOST_OF_RUN = 1 << 18  # rows of one run that are sorted in memory
@@ -34,20 +34,19 @@ class _Piece:
 
 
 class _Parts:
-    """Arrow files mapped into memory, the last few of them held open."""
+    """Parts in memory or mapped into it, the last few of them held open."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = paths
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
         self._open: dict[int, pa.Table] = {}
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self._parts)
 
     def __getitem__(self, number: int) -> pa.Table:
         found = self._open.pop(number, None)
         if found is None:
-            with pa.memory_map(str(self._paths[number])) as file, pa.ipc.open_file(file) as reader:
-                found = reader.read_all()
+            found = table_of_part(self._parts[number])
             if len(self._open) >= _OPEN:
                 del self._open[next(iter(self._open))]
         self._open[number] = found
@@ -55,13 +54,13 @@ class _Parts:
 
 
 def sorted_by_run(
-    paths: Sequence[Path], missing: Mapping[str, Ints], make: MakeRows, *, rows_at_once: int
+    given: Sequence[Part], missing: Mapping[str, Ints], make: MakeRows, *, rows_at_once: int
 ) -> Iterator[pa.Table] | None:
     """All rows of the parts and those that are made of the missing questions of runs, by ORDER, some runs at a time.
 
     None where the rows of a run are too many or too scattered.
     """
-    parts = _Parts(paths)
+    parts = _Parts(given)
     pieces: dict[str, list[_Piece]] = {run: [] for run in missing}
     found = 0
     for number in range(len(parts)):

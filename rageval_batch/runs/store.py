@@ -307,8 +307,8 @@ class Store:
             root.mkdir(parents=True, exist_ok=True)
             self.clear_published()
             self._forget_abandoned(root)
-            folder, lock = _claim(root, job)
-        staging = Staging(self, folder)
+            folder, lock, is_new = _claim(root, job)
+        staging = Staging(self, folder, is_new)
         try:
             yield staging
         finally:
@@ -407,6 +407,7 @@ class Staging:
 
     store: Store
     path: Path
+    is_new: bool  # else the job was begun before
 
     @contextmanager
     def assembling(self) -> Iterator[Path]:
@@ -477,14 +478,15 @@ def store_error(name: str, error: OSError) -> StoreError:
     return StoreError(f"The store {name} cannot be written: {error.strerror or error}.")
 
 
-def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock]:
-    """The job's folder if nobody else has it, else one of one's own."""
+def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock, bool]:
+    """The job's folder if nobody else has it, else one of one's own; whether it is new."""
     for name in (job, f"{job}-{secrets.token_hex(4)}"):
         folder = root / name
+        is_new = not folder.exists()
         folder.mkdir(exist_ok=True)
         lock = _lock(folder)
         if lock is not None:
-            return folder, lock
+            return folder, lock, is_new
     raise StoreError(f"Cannot lock {folder}. Give the command again.")
 
 

@@ -29,6 +29,7 @@ from rageval_batch.runs.commit_record import Counts, Finished
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
+from rageval_batch.runs.parts import Part, Parts, read_parts, schema_of_part
 from rageval_batch.runs.reused_scores import ReusedScores
 from rageval_batch.runs.store import Commit, Staging, Store
 from rageval_batch.runs.summary import write_commit_summary
@@ -173,9 +174,13 @@ class _Sweep:
         self.rows_read = 0
         self.rejected = 0
         self.scored = 0
-        self.parts = 0
+        self.parts = Parts(staging)
 
     def run(self, store: Store, progress: Progress | None, threads: int) -> Outcome:
+        with self.parts:
+            return self._run(store, progress, threads)
+
+    def _run(self, store: Store, progress: Progress | None, threads: int) -> Outcome:
         size = sum(file.size for file in self.job.outputs)
         for part in map_ordered(self._part, self._numbered_blocks(), threads):
             self._note(part)
@@ -184,10 +189,10 @@ class _Sweep:
         try:
             self.job.check_unchanged()
         except InputError:
-            self.staging.clear()  # parts of other bytes
+            self.parts.clear()  # they are of other bytes
             raise
         if self.scored == 0:
-            first = next(self._rows("rejects")).slice(0, 1).to_pylist()[0] if self.rejected else None
+            first = next(read_parts(self.parts.of("rejects"))).slice(0, 1).to_pylist()[0] if self.rejected else None
             raise nothing_usable(self.job, self.rejected, first)
         start = time.process_time()
         with self.staging.assembling() as ready, database(self.staging.path) as self.database:
@@ -211,36 +216,25 @@ class _Sweep:
             yield number, block
             number += 1
 
-    def _part(self, item: tuple[int, Ingested]) -> tuple[int, Ingested, float, bool]:
-        """Score one block and keep the result on disk, unless an earlier try did."""
+    def _part(self, item: tuple[int, Ingested]) -> tuple[Ingested, float, bool]:
+        """Score one block and keep the result, unless an earlier try did."""
         number, block = item
         start = time.thread_time()
-        done = _part_name("done", number)
-        found = self.staging.is_done(done)
+        found = self.parts.find(number)
         if not found:
             tables = scored_tables(
                 self.scorer, self.inputs, block, keep_inputs=self.job.keep_inputs, reused=self.reused
             )
-            parts = {_part_name(kind, number): commit_files.part_bytes(table) for kind, table in tables.items()}
-            self.staging.write_marked(done, parts)
-        return number, block, time.thread_time() - start, found
+            self.parts.keep(number, tables)
+        return block, time.thread_time() - start, found
 
-    def _note(self, part: tuple[int, Ingested, float, bool]) -> None:
-        number, block, seconds, found = part
+    def _note(self, part: tuple[Ingested, float, bool]) -> None:
+        block, seconds, found = part
         self.timing.score += seconds
         self.resumed += found
         self.rows_read += block.rows
         self.rejected += block.rejects.num_rows
         self.scored += block.batch.num_rows
-        self.parts = number + 1
-
-    def _part_files(self, kind: str) -> list[Path]:
-        """The parts of a kind; a part without rows of a kind has no file of it."""
-        paths = (self.staging.path / _part_name(kind, number) for number in range(self.parts))
-        return [path for path in paths if path.exists()]
-
-    def _rows(self, kind: str) -> Iterator[pa.RecordBatch]:
-        return commit_files.read_parts(self._part_files(kind))
 
     # --- the commit ---------------------------------------------------------------------------------------------
 
@@ -255,7 +249,7 @@ class _Sweep:
         scores = ScoreFile(
             path=ready / f"{self.job.profile.name}.parquet",
             scorer=self.scorer,
-            parts=self._part_files("scores"),
+            parts=self.parts.of("scores"),
             written=written,
             database=self.database,
         )
@@ -274,8 +268,10 @@ class _Sweep:
             inputs=self.ingest.counts,
             findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
-        commit_files.write_tallies(self._rows("tallies"), target=ready / "tallies.parquet", database=self.database)
-        commit_files.write_rejects(self._part_files("rejects"), REJECTS, ready / "rejects.parquet")
+        commit_files.write_tallies(
+            read_parts(self.parts.of("tallies")), target=ready / "tallies.parquet", database=self.database
+        )
+        commit_files.write_rejects(self.parts.of("rejects"), REJECTS, ready / "rejects.parquet")
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
         summary, unmade = self._summary(scores.path, records, written)
@@ -299,11 +295,11 @@ class _Sweep:
                 self.job.stored_extras, runs, target=ready / "extras.parquet", database=self.database
             )
             return {"extras": ["extras.parquet"]}
-        parts = self._part_files("extras")
-        schema = extras.common_schema(map(commit_files.schema_of_part, parts), self.ingest.counts.constant())
+        parts = self.parts.of("extras")
+        schema = extras.common_schema(map(schema_of_part, parts), self.ingest.counts.constant())
         if len(schema) == len(extras.KEYS):
             return {}
-        batches = (extras.typed(batch, schema) for batch in commit_files.read_parts(parts))
+        batches = (extras.typed(batch, schema) for batch in read_parts(parts))
         target = ready / "extras.parquet"
         commit_files.write_sorted(batches, schema, extras.ORDER, target=target, database=self.database)
         return {"extras": ["extras.parquet"]}
@@ -322,7 +318,7 @@ class _Sweep:
     def _input_copy(self, ready: Path) -> commit_record.Files:
         """A copy of the answers, every distinct one once."""
         commit_files.write_input_copy(
-            self._part_files("answers"),
+            self.parts.of("answers"),
             self.kind.copy_format,
             target=ready / "kept_outputs.parquet",
             database=self.database,
@@ -336,7 +332,7 @@ class ScoreFile:
 
     path: Path
     scorer: Scorer
-    parts: list[Path]
+    parts: Sequence[Part]
     _: KW_ONLY
     database: Database
     written: WrittenRows | None = None  # what watches rows that are written in order
@@ -354,7 +350,7 @@ class ScoreFile:
                 commit_files.write_in_order(watched, self.scorer.schema, self.path)
                 return
         more = (batch for runs in _some_at_once(unanswered) for batch in make(runs).to_batches())
-        rows = chain(commit_files.read_parts(self.parts), more)
+        rows = chain(read_parts(self.parts), more)
         commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, *, order: Sequence[str]) -> list[dict[str, Any]]:
@@ -383,7 +379,3 @@ def _some_at_once(missing: Mapping[str, Ints]) -> Iterator[dict[str, Ints]]:
             waiting, count = {}, 0
     if waiting:
         yield waiting
-
-
-def _part_name(kind: str, number: int) -> str:
-    return f"{kind}-{number:06d}"

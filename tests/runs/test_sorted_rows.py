@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.runs import sorted_rows
-from rageval_batch.runs.commit_files import part_bytes, write_in_order
+from rageval_batch.runs.commit_files import write_in_order
+from rageval_batch.runs.parts import part_bytes
 from support.effort import examples
 
 SCHEMA = pa.schema(

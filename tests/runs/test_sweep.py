@@ -30,7 +30,7 @@ from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import commit_files, store, sweep
+from rageval_batch.runs import commit_files, parts, store, sweep
 from rageval_batch.runs.batch import score_batch
 from rageval_batch.runs.commit_record import Counts
 from rageval_batch.runs.file_system import try_lock
@@ -386,9 +386,11 @@ def test_frames_are_kept_too(folder: Path) -> None:
 # --- interruptions --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("written_after", [0.0, parts.WRITTEN_AFTER, 1e9])
 def test_an_interrupted_sweep_goes_on_where_it_stopped(
-    folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
+    written_after: float, folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(parts, "WRITTEN_AFTER", written_after)
     whole = sweep.run(job(folder), Store(folder / "whole"))
     place = Store(folder / "store")
     plain, calls = score_batch, 0
@@ -428,10 +430,10 @@ def test_another_job_does_not_take_up_the_parts_of_an_interrupted_one(
     other = sweep.run(job(folder, soft_threshold=0.5), Store(folder / "store"))
     assert other.resumed_parts == 0
     assert len(left_aside(folder / "store")) == 1
-    parts = 14
+    count = 14
     again = sweep.run(job(folder), Store(folder / "store"))
     assert again.created
-    assert again.resumed_parts >= parts - 1
+    assert again.resumed_parts >= count - 1
     assert left_aside(folder / "store") == []
 
 
@@ -462,6 +464,45 @@ def test_a_killed_sweep_loses_nothing_and_shows_nothing(
     one, other = tables(whole.commit), tables(resumed.commit)
     assert all(one[role].equals(other[role]) for role in ROLES)
     assert left_aside(place) == []
+
+
+def test_a_sweep_that_is_killed_in_its_first_moments_writes_its_parts_from_then_on(
+    folder: Path, small_blocks: None
+) -> None:
+    place = folder / "store"
+    kept = []
+    for _ in range(2):
+        process = start(folder, place, "die_in_the_first_moments", 6)
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == -signal.SIGKILL, errors
+        kept.append(len(list((place / store.STAGING).glob("*/done-*"))))
+    assert kept == [0, 5]
+    resumed = sweep.run(job(folder), Store(place))
+    assert resumed.resumed_parts == 5
+    whole = sweep.run(job(folder), Store(folder / "whole"))
+    one, other = tables(whole.commit), tables(resumed.commit)
+    assert all(one[role].equals(other[role]) for role in ROLES)
+    assert left_aside(place) == []
+
+
+@pytest.mark.parametrize(("name", "limit"), [("WRITTEN_AFTER", 0.0), ("MOST_IN_MEMORY", 20_000)])
+def test_parts_are_written_when_a_sweep_takes_long_or_they_are_many(
+    name: str, limit: float, folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found again by the number of their marks when the commit is put together; the same rows as from memory."""
+    plain, marks = commit_files.write_tallies, list[int]()
+
+    def counting(*args: Any, **options: Any) -> None:
+        marks.append(len(list(folder.glob(f"*/{store.STAGING}/*/done-*"))))
+        plain(*args, **options)
+
+    monkeypatch.setattr(commit_files, "write_tallies", counting)
+    in_memory = sweep.run(job(folder), Store(folder / "memory"), threads=2)
+    monkeypatch.setattr(parts, name, limit)
+    written = sweep.run(job(folder), Store(folder / "files"), threads=2)
+    assert marks == [0, 14]
+    one, other = tables(in_memory.commit), tables(written.commit)
+    assert all(one[role].equals(other[role]) for role in ROLES)
 
 
 def test_a_sweep_that_is_killed_behind_its_commit_is_finished(folder: Path, small_blocks: None) -> None:
@@ -580,6 +621,7 @@ def test_a_full_disk_while_a_part_is_written(folder: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
+        patch.setattr(parts, "WRITTEN_AFTER", 0.0)
         patch.setattr(store.Staging, "_write", full)
         with pytest.raises(StoreError, match="No space left"):
             sweep.run(job(folder), Store(folder / "store"))

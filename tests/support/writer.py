@@ -14,7 +14,7 @@ from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
-from rageval_batch.runs import commit_files, store, sweep
+from rageval_batch.runs import commit_files, parts, store, sweep
 from rageval_batch.runs.job import Job
 
 PATIENCE = 120.0
@@ -65,9 +65,12 @@ def meet(folder: Path, others: int) -> Callable[[], None]:
 def main(folder: str, place: str, what: str, number: str, params: str, job_number: str | None = None) -> None:
     """Run the folder's sweep into a store and print what became of it; a number makes it another job."""
     blocks.BLOCK_ROWS = 5 if job_number is None else 200
+    if what != "die_in_the_first_moments":
+        parts.WRITTEN_AFTER = 0.0
     points: dict[str, Callable[[], None]] = {
         "undisturbed": lambda: None,
         "die_scoring": lambda: at(sweep, "score_batch", int(number), die),
+        "die_in_the_first_moments": lambda: at(sweep, "score_batch", int(number), die),
         "die_assembling": lambda: at(commit_files, "write_tallies", int(number), die),
         "die_writing": lambda: at(os, "replace", int(number), die),
         "die_before_commit": lambda: at(store, "write_durably", int(number), die),
