@@ -6,7 +6,6 @@ import json
 import os
 import re
 import stat
-import tomllib
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -53,6 +52,8 @@ def read_config(path: str) -> dict[str, Any]:
         content = read_small_file(path, "file of settings")
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from error
+    import tomllib
+
     try:
         text = content.decode("utf-8-sig")
         value = json.loads(text) if path.lower().endswith(".json") else tomllib.loads(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -61,4 +60,8 @@ def packaged_profile(name: str) -> str:
 def packaged_data(name: str) -> Any:
     """The content of a TOML or JSON file of the folder `data`; shared, so callers must not change it."""
     text = (_PACKAGE / "data" / name).read_text(encoding="utf-8")
-    return tomllib.loads(text) if name.endswith(".toml") else json.loads(text)
+    if not name.endswith(".toml"):
+        return json.loads(text)
+    import tomllib
+
+    return tomllib.loads(text)

@@ -39,6 +39,12 @@ def statistic(row: Mapping[str, Any], stat: str) -> float | int | None:
     return value
 
 
+def _columns(path: Path, names: list[str]) -> pa.Table:
+    """Columns of a file, without the data sets that pyarrow's own call imports."""
+    with pq.ParquetFile(path) as file:
+        return file.read(names)
+
+
 def summary_of_commit(commit: Commit, definition: str, named: Mapping[str, tuple[str, str]]) -> pa.Table | None:
     """What lines of the runs of a commit are made of: a row a run and metric, with the counts of questions and answers.
 
@@ -48,9 +54,7 @@ def summary_of_commit(commit: Commit, definition: str, named: Mapping[str, tuple
     if commit.packed or commit.dropped or commit.manifest.get("summary") != definition or not files:
         return None
     rows = pa.concat_tables(part for path in files for part in _of_whole_runs(path, named))
-    records = pa.concat_tables(
-        pq.read_table(path, columns=["run_id", *_COUNTS], partitioning=None) for path in commit.files("runs")
-    )
+    records = pa.concat_tables(_columns(path, ["run_id", *_COUNTS]) for path in commit.files("runs"))
     names = rows.column("run_id")
     place = pc.index_in(names, records.column("run_id").cast(names.type).combine_chunks())
     for name in _COUNTS:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
@@ -291,6 +290,8 @@ _SHOWN_NAME = 60  # characters of the name of a column
 
 def columns_seen(seen: Iterable[str], wanted: Iterable[str]) -> str:
     """The columns of a file that were found, those nearest to what is wanted, and how to say which one is meant."""
+    from difflib import get_close_matches
+
     names, wanted = list(seen), list(wanted)
     if not names:
         return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -126,6 +125,8 @@ def recognise_delimiter(head: bytes, encoding: str, cut: bool) -> str:
 
 def _cells(lines: Iterable[str], delimiter: str) -> tuple[int, float, int]:
     """(known names in the header, share of the records that are as wide as it, its width) with a delimiter."""
+    import csv
+
     try:
         records = list(islice(csv.reader(lines, delimiter=delimiter), _RECORDS))
     except csv.Error:

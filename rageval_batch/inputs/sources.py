@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -442,6 +441,8 @@ def opened(names: Iterable[str], whole_json: bool = False) -> Iterator[list[Sour
     if STDIN not in names:
         yield sources(file_names, whole_json)
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
         spool = Path(folder) / "stdin.jsonl"
         with spool.open("wb") as out:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
@@ -112,6 +111,8 @@ def is_slip(written: str, meant: str) -> bool:
     a, b = _folded(written), _folded(meant)
     if a == b or a + "s" == b or a == b + "s":
         return True
+    from difflib import SequenceMatcher  # for the few names that are not known
+
     swapped = len(a) == len(b) and sorted(a) == sorted(b)
     edits = len(a) + len(b) - 2 * sum(block.size for block in SequenceMatcher(None, a, b, False).get_matching_blocks())
     if len(b) < _SHORT:

@@ -7,7 +7,6 @@ goes through one of these functions.
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 
@@ -21,7 +20,7 @@ FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
 _OPERATOR = "=="  # of a gate: no formula
 
 _MOST_LINE = 4000  # characters of a message
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~])")
 
@@ -91,7 +90,9 @@ def valid_text(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """A text that Markdown shows as it is, on one line."""
-    return _MARKDOWN.sub(r"\\\1", html.escape(terminal_text(text), quote=False))
+    from html import escape
+
+    return _MARKDOWN.sub(r"\\\1", escape(terminal_text(text), quote=False))
 
 
 def markdown_block(text: str) -> str:
@@ -104,16 +105,22 @@ def xml_attribute(text: str) -> str:
     """The text as a quoted attribute: what XML 1.0 cannot hold, escaped or not, is written as an escape."""
     from xml.sax.saxutils import quoteattr  # it loads an HTTP client, which only a JUnit file has to wait for
 
-    return quoteattr(_NOT_XML.sub(lambda found: _escape(found[0]), text))
+    return quoteattr(_in_xml(text))
 
 
 def xml_text(text: str) -> str:
     """The text as the content of an element: what XML 1.0 cannot hold is written as an escape."""
     from xml.sax.saxutils import escape
 
-    return escape(_NOT_XML.sub(lambda found: _escape(found[0]), text))
+    return escape(_in_xml(text))
+
+
+def _in_xml(text: str) -> str:
+    return re.sub(_NOT_XML, lambda found: _escape(found[0]), text)  # compiled when it is first needed: that takes long
 
 
 def html_text(text: str) -> str:
     """A text that HTML shows as it is, in an element or a quoted attribute."""
-    return html.escape(terminal_lines(text), quote=True)
+    from html import escape
+
+    return escape(terminal_lines(text), quote=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -40,6 +39,8 @@ def write_file(reader: pa.RecordBatchReader, format: str, target: str) -> None:
 def replaced_file(target: str) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of `target` at the end, unless something failed; a pipe or device is
     written to as it is."""
+    import tempfile
+
     path = Path(target)
     try:
         device = path.open("wb") if path.exists() and not path.is_file() else None

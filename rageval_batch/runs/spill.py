@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,6 +41,8 @@ def spill_folder(preferred: Path | None) -> SpillFolder:
     Where neither can be written, one that is not there: a query that must spill fails.
     """
     name = f"{_PREFIX}{secrets.token_hex(8)}"
+    import tempfile
+
     system = Path(tempfile.gettempdir()).absolute()
     for parent in (preferred.absolute(), system) if preferred is not None else (system,):
         folder = parent / name

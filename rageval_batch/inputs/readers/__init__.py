@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import columns, csv, json_documents, json_rows, parquet, sheets, whole_files
+from rageval_batch.inputs.readers import json_rows, parquet
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -56,29 +57,18 @@ __all__ = [
 ]
 
 
-def _read_trec_run(source: Source) -> Iterator[Block]:
-    from rageval_batch.inputs.readers import trec  # which needs Polars, as no other reader does
-
-    return trec.read_trec_run(source)
-
-
-def _read_qrels(source: Source) -> Iterator[Block]:
-    from rageval_batch.inputs.readers import trec
-
-    return trec.read_qrels(source)
-
-
-_READERS: dict[str, Callable[[Source], Iterator[Block]]] = {
-    "json": json_documents.read_json,
-    "samples": json_documents.read_zipped_samples,
-    "xlsx": sheets.read_xlsx,
-    "parquet": parquet.read_parquet_file,
-    "arrow": columns.read_arrow,
-    "csv": csv.read_csv,
-    "frame": columns.read_frame,
-    "trec_run": _read_trec_run,
-    "qrels": _read_qrels,
-    "texts": whole_files.read_whole_files,
+# The module and function that read a format: one is imported when a file of its format is read.
+_READERS = {
+    "json": ("json_documents", "read_json"),
+    "samples": ("zipped_samples", "read_zipped_samples"),
+    "xlsx": ("sheets", "read_xlsx"),
+    "parquet": ("parquet", "read_parquet_file"),
+    "arrow": ("columns", "read_arrow"),
+    "csv": ("csv", "read_csv"),
+    "frame": ("columns", "read_frame"),
+    "trec_run": ("trec", "read_trec_run"),
+    "qrels": ("trec", "read_qrels"),
+    "texts": ("whole_files", "read_whole_files"),
 }
 
 
@@ -101,5 +91,10 @@ def _blocks(source: Source, only_lines: Offsets | None, part: Part | None) -> It
     if source.format == "jsonl":
         return json_rows.read_jsonl(source, only_lines, part)
     if source.format == "json" and source.reading.columns:
-        return sheets.read_cells(source)
-    return _READERS[source.format](source)
+        return _reader("sheets", "read_cells")(source)
+    return _reader(*_READERS[source.format])(source)
+
+
+def _reader(module: str, name: str) -> Callable[[Source], Iterator[Block]]:
+    found: Callable[[Source], Iterator[Block]] = getattr(import_module(f"{__name__}.{module}"), name)
+    return found
