@@ -59,7 +59,7 @@ def find_run(session: Session, name: str, profile: str | None = None, *, eval_se
     found = matching_runs(session, profile, eval_set, name=name)
     if found:
         return found[-1]
-    known = [row["run_id"] for row in session.rows("select distinct run_id from runs order by 1 limit 200")]
+    known = [row["run_id"] for row in session.rows("select distinct run_id from runs order by 1")]
     if not known:
         raise StoreError(f"The store {session.store.name} has no runs. Score some first with rageval score.")
     if name in known:

@@ -144,6 +144,16 @@ class Session:
         except duckdb.Error as error:
             raise _refused(error, self._listed()) from error
 
+    def prepare(self, query: str) -> None:
+        """Create what a user's query names, and read the inputs that it is about, which may take longer than the query
+        itself; InputError for one that is refused."""
+        query = with_comments(self._checked(query))
+        try:
+            with self._reading():
+                self._define(query)
+        except duckdb.Error as error:
+            raise _refused(error, self._listed()) from error
+
     def _define(self, query: str) -> None:
         """Create what a user's query names. One that was stopped here left views half made and inputs half read: the
         next one begins with a new database."""

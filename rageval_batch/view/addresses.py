@@ -44,6 +44,8 @@ class Links:
                 return address("/question", question=value, **about)
             keys = {f"{KEY}{name}": row.get(name) for name in self.keys}
             return address("/answer", run=run, question=value, repeat=row.get("repeat"), **about, **keys)
+        if column == "fail_reason" and "runs" not in row and (run := row.get("run_id") or self.run):
+            return address("/run", run=run, **about, fail_reason=value)
         if column == "eval_set":
             return address("/set", **about)
         return None

@@ -19,11 +19,11 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
-from rageval_batch.report.html.texts import cut, readable
+from rageval_batch.report.html.texts import cut, direction, readable
 from rageval_batch.view import contents
 from rageval_batch.view.addresses import KEY, address, sql_address
 from rageval_batch.view.contents import Content
-from rageval_batch.view.live import LiveStore
+from rageval_batch.view.live import LiveStore, limited_query
 from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections
 from rageval_batch.view.paging import View
 from rageval_batch.view.queries import EXAMPLES, Result, Views, described_views, result_page, written_result
@@ -190,6 +190,7 @@ class Viewer:
         return self._page(
             request, "answer.html", content, row=row, parts=parts, spans=spans, note=found.note,
             raw=None if raw is None else cut(raw, MOST_TEXT), has_output=found.output is not None,
+            direction=direction(shown or ""),
         )  # fmt: skip
 
     def compare(self, request: Request) -> Response:
@@ -232,7 +233,10 @@ class Viewer:
             try:
                 with self._store.query_session() as session:
                     views = _views_of(session)
-                    return views, result_page(session, query, view, x=x, y=y) if query else None, None
+                    if not query:
+                        return views, None, None
+                    with limited_query(session, query):
+                        return views, result_page(session, query, view, x=x, y=y), None
             except RagevalError as failed:
                 return views, None, str(failed)
 
@@ -265,8 +269,9 @@ class Viewer:
         format = name.removeprefix("result.")
         if format not in _FILE_TYPES:
             return self.unknown(request)
-        with self._store.query_session() as session:
-            path = written_result(session, request.query_params.get("q", ""), format)
+        query = request.query_params.get("q", "")
+        with self._store.query_session() as session, limited_query(session, query):
+            path = written_result(session, query, format)
         return FileResponse(
             path, media_type=_FILE_TYPES[format], filename=name, background=BackgroundTask(os.unlink, path)
         )

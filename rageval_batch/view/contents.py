@@ -223,7 +223,7 @@ def run_content(
     answers = paged(
         session,
         "answers-table",
-        "Every answer",
+        "Answers that match" if reason or text else "Every answer",
         query=f"select {columns}\nfrom {rows}",
         view=view,
         order="a.score nulls first, a.question_id, a.repeat",

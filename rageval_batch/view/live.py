@@ -41,26 +41,9 @@ class LiveStore:
 
     @contextmanager
     def query_session(self) -> Iterator[Session]:
-        """A session that can reach nothing but the store; what runs too long in it is stopped."""
+        """A session that can reach nothing but the store."""
         with self._queries.session() as session:
-            late = threading.Event()
-
-            def stop() -> None:
-                late.set()
-                session.interrupt()
-
-            timer = threading.Timer(LONGEST, stop)
-            timer.start()
-            try:
-                yield session
-            except InputError as error:
-                if late.is_set():
-                    raise InputError(
-                        f"The query was stopped after {LONGEST:g} seconds. Ask for less, or use rageval sql."
-                    ) from error
-                raise
-            finally:
-                timer.cancel()
+            yield session
 
     def close(self) -> None:
         """Stop the queries that run, and let go of the files."""
@@ -69,6 +52,33 @@ class LiveStore:
             kept.interrupt()
         for kept in every:
             kept.close()
+
+
+@contextmanager
+def limited_query(session: Session, query: str) -> Iterator[None]:
+    """While a query of a user runs: where it takes too long, it is stopped.
+
+    The inputs that it is about are read before that: stopped there, it would begin anew each time.
+    """
+    session.prepare(query)
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        session.interrupt()
+
+    timer = threading.Timer(LONGEST, stop)
+    timer.start()
+    try:
+        yield
+    except InputError as error:
+        if late.is_set():
+            raise InputError(
+                f"The query was stopped after {LONGEST:g} seconds. Ask for less, or use rageval sql."
+            ) from error
+        raise
+    finally:
+        timer.cancel()
 
 
 class _Kept:

@@ -295,6 +295,11 @@ def test_unknown_names(tmp_path: Path) -> None:
         compared(tmp_path, "adapter-b", "adapter-a")
     with pytest.raises(InputError, match=r"no file nowhere\.json"):
         compared(tmp_path, "nowhere.json", "adapter-a")
+    publish(tmp_path, {f"run-{k:03}": simple_run(x=1.0) for k in range(300)})
+    with pytest.raises(StoreError, match="and 276 more"):
+        compared(tmp_path, "nobody", "adapter-a")
+    with pytest.raises(StoreError, match="Did you mean 'run-299'"):
+        compared(tmp_path, "run-2999", "adapter-a")
     with pytest.raises(InputError, match="Did you mean 'score'"):
         compared(tmp_path, "adapter-a", "adapter-a", metric="scores")
 

@@ -19,6 +19,7 @@ from rageval_batch.cli import main
 from rageval_batch.errors import StoreError
 from rageval_batch.report.html import report as report_module
 from rageval_batch.report.html.blocks import Answers, Cards, Section, Table, Tiles, Words
+from rageval_batch.report.html.pages import format_value
 from rageval_batch.report.html.report import MOST_BYTES, Report, build_report, report_html
 from rageval_batch.report.html.texts import shown_text
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
@@ -383,3 +384,9 @@ def test_unseen_characters_are_shown_by_their_code() -> None:
         'a<span class="code">U+202E</span>b<span class="code">U+0000</span>&lt;<span class="code">U+D800</span>'
     )
     assert str(shown_text("क्\u200dष\n\t字 ё")) == "क्\u200dष\n\t字 ё"
+
+
+def test_thousands_of_counts_are_set_apart_and_years_are_not() -> None:
+    for name in ("n", "n_scored", "n runs", "base_n", "answered"):
+        assert format_value(name, 1000, 50) == "1,000"
+    assert format_value("year", 2026, 50) == "2026"

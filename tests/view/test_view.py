@@ -18,9 +18,11 @@ import pytest
 
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Explanation, Section
-from rageval_batch.report.html.texts import readable
+from rageval_batch.report.html.texts import direction, readable
+from rageval_batch.runs.store import Store
 from rageval_batch.view import waiting
 from rageval_batch.view.addresses import Links, address
+from rageval_batch.view.live import LiveStore, limited_query
 from rageval_batch.view.marking import marked_answer, marked_sections
 from rageval_batch.view.server import ViewServer
 from support.pages import samples_store, score
@@ -111,6 +113,19 @@ def test_from_a_run_to_a_question_to_an_answer(client: Client) -> None:
     assert "Answers by score" in question and "n = 4 answers with a score" in question
     failed = client.get("/run", run="adapter-format", fail_reason="code_fence")
     assert len(re.findall(r'href="/answer\?', failed)) == 2
+    assert "Answers that match" in failed and "Every answer" in run
+
+
+def test_the_page_of_a_run_does_not_name_it_in_every_row(client: Client) -> None:
+    page = client.get("/run", run="adapter-format")
+    reasons, groups, confusions = (
+        page.split(f'id="run-{name}"')[1].split("<section")[0] for name in ("fail-reasons", "groups", "confusions")
+    )
+    assert 'data-name="fail_reason"' in reasons and 'data-name="run_id"' not in reasons
+    assert 'data-name="got"' in confusions and 'data-name="runs"' not in confusions
+    assert ">mean score<" in groups and "the other column is the mean score of the run." in groups
+    link = re.search(r'href="(/run\?[^"]+fail_reason=code_fence)"', reasons)
+    assert link is not None and "Answers that match" in client.get(link[1].replace("&amp;", "&"))
 
 
 @pytest.mark.parametrize(
@@ -206,6 +221,23 @@ def test_a_page_that_reads_inputs_is_waited_for(client: Client, monkeypatch: pyt
     for path, said in pages:
         status, text, _ = client.ask(path)
         assert status == (400 if said == "none" else 200) and said in text
+
+
+def test_inputs_are_read_before_the_time_of_a_query_begins(tmp_path: Path) -> None:
+    """Else a query about answers that take longer to read than that would never have a result."""
+    rows = [{"run_id": "r", "question_id": "a", "output": "yes"}]
+    (tmp_path / "outputs.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
+    (tmp_path / "questions.jsonl").write_text('{"id": "a", "question": "?", "must_include": ["yes"]}', encoding="utf-8")
+    score(
+        "score", tmp_path / "outputs.jsonl", "-p", "include_rate", "-q", tmp_path / "questions.jsonl",
+        "--store", tmp_path / "runs",
+    )  # fmt: skip
+    store = LiveStore(Store(str(tmp_path / "runs")))
+    query = "select output from answers"
+    with store.query_session() as session, limited_query(session, query):
+        (tmp_path / "outputs.jsonl").unlink()
+        assert session.sql(query).to_pylist() == [{"output": "yes"}]
+    store.close()
 
 
 def test_sums_are_numbers(client: Client) -> None:
@@ -419,6 +451,13 @@ def test_what_is_marked_far_behind_in_a_long_answer_is_shown_too() -> None:
         at += len(span.text) + span.left_out
 
 
+def test_json_runs_from_left_to_right_and_other_texts_as_they_begin() -> None:
+    for text in ('{"a": "عربي"}', ' ["عربي"]', '{"a": '):
+        assert direction(text) == "ltr"
+    for text in ("عربي", "[1] عربي", "plain", ""):
+        assert direction(text) == "auto"
+
+
 def test_json_is_laid_out_and_other_answers_are_left_alone() -> None:
     assert readable('{"a": "\\u5b57"}') == '{\n  "a": "字"\n}'
     for text in ("plain", '{"a": ', "[" * 100_000, json.dumps("text")):
@@ -432,3 +471,7 @@ def test_cells_lead_to_their_pages() -> None:
     )
     assert Links("p", "e")("question_id", {"question_id": "q"}) == "/question?question=q&profile=p&eval_set=e"
     assert links("score", {"score": 1.0}) is None
+    assert links("fail_reason", {"fail_reason": "x"}) == "/run?run=r&profile=p&eval_set=e&fail_reason=x"
+    by_run = {"fail_reason": "x", "run_id": "s"}
+    assert Links("p", "e")("fail_reason", by_run) == "/run?run=s&profile=p&eval_set=e&fail_reason=x"
+    assert Links("p", "e")("fail_reason", {**by_run, "runs": 2}) is None, "a reason of several runs"

@@ -147,6 +147,8 @@ class Moved:
     asked: str | None = None  # the text of the question
     base_note: str | None = None  # what must be said of a score and the answer below it
     cand_note: str | None = None
+    base_direction: str = "auto"  # how the lines of an answer run
+    cand_direction: str = "auto"
     absent: str  # what stands in place of an answer that is null
 
     def sides(self, most: int) -> tuple[Pieces | None, Pieces | None]:

@@ -19,7 +19,7 @@ from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
 from rageval_batch.report.html.scope import Scope
-from rageval_batch.report.html.texts import number_text, plain_text, readable
+from rageval_batch.report.html.texts import direction, number_text, plain_text, readable
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from rageval_batch.sql_text import quoted
 
@@ -272,6 +272,8 @@ def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, comple
         before=left,
         after=right,
         asked=asked.get(mover.question_id),
+        base_direction=direction(before or ""),
+        cand_direction=direction(after or ""),
         absent="The run has no answer to this question." if complete else "No answer to show.",
     )
 

@@ -67,9 +67,11 @@ def _query(scope: Scope, view: str, where: str, *, count: str) -> str:
 
 def _heat_map(session: Session, scope: Scope, id: str, *, title: str, sql: str) -> Table:
     runs = scope.runs[:_HEAT_RUNS]
-    note = "n: questions of the group; the other columns are mean scores of runs"
-    note += f", the best {len(runs)} of {len(scope.runs):,}." if len(runs) < len(scope.runs) else ", best run first."
-    table = queried(session, id, title, sql=sql, most=_MOST_VALUES, note=note, labels={run: run for run in runs})
+    of_runs = "column is the mean score of the run" if len(runs) == 1 else "columns are mean scores of runs"
+    which = f", the best {len(runs)} of {len(scope.runs):,}" if len(runs) < len(scope.runs) else ", best run first"
+    note = f"n: questions of the group; the other {of_runs}{which if len(runs) > 1 else ''}."
+    labels = {run: run if len(runs) > 1 else "mean score" for run in runs}
+    table = queried(session, id, title, sql=sql, most=_MOST_VALUES, note=note, labels=labels)
     found = [line[run] for line in table.rows for run in runs if line[run] is not None]
     ends = (min(found), max(found)) if found else (0.0, 1.0)
     return replace(table, heat=dict.fromkeys(runs, ends))

@@ -125,7 +125,8 @@ def _plain_number(value: Any) -> Any:
 
 def _is_grouped(column: str, value: int) -> bool:
     """Whether thousands are set apart: of counts always, of other numbers, which may be years, where they are large."""
-    return abs(value) >= 10_000 or (abs(value) >= 1_000 and (column in _COUNTS or column.startswith("n_")))
+    is_count = column in _COUNTS or column.startswith(("n_", "n ")) or column.endswith("_n")
+    return abs(value) >= 10_000 or (abs(value) >= 1_000 and is_count)
 
 
 def cell_class(value: Any, said: str, numeric: bool) -> str:

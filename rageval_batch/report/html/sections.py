@@ -192,10 +192,11 @@ def _plotted(table: Table, title: str, plot: Sequence[Markup], *, behind: str | 
 def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
     """How often each run fails in which way; before it, where there are several, how often all of them do."""
     keep_summaries(session, ("fail_reasons",))
+    several = len(scope.runs) > 1
     table = queried(
         session, f"{id}-fail-reasons-table", "Answers with a fail reason",
-        sql=f"select run_id, fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
-        "order by n desc, run_id, fail_reason",
+        sql=f"select {'run_id, ' if several else ''}fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
+        f"order by n desc, {'run_id, ' if several else ''}fail_reason",
         note="n: answers with that reason; share: of all answers of the run.",
     )  # fmt: skip
     if not table.rows:
@@ -203,7 +204,7 @@ def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
     most = max(row["share"] for row in table.rows)
     plot = [figures.bar(row["share"], most, f"{100 * row['share']:.1f} % of answers") for row in table.rows]
     by_run = _plotted(table, f"0 to {format_value(most)}", plot)
-    if len(scope.runs) == 1:
+    if not several:
         return _section(id, "fail-reasons", "Fail reasons", by_run)
     reasons = queried(
         session, f"{id}-fail-reasons-all", "Reasons, all runs together",
@@ -220,11 +221,12 @@ def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
 
 def confusions_section(session: Session, scope: Scope, id: str) -> Section:
     """What was said in place of what."""
+    several = len(scope.runs) > 1
     table = queried(
         session, f"{id}-confusions-table", "Wrong answers by what was expected",
-        sql="select field, expected, got, sum(n)::bigint as n, count(distinct run_id) as runs\n"
+        sql=f"select field, expected, got, sum(n)::bigint as n{', count(distinct run_id) as runs' if several else ''}\n"
         f"from confusions\nwhere {scope.where}\ngroup by field, expected, got\norder by n desc, field, expected, got",
-        note="n: answers; runs: how many runs gave it.",
+        note=f"n: answers{'; runs: how many runs gave it' if several else ''}.",
     )  # fmt: skip
     if not table.rows:
         return _section(id, "confusions", "Confusions", Words("The profile counts no confusions, or there are none."))

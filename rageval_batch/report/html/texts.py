@@ -13,6 +13,7 @@ from rageval_batch.report.safe_text import is_safe, visible_name
 
 _KEPT = frozenset("\n\t")
 _NO_REFERENCE = frozenset((*range(0x80, 0xA0), *range(0xD800, 0xE000)))
+_JSON = re.compile(r"""\s*(?:\{|\[\s*["{\[])""")
 _LITERAL = re.compile(r"""(?<!\w)'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*""")
 
 
@@ -77,6 +78,11 @@ def _spelled(token: str) -> str:
         piece = ""
     parts += [f"'{piece}'"] if piece else []
     return f"({' || '.join(parts)})"
+
+
+def direction(text: str) -> str:
+    """How the lines of a text run: as each begins; of JSON from left to right, whatever its strings are written in."""
+    return "ltr" if _JSON.match(text) else "auto"
 
 
 def readable(output: str) -> str:
