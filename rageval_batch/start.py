@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Objects made before garbage is looked for. Importing makes tens of thousands that all stay: with Python's own limits,
 # looking through them again and again took 0.02 s of a command's 0.38.
-_COLLECT_AFTER = (20_000, 20, 20)
+_COLLECT_AFTER = (100_000, 20, 20)
 
 
 def main() -> NoReturn:

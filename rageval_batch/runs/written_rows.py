@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,33 +27,41 @@ class WrittenRows:
         self._counted = CountedRows(profile, schema)
         self._repeats = repeats
         self._target = summary
+        self._summary: SummaryFile | None = None
         self.has_summary = False
         self._is_complete = False
 
     def watch(self, chunks: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """The same rows: all that there are, in the order of a commit, some whole runs at a time."""
+        """The same rows: all that there are, in the order of a commit, some whole runs at a time. While some of them
+        are written, a thread works on them."""
         repeats = self._repeats()
-        file: SummaryFile | None = SummaryFile(self._target)
-        for rows in chunks:
-            self._counted.add(rows)
-            if file is not None and not self._add(file, rows, repeats):
-                file = None
-            yield rows
-        if file is not None:
-            file.close()
-        self.has_summary = file is not None
+        self._summary = SummaryFile(self._target)
+        with ThreadPoolExecutor(1) as thread:
+            seen: Future[None] | None = None
+            for rows in chunks:
+                if seen is not None:
+                    seen.result()
+                seen = thread.submit(self._see, rows, repeats)
+                yield rows
+            if seen is not None:
+                seen.result()
+        if self._summary is not None:
+            self._summary.close()
+        self.has_summary = self._summary is not None
         self._is_complete = True
 
-    def _add(self, file: SummaryFile, rows: pa.Table, repeats: Mapping[str, int]) -> bool:
-        """Add rows to the summary; False, and no file, where the loops do not take them."""
+    def _see(self, rows: pa.Table, repeats: Mapping[str, int]) -> None:
+        """Count rows and add them to the summary; no more of it, and no file, where the loops do not take them."""
+        self._counted.add(rows)
+        if self._summary is None:
+            return
         try:
             for made in statistics_of_rows(self._plan, rows, repeats):
-                file.add(made)
+                self._summary.add(made)
         except OtherRows:
-            file.close()
+            self._summary.close()
+            self._summary = None
             self._target.unlink()
-            return False
-        return True
 
     def observed(self) -> Observed | None:
         """What the rows show; None where they must be looked at in their file."""
