@@ -130,8 +130,9 @@ class ReusedScores:
         """(scores of the different answers of a batch, which of them each row has; None: its own)"""
         with self._lock:
             self._batches += 1
-            if not self._pays and self._batches % LOOKED_AT:
-                return self._score(batch), None
+            is_looked_at = self._pays or self._batches % LOOKED_AT == 0
+        if not is_looked_at:
+            return self._score(batch), None
         start = time.thread_time()
         known = self._look(batch)
         is_new = known.place < 0

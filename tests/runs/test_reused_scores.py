@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,20 @@ def test_batches_without_known_answers_are_soon_scored_without_looking(monkeypat
     for number in range(26):
         reused.score(numbered(50 * number, 50))
     assert looked == 2 + 3  # a window of two batches, then one of eight
+
+
+def test_threads_score_at_once_whether_batches_are_looked_at_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reused_scores, "WINDOW", 100)
+    count, met = Counting(), threading.Barrier(2)
+
+    def meeting(batch: pa.RecordBatch) -> Scored:
+        met.wait(60)  # breaks, and raises, where one thread keeps the other from scoring
+        return count(batch)
+
+    reused = ReusedScores(meeting, ("question", "output"))
+    with ThreadPoolExecutor(2) as pool:
+        assert len(list(pool.map(reused.score, (numbered(50 * number, 50) for number in range(26))))) == 26
+    assert count.rows == 26 * 50
 
 
 @pytest.mark.parametrize("name", PROFILES)
