@@ -298,7 +298,7 @@ class _Sweep:
             files[role] = placed.take(role, written, role) or [f"{role}.parquet"]
         if files["tallies"][0] not in placed.checksums:
             with database(self.staging.path) as opened:
-                commit_files.write_tallies(iter(()), target=ready / "tallies.parquet", database=opened)
+                commit_files.write_tallies([], target=ready / "tallies.parquet", database=opened)
         if files["rejects"][0] not in placed.checksums:
             commit_files.write_rejects([], REJECTS, ready / "rejects.parquet")
         files["runs"] = ["runs.parquet"]

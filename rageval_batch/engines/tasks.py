@@ -266,7 +266,7 @@ def write_partition(
             )
         if TALLIES in files:
             target = ready / "tallies.parquet"
-            commit_files.write_tallies(read_parts(files[TALLIES]), target=target, database=opened)
+            commit_files.write_tallies(files[TALLIES], target=target, database=opened)
             yield _delivered(work, "tallies", partition, path=target)
         if EXTRAS in files and routes.extras is not None:
             target = ready / "extras.parquet"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.places import TextPlaces
-from rageval_batch.columnar.strings import Flags, Ints, as_column
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, as_column
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import MAX_ID_BYTES, checked_questions
@@ -55,7 +55,7 @@ _MOST_NAME_BYTES = 128 << 20  # of the name of a run in all its rows
 
 @dataclass
 class _Seen:
-    """Which (run, repeat, question) have been met: exact, one byte for each answer a run may have."""
+    """Which (run, repeat, question) have been met: exact, one bit for each answer a run may have."""
 
     questions: int
     max_rows: int  # of score rows that the runs may make: every run gets one for every question
@@ -63,7 +63,12 @@ class _Seen:
     _: KW_ONLY
     runs: set[str] = field(default_factory=set)
     codes: dict[tuple[str, int], int] = field(default_factory=dict)
-    flags: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    bits: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))  # those of a run and repeat are whole bytes
+
+    @property
+    def width(self) -> int:
+        """Bytes of a run and repeat."""
+        return -(-self.questions // 8)
 
     def first(self, run: pa.Array, repeat: Ints, question: Ints) -> Flags:
         """The rows whose key is met for the first time."""
@@ -76,12 +81,18 @@ class _Seen:
             self.codes.setdefault((names[key >> 32], key & 0xFFFFFFFF), len(self.codes)) for key in distinct.tolist()
         ]
         _check_repeats(len(self.codes), len(self.runs), self.questions, max_rows=self.max_rows)
-        need = len(self.codes) * self.questions
-        if need > len(self.flags):
-            grown = np.zeros(max(need, 2 * len(self.flags)), np.bool_)
-            grown[: len(self.flags)] = self.flags
-            self.flags = grown
-        return mark_first(self.flags, np.array(codes, np.int64)[pair] * self.questions + question)
+        need = len(self.codes) * self.width
+        if need > len(self.bits):
+            grown = np.zeros(max(need, 2 * len(self.bits)), np.uint8)
+            grown[: len(self.bits)] = self.bits
+            self.bits = grown
+        return mark_first(self.bits, np.array(codes, np.int64)[pair] * (8 * self.width) + question)
+
+    def answered(self, codes: Sequence[int]) -> Flags:
+        """The questions that were met with any of some codes."""
+        rows = self.bits[: len(self.codes) * self.width].reshape(len(self.codes), self.width)
+        found = np.bitwise_or.reduce(rows[codes], axis=0)
+        return np.unpackbits(found, count=self.questions, bitorder="little").view(np.bool_)
 
     def _check_runs(self, names: list[str], rows: int) -> None:
         """InputError where the runs make too many score rows, before anything is made of them."""
@@ -121,6 +132,31 @@ def _check_repeats(repeats: int, runs: int, questions: int, *, max_rows: int) ->
             f"{repeats:,} repeats of {runs:,} runs x {questions:,} questions may be over "
             f"{max_rows:,} score rows: is the column repeat right? --max-rows N allows more."
         )
+
+
+Value = TypeVar("Value")
+
+
+class _ByRun(Mapping[str, Value]):
+    """Something of each of some runs, made whenever it is asked for: there may be many runs."""
+
+    def __init__(self, runs: Collection[str], make: Callable[[str], Value]) -> None:
+        self._runs = runs
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __contains__(self, run: object) -> bool:
+        return run in self._runs
+
+    def __getitem__(self, run: str) -> Value:
+        if run not in self._runs:
+            raise KeyError(run)
+        return self._make(run)
 
 
 class QuestionRows:
@@ -189,13 +225,13 @@ class QuestionRows:
         repeat, question = (batch.column(name).to_numpy() for name in ("repeat", "question"))
         return self._seen.first(batch.column("run_id"), repeat, question)
 
-    def answered(self) -> dict[str, Flags]:
-        """For every run that was read, which questions have an answer in any repeat."""
-        seen, out = self._seen, dict[str, Flags]()
-        for (run, _), code in seen.codes.items():
-            mine = seen.flags[code * seen.questions : (code + 1) * seen.questions]
-            out[run] = out[run] | mine if run in out else mine.copy()
-        return out
+    def answered(self) -> Mapping[str, Flags]:
+        """For every run that was read, which questions have an answer in any repeat; flags are made when they are
+        asked for."""
+        codes: dict[str, list[int]] = {}
+        for (run, _), code in self._seen.codes.items():
+            codes.setdefault(run, []).append(code)
+        return _ByRun(codes, lambda run: self._seen.answered(codes[run]))
 
     def repeats(self) -> Counter[str]:
         """How many different repeats each run has."""
@@ -272,11 +308,13 @@ class LoadedQuestions:
 
     def finish(self, answers: Answers, scores: ScoreWriter) -> dict[str, RunCounts]:
         """Every run has a row for every question: those without an answer are missing."""
-        answered, repeats = answers.answered(), answers.repeats()
-        scores.write({run: np.flatnonzero(~flags).astype(np.int32) for run, flags in answered.items()}, ORDER)
+        answered, repeats, questions = answers.answered(), answers.repeats(), len(self._ids)
+        counts = {run: int(np.count_nonzero(flags)) for run, flags in answered.items()}
+        lacking = {run for run, count in counts.items() if count < questions}
+        scores.write(_ByRun(lacking, lambda run: np.flatnonzero(~answered[run]).astype(np.int32)), ORDER)
         return {
-            run: RunCounts(question_count=len(flags), answered_count=int(flags.sum()), repeats=repeats[run])
-            for run, flags in answered.items()
+            run: RunCounts(question_count=questions, answered_count=count, repeats=repeats[run])
+            for run, count in counts.items()
         }
 
 

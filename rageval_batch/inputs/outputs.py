@@ -38,7 +38,7 @@ class Rows:
 class Answers(Protocol):
     """Which questions were answered, as far as that is known before the rows are reconciled."""
 
-    def answered(self) -> dict[str, Flags]:
+    def answered(self) -> Mapping[str, Flags]:
         """For every run that was read, which questions have an answer in any repeat; empty where there is no list."""
 
     def repeats(self) -> Mapping[str, int]:

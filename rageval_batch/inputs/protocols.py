@@ -45,7 +45,7 @@ class InputCopyFormat:
         return tuple(name for name in self.schema.names if name not in self.answer)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunCounts:
     """What became of a run: questions it should answer (None: nobody said), those it answers, and its metadata."""
 
@@ -76,7 +76,7 @@ class ScoreWriter(Protocol):
     """The scored rows of a job on their way into its commit."""
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
-        """Write all rows in order, with those of questions (their indexes) that runs left unanswered."""
+        """Write all rows in order, with those of questions (their indexes) that some runs left unanswered."""
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, *, order: Sequence[str]) -> list[dict[str, Any]]:
         """Write what a macro of sql/ makes of all rows and a list, in order; the rows of the macro `log` about them."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import duckdb
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
-MOST_TALLIES = 1 << 18  # that are added up in memory
 _OPTIONS: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "store_schema": False}
 MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
 KEPT_MEMORY = "256MB"  # for the keys and hashes of answers that are kept
@@ -40,23 +39,30 @@ def write_sorted(
     _write(batches, schema, query, target=target, database=database)
 
 
-def write_tallies(batches: Iterator[pa.RecordBatch], *, target: Path, database: Database) -> None:
-    """Write tallies as one Parquet file, those of the same kind added up and all sorted: few of them in memory, without
-    a database, many by a sort that spills."""
-    first: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        first.append(batch)
-        count += batch.num_rows
-        if count > MOST_TALLIES:
-            break
-    else:
-        rows = tallies.in_order(tallies.summed(pa.Table.from_batches(first, TALLIES)))
-        pq.write_table(rows, target, ROW_GROUP, **_OPTIONS)
+def write_tallies(parts: Sequence[Part], *, target: Path, database: Database) -> None:
+    """Write the tallies of parts as one Parquet file, those of the same kind added up and all sorted: some runs at a
+    time, without a database, or, where the runs are scattered over the parts, by a sort that spills."""
+    chunks = tallies.sorted_by_run(parts)
+    if chunks is None:
+        query = "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all"
+        _write(read_parts(parts), TALLIES, query, target=target, database=database)
         return
-    batches = chain(first, batches)
-    query = "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all"
-    _write(batches, TALLIES, query, target=target, database=database)
+    with pq.ParquetWriter(target, TALLIES, **_OPTIONS) as writer:
+        for rows in _row_groups(chunks, TALLIES):
+            writer.write_table(rows, ROW_GROUP)
+
+
+def _row_groups(chunks: Iterator[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The same rows in tables of whole row groups, but for the last; an empty one without rows."""
+    waiting, is_first = schema.empty_table(), True
+    for rows in chunks:
+        waiting = pa.concat_tables([waiting, rows])
+        whole = waiting.num_rows // ROW_GROUP * ROW_GROUP
+        if whole:
+            yield waiting.slice(0, whole)
+            waiting, is_first = waiting.slice(whole), False
+    if waiting.num_rows or is_first:
+        yield waiting
 
 
 def _write(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from rageval_batch.runs.summary_plan import summary_plan
 from rageval_batch.version import __version__
 
 PROFILE_FILE = "profile.toml"
+_RECORDS_AT_ONCE = 1_024  # of runs, as Python objects: they take 3 KB each
 Files = dict[str, list[str]]  # names of files by their role in a commit
 
 
@@ -53,32 +55,34 @@ class Finished:
 
 def run_records(job: Job, identity: Identity, runs: Mapping[str, RunCounts], *, findings: Findings) -> pa.Table:
     """The records of the runs of a job, sorted."""
-    rows = []
-    for run_id, counts in sorted(runs.items()):
-        meta = {
-            "eval_set_version": identity.eval_set.version,
-            **job.metadata.of_run(run_id, counts.metadata),
-            **_found_metadata(counts, findings.of_run.get(run_id, ())),
-        }
-        rows.append(
-            {
-                "run_id": run_id,
-                "profile": job.profile.name,
-                "eval_set": identity.eval_set.version,
-                "questions_sha256": identity.eval_set.sha256,
-                "source_sha256": identity.source_sha256,
-                "contexts_sha256": identity.contexts_sha256,
-                "params_sha256": identity.params_sha256,
-                "signature": identity.signature,
-                "version": __version__,
-                "question_count": counts.question_count,
-                "answered_count": counts.answered_count,
-                "repeats": counts.repeats,
-                **{name: meta.get(name) for name in PROVENANCE},
-                "meta": sorted((k, v) for k, v in meta.items() if k not in PROVENANCE),
-            }
-        )
-    return pa.Table.from_pylist(rows, schema=RUNS)
+    rows = (_run_record(job, identity, run, counts=runs[run], findings=findings) for run in sorted(runs))
+    some = iter(lambda: list(islice(rows, _RECORDS_AT_ONCE)), [])
+    made = [pa.Table.from_pylist(records, schema=RUNS) for records in some]
+    return pa.concat_tables([RUNS.empty_table(), *made]).combine_chunks()
+
+
+def _run_record(job: Job, identity: Identity, run_id: str, *, counts: RunCounts, findings: Findings) -> dict[str, Any]:
+    meta = {
+        "eval_set_version": identity.eval_set.version,
+        **job.metadata.of_run(run_id, counts.metadata),
+        **_found_metadata(counts, findings.of_run.get(run_id, ())),
+    }
+    return {
+        "run_id": run_id,
+        "profile": job.profile.name,
+        "eval_set": identity.eval_set.version,
+        "questions_sha256": identity.eval_set.sha256,
+        "source_sha256": identity.source_sha256,
+        "contexts_sha256": identity.contexts_sha256,
+        "params_sha256": identity.params_sha256,
+        "signature": identity.signature,
+        "version": __version__,
+        "question_count": counts.question_count,
+        "answered_count": counts.answered_count,
+        "repeats": counts.repeats,
+        **{name: meta.get(name) for name in PROVENANCE},
+        "meta": sorted((k, v) for k, v in meta.items() if k not in PROVENANCE),
+    }
 
 
 def manifest(job: Job, identity: Identity, finished: Finished, *, files: Files) -> dict[str, Any]:

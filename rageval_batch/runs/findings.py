@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.json_objects import MISSING_OUTPUT, REASONS
+from rageval_batch.columnar.strings import Offsets
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.model import Profile
 from rageval_batch.runs.database import Database
@@ -95,13 +96,31 @@ class CountedRows:
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Count more rows; nothing where it is known that they show something."""
+        counted = self._counts(rows)
+        if counted is None:
+            return
+        runs, reasons, counts = counted
+        self._answers.update(dict(zip(runs, counts.sum(axis=1).tolist(), strict=True)))
+        for r, k in np.argwhere(counts[:, :-1]).tolist():
+            self._failed[runs[r], reasons[k]] += int(counts[r, k])
+
+    def add_whole_runs(self, rows: pa.Table) -> None:
+        """The same with all rows of some runs, of which nothing is kept."""
+        counted = self._counts(rows)
+        if counted is not None:
+            counts = counted[2]
+            self._may_be_nothing = not (counts[:, :-1] > MOST * counts.sum(axis=1, keepdims=True)).any()
+
+    def _counts(self, rows: pa.Table | pa.RecordBatch) -> tuple[list[str], list[str], Offsets] | None:
+        """(runs, reasons, of each run the answers with each reason and, last, without) of rows; None where it is known
+        that they show something."""
         for names in self._conditions:
             flagged = pa.scalar(True)
             for name in names:
                 flagged = pc.and_kleene(flagged, rows.column(name))
             self._may_be_nothing = self._may_be_nothing and not pc.any(flagged).as_py()
         if not self._may_be_nothing:
-            return
+            return None
         run, reason = (_coded(rows.column(name)) for name in ("run_id", "fail_reason"))
         reasons, runs = reason.dictionary.to_pylist(), run.dictionary.to_pylist()
         left_out = np.array([name in _UNANSWERED for name in reasons], np.bool_)
@@ -109,9 +128,7 @@ class CountedRows:
         cell = run.indices.to_numpy().astype(np.int64) * (len(reasons) + 1) + code
         counts = np.bincount(cell, minlength=len(runs) * (len(reasons) + 1)).reshape(len(runs), -1)
         counts[:, :-1][:, left_out] = 0
-        self._answers.update(dict(zip(runs, counts.sum(axis=1).tolist(), strict=True)))
-        for r, k in np.argwhere(counts[:, :-1]).tolist():
-            self._failed[runs[r], reasons[k]] += int(counts[r, k])
+        return runs, reasons, counts
 
     def is_nothing(self) -> bool:
         """Whether the rows show nothing; they must be all of each of their runs."""

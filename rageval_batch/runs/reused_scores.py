@@ -31,6 +31,7 @@ Digests = npt.NDArray[np.uint64]  # two words a row
 
 MOST_BYTES = 64 << 20  # of scores that are kept; beyond that all are forgotten
 MOST_ANSWERS = 1 << 18
+JOINED = 1 << 15  # answers from which on kept scores are no longer copied into larger pieces
 SPREAD_BELOW = 0.875  # of a batch; with more new answers, gathering them costs more than scoring all
 WINDOW = 1 << 15  # rows after which it is seen whether looking pays
 LOOKED_AT = 8  # of so many batches one is looked at where it does not pay
@@ -170,7 +171,7 @@ class ReusedScores:
             if self._count + len(kept) > MOST_ANSWERS or self._size + kept.size > MOST_BYTES:
                 self._forget()
             self._chunks.append(replace(kept, start=self._count))
-            while len(self._chunks) > 1 and len(self._chunks[-2]) < 2 * len(self._chunks[-1]):
+            while len(self._chunks) > 1 and len(self._chunks[-2]) < min(2 * len(self._chunks[-1]), JOINED):
                 self._chunks[-2:] = [self._chunks[-2].followed_by(self._chunks[-1])]
             numbers = np.arange(self._count, self._count + len(kept), dtype=np.int32)
             self._count, self._size = self._count + len(kept), self._size + kept.size
@@ -178,7 +179,7 @@ class ReusedScores:
                 filled = self._values >= 0
                 digests = np.concatenate([self._keys[filled], digests])
                 numbers = np.concatenate([self._values[filled], numbers])
-                self._keys, self._values = room_for_digests(2 * self._count)
+                self._keys, self._values = room_for_digests(self._count)
             insert_digests(self._keys, self._values, digests, numbers)
 
     def _note(self, rows: int, scored_rows: int, looking: float, *, scoring: float) -> None:

@@ -13,28 +13,52 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import Ints, Offsets
+from rageval_batch.columnar.strings import Ints, Offsets, bounds_by_owner
 from rageval_batch.runs.parts import Part, table_of_part
 
 ORDER = ("run_id", "question_id", "repeat")
 MOST_OF_RUN = 1 << 18  # rows of one run that are sorted in memory
 _MOST_PIECES = 4  # stretches of rows that each run and each part may have on average
-_OPEN = 32  # parts that are held open
 
 MakeRows = Callable[[Mapping[str, Ints]], pa.Table]  # the rows of questions that runs left unanswered
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Rows of one run that stand together in a part."""
+@dataclass(frozen=True, kw_only=True)
+class _Pieces:
+    """Stretches of rows of one run that stand together in a part, by run, then as they were met: columns, as there may
+    be many runs."""
 
-    part: int
-    start: int
-    count: int
+    part: Ints
+    start: Ints
+    count: Ints
+    bounds: Offsets  # of the pieces of each run
+
+    @staticmethod
+    def of(part: Ints, start: Ints, count: Ints, *, run: Ints, runs: int) -> _Pieces:
+        """Pieces as they were met, and which of so many runs each is of."""
+        order = np.argsort(run, kind="stable")
+        return _Pieces(part=part[order], start=start[order], count=count[order], bounds=bounds_by_owner(run, runs))
+
+    def rows(self) -> Offsets:
+        """How many rows each run has."""
+        return np.diff(np.append(0, np.cumsum(self.count, dtype=np.int64))[self.bounds])
+
+    def joined(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
+        """(part, start, count) of the rows of runs that follow each other, in fewer pieces: what stands together in a
+        part is one."""
+        mine = slice(self.bounds[first], self.bounds[last])
+        part, start, count = self.part[mine], self.start[mine], self.count[mine]
+        follows = (part[1:] == part[:-1]) & (start[1:] == start[:-1] + count[:-1])
+        heads = np.flatnonzero(np.append(True, ~follows)[: len(part)])
+        if len(heads):
+            yield from zip(
+                part[heads].tolist(), start[heads].tolist(), np.add.reduceat(count, heads).tolist(), strict=True
+            )
 
 
 class _Parts:
-    """Parts in memory or mapped into it, the last few of them held open."""
+    """Parts in memory or mapped into it. Pages of a mapped one that were read count as memory of the process until it
+    is closed, so that only those are held open that rows were last taken of: the next rows may stand there too."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -43,14 +67,17 @@ class _Parts:
     def __len__(self) -> int:
         return len(self._parts)
 
-    def __getitem__(self, number: int) -> pa.Table:
-        found = self._open.pop(number, None)
-        if found is None:
-            found = table_of_part(self._parts[number])
-            if len(self._open) >= _OPEN:
-                del self._open[next(iter(self._open))]
-        self._open[number] = found
-        return found
+    def tables(self, pieces: Sequence[tuple[int, int, int]]) -> list[pa.Table]:
+        """The rows of pieces: (part, first row, how many)."""
+        wanted = {part for part, _, _ in pieces}
+        self._open = {part: rows for part, rows in self._open.items() if part in wanted}
+        for part in wanted - self._open.keys():
+            self._open[part] = self.read(part)
+        return [self._open[part].slice(start, count) for part, start, count in pieces]
+
+    def read(self, number: int) -> pa.Table:
+        """A whole part, which is open as long as it is referred to."""
+        return table_of_part(self._parts[number])
 
 
 def sorted_by_run(
@@ -61,71 +88,57 @@ def sorted_by_run(
     None where the rows of a run are too many or too scattered.
     """
     parts = _Parts(given)
-    pieces: dict[str, list[_Piece]] = {run: [] for run in missing}
-    found = 0
+    places = {run: place for place, run in enumerate(missing)}  # of runs, as they are met
+    found: list[tuple[Ints, Ints]] = []  # of each part: the runs of its pieces, where these end
+    count = 0
     for number in range(len(parts)):
-        encoded = pc.run_end_encode(parts[number].column("run_id").combine_chunks())
-        start = 0
-        for run, end in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
-            pieces.setdefault(run, []).append(_Piece(number, start, end - start))
-            start = end
-        found += len(encoded.run_ends)
-        if found > _MOST_PIECES * (len(parts) + len(pieces)):
+        encoded = pc.run_end_encode(parts.read(number).column("run_id").combine_chunks())
+        runs = [places.setdefault(run, len(places)) for run in encoded.values.to_pylist()]
+        found.append((np.array(runs, np.int32), encoded.run_ends.to_numpy()))
+        count += len(runs)
+        if count > _MOST_PIECES * (len(parts) + len(places)):
             return None
-    if any(sum(piece.count for piece in mine) > MOST_OF_RUN for mine in pieces.values()):
+    names = sorted(places)
+    rank = np.empty(len(names), np.int32)
+    rank[[places[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+    nothing = np.zeros(0, np.int32)
+    pieces = _Pieces.of(
+        np.repeat(np.arange(len(found), dtype=np.int32), [len(ends) for _, ends in found]),
+        np.concatenate([nothing, *(np.append(0, ends[:-1])[: len(ends)].astype(np.int32) for _, ends in found)]),
+        np.concatenate([nothing, *(np.diff(ends, prepend=0).astype(np.int32) for _, ends in found)]),
+        run=rank[np.concatenate([nothing, *(runs for runs, _ in found)])],
+        runs=len(names),
+    )
+    if (pieces.rows() > MOST_OF_RUN).any():
         return None
-    return _chunks(parts, pieces, missing, make=make, rows_at_once=rows_at_once)
+    return _chunks(parts, pieces, missing, names=names, make=make, rows_at_once=rows_at_once)
 
 
 def _chunks(
     parts: _Parts,
-    pieces: Mapping[str, list[_Piece]],
+    pieces: _Pieces,
     missing: Mapping[str, Ints],
     *,
+    names: Sequence[str],
     make: MakeRows,
     rows_at_once: int,
 ) -> Iterator[pa.Table]:
-    runs: list[str] = []
-    count = 0
-    for run in sorted(pieces):
-        runs.append(run)
-        count += sum(piece.count for piece in pieces[run]) + len(missing.get(run, ()))
-        if count >= rows_at_once:
-            yield _chunk(parts, pieces, missing, runs=runs, make=make)
-            runs, count = [], 0
-    if runs:
-        yield _chunk(parts, pieces, missing, runs=runs, make=make)
-
-
-def _chunk(
-    parts: _Parts,
-    pieces: Mapping[str, list[_Piece]],
-    missing: Mapping[str, Ints],
-    *,
-    runs: Sequence[str],
-    make: MakeRows,
-) -> pa.Table:
-    """The rows of some runs, which come in the order of their names, each run by question and repeat."""
-    answered = [(place, piece) for place, run in enumerate(runs) for piece in pieces[run]]
-    lacking = [(place, missing[run]) for place, run in enumerate(runs) if run in missing]
-    tables = [parts[piece.part].slice(piece.start, piece.count) for piece in _joined([piece for _, piece in answered])]
-    if lacking:
-        tables.append(make({runs[place]: questions for place, questions in lacking}))
-    places = np.array([place for place, _ in (*answered, *lacking)], np.int64)
-    counts = np.array([*(piece.count for _, piece in answered), *(len(asked) for _, asked in lacking)], np.int64)
-    return _ordered(pa.concat_tables(tables), np.repeat(places, counts))
-
-
-def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """The same rows in fewer pieces: what stands together in a part is one."""
-    out: list[_Piece] = []
-    for piece in pieces:
-        last = out[-1] if out else None
-        if last is not None and (last.part, last.start + last.count) == (piece.part, piece.start):
-            out[-1] = _Piece(last.part, last.start, last.count + piece.count)
-        else:
-            out.append(piece)
-    return out
+    answered = pieces.rows()
+    first, lacking, count = 0, dict[int, Ints](), 0
+    for place, (run, rows) in enumerate(zip(names, answered.tolist(), strict=True)):
+        if run in missing:
+            lacking[place] = missing[run]
+        count += rows + len(lacking.get(place, ()))
+        if count >= rows_at_once or place + 1 == len(names):
+            tables = parts.tables(list(pieces.joined(first, place + 1)))
+            if lacking:
+                tables.append(make({names[one]: questions for one, questions in lacking.items()}))
+            places = np.array([*range(first, place + 1), *lacking], np.int64)
+            counts = np.append(answered[first : place + 1], [*map(len, lacking.values())]).astype(np.int64)
+            chunk = _ordered(pa.concat_tables(tables), np.repeat(places, counts))
+            del tables  # parts that are still referred to are not closed
+            yield chunk
+            first, lacking, count = place + 1, {}, 0
 
 
 def _ordered(rows: pa.Table, place: Offsets) -> pa.Table:

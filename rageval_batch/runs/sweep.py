@@ -194,6 +194,8 @@ class _Sweep:
         if self.scored == 0:
             first = next(read_parts(self.parts.of("rejects"))).slice(0, 1).to_pylist()[0] if self.rejected else None
             raise nothing_usable(self.job, self.rejected, first)
+        self.reused = None
+        release_unused_memory()  # of blocks and scores
         start = time.process_time()
         with self.staging.assembling() as ready, database(self.staging.path) as self.database:
             finished, files = self._assemble(ready)
@@ -268,9 +270,7 @@ class _Sweep:
             inputs=self.ingest.counts,
             findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
-        commit_files.write_tallies(
-            read_parts(self.parts.of("tallies")), target=ready / "tallies.parquet", database=self.database
-        )
+        commit_files.write_tallies(self.parts.of("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self.parts.of("rejects"), REJECTS, ready / "rejects.parquet")
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")
@@ -339,17 +339,16 @@ class ScoreFile:
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
         """All rows in order, with those of questions that runs left unanswered."""
-        unanswered = {run_id: questions for run_id, questions in missing.items() if len(questions)}
         make = partial(missing_rows, self.scorer)
         flat = not any(pa.types.is_nested(field.type) for field in self.scorer.schema)
         if flat and tuple(order) == sorted_rows.ORDER:
             at_once = commit_files.ROW_GROUP
-            chunks = sorted_rows.sorted_by_run(self.parts, unanswered, make, rows_at_once=at_once)
+            chunks = sorted_rows.sorted_by_run(self.parts, missing, make, rows_at_once=at_once)
             if chunks is not None:
                 watched = chunks if self.written is None else self.written.watch(chunks)
                 commit_files.write_in_order(watched, self.scorer.schema, self.path)
                 return
-        more = (batch for runs in _some_at_once(unanswered) for batch in make(runs).to_batches())
+        more = (batch for runs in _some_at_once(missing) for batch in make(runs).to_batches())
         rows = chain(read_parts(self.parts), more)
         commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
 

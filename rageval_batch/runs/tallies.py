@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.places import distinct_rows
-from rageval_batch.columnar.strings import Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets
 from rageval_batch.model import Scored
 from rageval_batch.model.schemas import TALLIES
+from rageval_batch.runs.parts import Part, table_of_part
 
+AT_ONCE = 1 << 15  # tallies that are added up at a time, and those of one more run
+MOST_OF_RUN = 1 << 18  # tallies of one run that are added up in memory
+_MOST_READS = 4  # times that each part and each group of runs may be read on average
 _KEYS = TALLIES.names[:-1]
 
 
@@ -33,6 +40,51 @@ def _spread_out(answer: Ints, spread: Ints) -> tuple[Offsets, Offsets]:
     tally = np.repeat(np.arange(len(answer)), times)
     place = np.arange(len(tally)) - np.repeat(np.cumsum(times) - times, times)
     return tally, rows[(np.cumsum(count) - count)[answer[tally]] + place]
+
+
+def sorted_by_run(parts: Sequence[Part]) -> Iterator[pa.Table] | None:
+    """The tallies of parts, those of the same run, kind and texts added up, in order, some runs at a time.
+
+    None where a run has too many of them, or the runs are too scattered over the parts.
+    """
+    places: dict[str, int] = {}  # of runs, as they are met
+    counted: list[tuple[Ints, Offsets]] = []  # of each part: the places of its runs, how many tallies each has
+    for part in parts:
+        coded = table_of_part(part).column("run_id").combine_chunks().dictionary_encode()
+        mine = [places.setdefault(run, len(places)) for run in coded.dictionary.to_pylist()]
+        counted.append((np.array(mine, np.int32), np.bincount(coded.indices.to_numpy(), minlength=len(mine))))
+    names = sorted(places)
+    order = np.array([places[name] for name in names], np.int64)
+    counts = np.zeros(len(names), np.int64)
+    for runs, count in counted:
+        counts[runs] += count
+    if (counts > MOST_OF_RUN).any():
+        return None
+    starts, group = _groups(counts[order])
+    group[order] = group.copy()
+    read: list[list[Part]] = [[] for _ in starts]
+    for part, (runs, _) in zip(parts, counted, strict=True):
+        for k in np.unique(group[runs]).tolist():
+            read[k].append(part)
+    if sum(map(len, read)) > _MOST_READS * (len(parts) + len(read)):
+        return None
+    bounds = pairwise([*starts.tolist(), len(names)])
+    return (_of_runs(some, names[first:last]) for some, (first, last) in zip(read, bounds, strict=True))
+
+
+def _groups(counts: Offsets) -> tuple[Offsets, Offsets]:
+    """(the first run of each group of runs that follow each other, the group of each run) with about AT_ONCE tallies a
+    group."""
+    cut = (np.cumsum(counts) - 1) // AT_ONCE
+    changes = np.append(True, cut[1:] != cut[:-1])[: len(cut)]
+    return np.flatnonzero(changes), np.cumsum(changes) - 1
+
+
+def _of_runs(parts: Sequence[Part], names: Sequence[str]) -> pa.Table:
+    """The tallies that some runs have in parts, added up, in order."""
+    wanted = pa.array(names, LARGE_STRING)
+    found = (rows.filter(pc.is_in(rows.column("run_id"), wanted)) for rows in map(table_of_part, parts))
+    return in_order(summed(pa.concat_tables(found)))
 
 
 def summed(tallies: pa.Table) -> pa.Table:

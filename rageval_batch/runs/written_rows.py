@@ -52,7 +52,7 @@ class WrittenRows:
 
     def _see(self, rows: pa.Table, repeats: Mapping[str, int]) -> None:
         """Count rows and add them to the summary; no more of it, and no file, where the loops do not take them."""
-        self._counted.add(rows)
+        self._counted.add_whole_runs(rows)
         if self._summary is None:
             return
         try:

@@ -34,6 +34,9 @@ print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss // 1024, sa
 """
 
 
+BYTES_OF_RUN = 3_000  # that a run may cost until it is committed, two answers included
+
+
 def measured(*words: object) -> tuple[int, int, str]:
     """(exit code, peak in MiB, stderr) of a command."""
     command = [sys.executable, "-S", "-c", LAUNCHER, sys.executable, "-m", "rageval_batch", *map(str, words)]
@@ -112,12 +115,35 @@ def test_questions_with_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert code == 0 and peak < 250 + 2.8 * size, said
 
 
-def test_50_000_runs(tmp_path: Path) -> None:
-    """A run costs a few KB until it is committed, and the lines that are shown do not grow with the runs."""
+def test_ever_more_runs(tmp_path: Path) -> None:
+    """A run costs little more than its names, its counts and its record until it is committed, and the lines that are
+    shown do not grow with the runs."""
     questions(tmp_path, 2)
-    rows = ({**row, "run_id": f"run {k}"} for k, row in enumerate(answers(25_000, 2)))
-    code, peak, said = score(tmp_path, write_lines(tmp_path / "outputs.jsonl", rows))
-    assert code == 0 and "50,000 runs; the best and worst 6 are shown" in said and peak < 450, said
+    peaks = []
+    for runs in (5_000, 50_000):
+        rows = ({**row, "run_id": f"run {k}"} for k, row in enumerate(answers(runs // 2, 2)))
+        code, peak, said = score(tmp_path, write_lines(tmp_path / f"outputs-{runs}.jsonl", rows))
+        assert code == 0 and f"{runs:,} runs; the best and worst 6 are shown" in said, said
+        peaks.append(peak)
+    assert peaks[1] < 300 and peaks[1] - peaks[0] < 45_000 * BYTES_OF_RUN >> 20
+
+
+def test_ever_more_rows(tmp_path: Path) -> None:
+    """The same answers by 30 times as many runs: a peak that is nearly the same, though every run has tallies."""
+    files = synthetic.write_sweep(tmp_path, 20_000)
+    words = ["-q", files.questions, "-c", files.contexts, "-p", "eval_json_v2", "--store", tmp_path / "runs"]
+    peaks = []
+    for copies in (4, 120):
+        grown = tmp_path / f"outputs-{copies}.jsonl"
+        with grown.open("wb") as out:
+            for copy in range(copies):
+                with files.outputs.open("rb") as lines:
+                    out.writelines(line.replace(b"adapter", b"copy-%03d" % copy, 1) for line in lines)
+        code, peak, said = measured("score", grown, *words)
+        assert code == 0, said
+        peaks.append(peak)
+        grown.unlink()
+    assert peaks[1] < 1.15 * peaks[0]
 
 
 def test_one_repeat_a_row_is_refused(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from rageval_batch.model.schemas import TALLIES
 from rageval_batch.profiles.registry import get_profile
-from rageval_batch.runs import commit_files, findings
+from rageval_batch.runs import commit_files, findings, tallies
 from rageval_batch.runs.database import database
+from rageval_batch.runs.parts import part_bytes
 from support.effort import examples
 
 PROFILE = get_profile("eval_json_v2")
@@ -60,15 +61,38 @@ def test_scores_without_findings_are_seen_by_counting(
         assert found == findings.observed(paths, profile, database=own)
 
 
+TALLIED = st.lists(st.tuples(*[TEXTS] * 3, st.none() | TEXTS, st.integers(1, 9)), max_size=12)
+
+
 @settings(max_examples=examples(60), suppress_health_check=FOLDER_IS_SHARED, deadline=None)
-@given(st.lists(st.lists(st.tuples(*[TEXTS] * 3, st.none() | TEXTS, st.integers(1, 9)), max_size=12), max_size=3))
-def test_few_tallies_are_added_up_as_many_are(tmp_path: Path, parts: list[list[tuple[object, ...]]]) -> None:
-    def written(most: int) -> pa.Table:
-        batches = [pa.RecordBatch.from_pylist([dict(zip(TALLIES.names, row, strict=True)) for row in part], TALLIES)
-                   for part in parts]  # fmt: skip
+@given(st.lists(TALLIED, max_size=5), st.integers(1, 12), st.integers(1, 5))
+def test_tallies_of_some_runs_at_a_time_are_those_of_a_query(
+    tmp_path: Path, parts: list[list[tuple[object, ...]]], at_once: int, row_group: int
+) -> None:
+    paths = [tmp_path / f"part-{k}" for k in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        rows = pa.Table.from_pylist([dict(zip(TALLIES.names, row, strict=True)) for row in part], TALLIES)
+        path.write_bytes(part_bytes(rows))
+
+    def written(**limits: int) -> pa.Table:
         with pytest.MonkeyPatch.context() as patch, database(tmp_path) as own:
-            patch.setattr(commit_files, "MOST_TALLIES", most)
-            commit_files.write_tallies(iter(batches), target=tmp_path / "tallies.parquet", database=own)
+            patch.setattr(commit_files, "ROW_GROUP", row_group)
+            for name, limit in limits.items():
+                patch.setattr(tallies, name, limit)
+            commit_files.write_tallies(paths, target=tmp_path / "tallies.parquet", database=own)
         return pq.read_table(tmp_path / "tallies.parquet").cast(TALLIES)
 
-    assert written(0).equals(written(1_000))
+    by_query = written(MOST_OF_RUN=0)
+    assert written(AT_ONCE=at_once, _MOST_READS=1_000).equals(by_query)
+    assert written(AT_ONCE=at_once).equals(by_query)
+
+
+def test_tallies_of_scattered_runs_are_left_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part has every run: reading all parts for each few runs would take too long."""
+    monkeypatch.setattr(tallies, "AT_ONCE", 10)
+    rows = [{"run_id": f"r{k}", "kind": "x", "got": "a", "expected": None, "n": 1} for k in range(100)]
+    paths = [tmp_path / f"part-{k}" for k in range(10)]
+    for path in paths:
+        path.write_bytes(part_bytes(pa.Table.from_pylist(rows, TALLIES)))
+    assert tallies.sorted_by_run(paths) is None
+    assert tallies.sorted_by_run(paths[:1]) is not None

@@ -51,16 +51,19 @@ def split_lines(const uint8_t[::1] data, int64_t line):
     return line_starts[:kept], line_ends[:kept], line_numbers[:kept], line
 
 
-def mark_first(seen, const int64_t[:] keys):
-    """Which keys are met for the first time, in order; marks them in the flags `seen`."""
+def mark_first(uint8_t[::1] seen, const int64_t[:] keys):
+    """Which keys are met for the first time, in order; sets their bits in `seen`, the lowest of a byte first."""
     new = np.empty(len(keys), np.bool_)
     cdef uint8_t[::1] out = new.view(np.uint8)
-    cdef uint8_t[::1] marks = seen.view(np.uint8)
+    cdef uint8_t bit
+    cdef int64_t place
     cdef Py_ssize_t k
     with nogil:
         for k in range(keys.shape[0]):
-            out[k] = not marks[keys[k]]
-            marks[keys[k]] = True
+            place = keys[k] >> 3
+            bit = <uint8_t>1 << (keys[k] & 7)
+            out[k] = not seen[place] & bit
+            seen[place] |= bit
     return new
 
 
