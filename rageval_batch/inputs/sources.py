@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from rageval_batch.errors import InputError
+from rageval_batch.inputs.file_hashes import file_hash
 from rageval_batch.inputs.folders import url_in_commit, visible_files
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
@@ -114,10 +115,12 @@ class Source:
         if self.members:
             return self._measured_members()
         try:
-            modified = -1 if self.url else os.stat(self.path).st_mtime_ns
-            with open_input(self.place) as stream:
+            if not self.url:
+                digest, size, modified = file_hash(str(self.path))
+                return replace(self, size=size, sha256=digest, modified=modified)
+            with open_input(self.url) as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return replace(self, size=size_of(self.place), sha256=digest, modified=modified)
+            return replace(self, size=size_of(self.url), sha256=digest)
         except OSError as error:
             raise unreadable(self.name, error) from error
 
