@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from rageval_batch.config import DecodeError, decode, read_typed_config
 from rageval_batch.errors import InputError
+from rageval_batch.typed_config import DecodeError, decode, read_typed_config
 
 
 class Inner(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rageval_batch.config import read_typed_config
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import run_metadata, sources
 from rageval_batch.inputs.run_names import with_run_names
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.job import Job
+from rageval_batch.typed_config import read_typed_config
 
 _DEFAULT_PROFILE = "include_rate"
 _NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]

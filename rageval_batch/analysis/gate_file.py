@@ -9,9 +9,9 @@ from typing import Annotated
 
 import msgspec
 
-from rageval_batch.config import read_typed_config
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
+from rageval_batch.typed_config import read_typed_config
 
 PROVENANCE_GATE = "provenance"
 _Name = Annotated[str, msgspec.Meta(min_length=1)]

@@ -78,7 +78,7 @@ def declare_profile(
     *, metrics: Mapping[str, str | dict[str, Any] | RowMetric], name: str, find: Find | None = None, **tables: Any
 ) -> Profile:
     """A profile from the tables of a profile file, given as Python values; a metric may be a `@row_metric` too."""
-    from rageval_batch.config import decode
+    from rageval_batch.typed_config import decode
 
     where = f"profile {name}"
     functions = {key: one for key, one in metrics.items() if isinstance(one, RowMetric)}

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rageval_batch.config import DecodeError, decode
 from rageval_batch.errors import InputError
+from rageval_batch.typed_config import DecodeError, decode
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from rageval_batch.columnar.strings import is_text
-from rageval_batch.config import DecodeError, decode
 from rageval_batch.resources import packaged_data
+from rageval_batch.typed_config import DecodeError, decode
 
 Path = tuple[str, ...]  # the keys from the record to a field; () is the record itself
 
