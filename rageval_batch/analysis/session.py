@@ -231,8 +231,9 @@ class Session:
         """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
         the file can be compared like them."""
         checked = with_comments(self._checked(query))
-        self._define(checked)
-        about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
+        with self._reading():
+            self._define(checked)
+            about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
         found = self.reader(checked)
         return pa.RecordBatchReader.from_batches(found.schema.with_metadata({EXPORT_KEY: about}), found)
 
@@ -241,7 +242,8 @@ class Session:
         for name in files or {}:
             if name.lower() == "commits" or self._views.is_waiting(name.lower()) or not name.isidentifier():
                 raise InputError(f"--file {name}=…: choose a plain name that no view of the store has.")
-        self._views.create("stored_summary")  # of older commits it is computed by way of a file elsewhere
+        with self._reading():
+            self._views.create("stored_summary")  # of older commits it is computed by way of a file elsewhere
         read_only.lock(self._connection, (self.store.path, self._spill.path), files or {}, every_file=every_file)
         self._locked_to = (files or {}, every_file)
 

@@ -115,11 +115,19 @@ def _check(manifest: dict[str, Any], folder: Path) -> None:
     if not _is_count(version):
         raise Damage(f"its {MANIFEST} has no usable 'format'")
     if version > max(FORMAT, TOMBSTONE_FORMAT, PACK_FORMAT):
+        _check_own_checksum(manifest)  # one flipped bit makes a 9 of a 1
         raise StoreError(f"{folder} was written by a newer version of rageval-batch. Install that version to read it.")
     fields = _TOMBSTONE_FIELDS if is_tombstone(manifest) else _PACK_FIELDS if is_pack(manifest) else _FIELDS
     for name, usable in fields.items():
         if not usable(manifest.get(name)):
             raise Damage(f"its {MANIFEST} has no usable '{name}'")
+    _check_own_checksum(manifest)
+    if manifest["commit"] != folder.name:
+        name = manifest["commit"]
+        raise Damage(f"it was renamed from {name}", f"give the folder the name {name} again")
+
+
+def _check_own_checksum(manifest: Mapping[str, Any]) -> None:
     try:
         own = _own_checksum(manifest)
     except (ValueError, RecursionError) as error:
@@ -127,9 +135,6 @@ def _check(manifest: dict[str, Any], folder: Path) -> None:
     # An older version wrote neither checksum; of one that was written, the other was too.
     if manifest.get(_OWN_CHECKSUM, None if "checksums" in manifest else own) != own:
         raise Damage(f"its {MANIFEST} does not have its checksum")
-    if manifest["commit"] != folder.name:
-        name = manifest["commit"]
-        raise Damage(f"it was renamed from {name}", f"give the folder the name {name} again")
 
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:

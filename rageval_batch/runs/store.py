@@ -233,8 +233,8 @@ class Store:
             warnings.warn(DamagedCommit(text), stacklevel=2)
         return listing.visible()
 
-    def listing(self) -> Listing:
-        """All that lies in the store."""
+    def listing(self, anew: bool = False) -> Listing:
+        """All that lies in the store; `anew`: by the manifests themselves, whatever the index says of them."""
         found: list[Commit] = []
         damaged: list[tuple[Path, Damage]] = []
         names = self.folder_names()
@@ -242,7 +242,9 @@ class Store:
             there = self.remote.files(names) if self.remote is not None else {}
         for name in names:
             try:
-                commit = self._commit(name) if self.remote is None else self._remote_commit(name, there[name])
+                commit = (
+                    self._commit(name, anew=anew) if self.remote is None else self._remote_commit(name, there[name])
+                )
             except Damage as damage:
                 if self.remote is not None or (self.path / name).exists():  # else it was removed meanwhile
                     damaged.append((self.path / name, damage))
@@ -274,14 +276,14 @@ class Store:
         check_sizes({file: entry.size for file, entry in files.items()}, commit.manifest)
         return replace(commit, remote=self.remote)
 
-    def _commit(self, name: str, check: bool = True) -> Commit | None:
+    def _commit(self, name: str, check: bool = True, anew: bool = False) -> Commit | None:
         """The commit of a folder, by the index where that knows it; None where the folder is somebody else's."""
         folder = self.path / name
         stamp = (0, 0)
         with suppress(OSError):
             status = os.stat(folder / MANIFEST)
             stamp = (status.st_mtime_ns, status.st_size)
-        manifest = self.index.manifest(name, stamp) if self.index is not None else None
+        manifest = self.index.manifest(name, stamp) if not anew and self.index is not None else None
         if manifest is None:
             manifest = read_manifest(folder)
         if manifest is None:
@@ -386,9 +388,15 @@ class Store:
         """Remove the staging folders of work that became a commit: a process that is killed leaves its own."""
         with suppress(OSError):
             for folder in self.staging_folder.iterdir():
-                mark = folder / _PUBLISHED
-                if mark.is_file() and (self.path / mark.read_text()).is_dir() and not _locked(folder):
+                if self._became_commit(folder / _PUBLISHED) and not _locked(folder):
                     shutil.rmtree(folder, ignore_errors=True)
+
+    def _became_commit(self, mark: Path) -> bool:
+        """Whether a mark names a commit that is there; a power loss may leave anything in it."""
+        with suppress(OSError, ValueError):
+            name = mark.read_text(encoding="ascii") if mark.is_file() else ""
+            return COMMIT_NAME.fullmatch(name) is not None and (self.path / name).is_dir()
+        return False
 
     def _forget_abandoned(self, root: Path) -> None:
         """Remove work that nobody will go on with: that of a job a week later, what no command finds again at once."""

@@ -2,7 +2,8 @@
 
 With it, opening thousands of commits takes as long as opening a few, and the summary of a commit that was made without
 one is computed once. It says nothing that the commits do not say and can be removed at any time. Each version of it is
-a folder of its own, put in place by one rename; the newest is read.
+a folder of its own, put in place by one rename; the newest is read. Of its files it has the checksums, and one that is
+not as it was written is not read: what it says would be taken for what the commits say.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rageval_batch.runs.manifest import checksum_of, checksums, file_checksum
+
 FOLDER = ".index"
 MANIFESTS, RUNS, SUMMARIES = "manifests.json", "runs.parquet", "summary.parquet"
+CHECKSUMS = "checksums.json"
 _FORMAT = 1
 _KEPT_SECONDS = 3_600.0  # an older version may still be read by sessions that opened it
 
@@ -52,13 +56,23 @@ def read_index(store: Path) -> StoreIndex | None:
             OSError, ValueError, KeyError, TypeError, RecursionError
         ):  # damaged, or removed meanwhile: an older one, or none
             folder = store / FOLDER / name
-            content = json.loads((folder / MANIFESTS).read_bytes())
-            if content["format"] == _FORMAT and (folder / RUNS).is_file() and (folder / SUMMARIES).is_file():
+            content = json.loads(_whole(folder))
+            if content["format"] == _FORMAT:
                 manifests = {name: ((stamp[0], stamp[1]), manifest) for name, stamp, manifest in content["commits"]}
                 columns = {name: content["columns"][k] for name, k in content["columns_of"].items()}
                 summaries = frozenset((commit, definition) for commit, definition in content["summaries"])
                 return StoreIndex(path=folder, manifests=manifests, columns=columns, summaries=summaries)
     return None
+
+
+def _whole(folder: Path) -> bytes:
+    """The manifests of a version; ValueError where a file of it is not as it was written."""
+    known = json.loads((folder / CHECKSUMS).read_bytes())
+    manifests = (folder / MANIFESTS).read_bytes()
+    found = {MANIFESTS: checksum_of(memoryview(manifests)), **{n: file_checksum(folder / n) for n in (RUNS, SUMMARIES)}}
+    if known != found:
+        raise ValueError(f"{folder} is damaged")
+    return manifests
 
 
 def write_index(
@@ -88,6 +102,7 @@ def write_index(
         aside.mkdir(parents=True)
         write_tables(aside / RUNS, aside / SUMMARIES)
         (aside / MANIFESTS).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        (aside / CHECKSUMS).write_text(json.dumps(checksums(aside)), encoding="utf-8")
         os.rename(aside, root / name)
     except OSError:
         shutil.rmtree(aside, ignore_errors=True)

@@ -203,7 +203,7 @@ PROBLEM_COLUMNS = ("commit", "file", "problem", "remedy")
 
 def check_store(store: Store) -> Checked:
     """Read every file of every commit that is not dropped, and compare it with its checksum."""
-    listing = store.listing()
+    listing = store.listing(anew=True)
     rows = [_problem(folder.name, None, str(damage), remedy=damage.remedy) for folder, damage in listing.reported()]
     commits = listing.visible()
     for folder, commit in {commit.path: commit for commit in commits}.items():

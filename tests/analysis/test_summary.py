@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -362,6 +363,24 @@ def test_a_damaged_index_is_passed_over(many: Path) -> None:
         assert shown(many) == before
 
 
+def test_an_index_in_which_a_bit_was_flipped_is_not_read(many: Path) -> None:
+    """Its values would be taken for those of the commits: they are read instead, and a new one is made."""
+    before = shown(many)
+    chance = random.Random(16)
+    for file in sorted((store_index.read_index(many) or pytest.fail()).path.iterdir()):
+        version, whole = file.parent, file.read_bytes()
+        for place in chance.sample(range(len(whole)), 40):
+            content = bytearray(whole)
+            content[place] ^= 1 << chance.randrange(8)
+            file.write_bytes(content)
+            assert store_index.read_index(many) is None, (file.name, place)
+        assert shown(many) == before
+        assert (store_index.read_index(many) or pytest.fail()).path != version
+        shutil.rmtree(many / store_index.FOLDER)
+        shown(many)
+        os.rename((store_index.read_index(many) or pytest.fail()).path, version)
+
+
 def test_a_store_that_cannot_be_written_is_read_without_an_index(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **options: Any) -> None:
         raise PermissionError(13, "Permission denied")
@@ -418,6 +437,17 @@ def test_results_are_streamed(many: Path, tmp_path: Path, capsys: pytest.Capture
     assert "SQL: Invalid Input Error: boom" in capsys.readouterr().err
 
 
+def _check_flips(kept: Path, store: Path) -> None:
+    """A file of intervals in which a bit was flipped says what it said before, or nothing."""
+    whole, want = kept.read_bytes(), stored_intervals.read_intervals(store)
+    for place in range(len(whole)):
+        content = bytearray(whole)
+        content[place] ^= 1 << place % 8
+        kept.write_bytes(content)
+        found = stored_intervals.read_intervals(store)
+        assert found.num_rows == 0 or found.equals(want), place
+
+
 def test_intervals_that_took_long_are_kept_and_are_the_same(
     samples: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -433,5 +463,6 @@ def test_intervals_that_took_long_are_kept_and_are_the_same(
         assert stored_intervals.read_intervals(tmp_path / "runs").num_rows > 0
         with open_store(tmp_path / "runs") as session:
             assert bits(session, "from leaderboard") == want == bits(session, "from ranked([])")
+        _check_flips(kept, tmp_path / "runs")
         kept.write_bytes(b"PAR1")
     assert stored_intervals.read_intervals(tmp_path / "runs").num_rows == 0

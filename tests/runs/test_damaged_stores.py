@@ -14,7 +14,7 @@ import pytest
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.errors import DamagedCommit, StoreError
-from rageval_batch.runs.manifest import signed
+from rageval_batch.runs.manifest import Damage, read_manifest, signed
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.upkeep import check_store, drop
 from support.command import run_command
@@ -150,6 +150,38 @@ def test_fsck_finds_every_flipped_bit(store: Store) -> None:
         path.write_bytes(whole)
 
 
+def test_every_flipped_bit_of_a_manifest_is_damage(store: Store) -> None:
+    """One that makes a 9 of the format too, which would else be the format of a newer version."""
+    commit = store.commits()[1]
+    path, whole = commit.path / "manifest.json", (commit.path / "manifest.json").read_bytes()
+    chance = random.Random(16)
+    places = [*range(whole.index(b'"format"'), whole.index(b'"format"') + 12), *range(0, len(whole), 7)]
+    for place in places:
+        for bit in range(8) if place < 16 else [chance.randrange(8)]:
+            content = bytearray(whole)
+            content[place] ^= 1 << bit
+            path.write_bytes(content)
+            with pytest.raises(Damage):
+                read_manifest(commit.path)
+    path.write_bytes(whole)
+    assert read_manifest(commit.path) is not None
+
+
+def test_fsck_reads_manifests_whatever_an_index_says(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit that a disk has flipped leaves the time and the size by which an index knows a manifest."""
+    monkeypatch.setattr("rageval_batch.analysis.stored_tables._MOST_UNINDEXED", 1)
+    with open_store(store.path) as session:
+        session.rows("from run_summary")
+    assert Store(store.path).index is not None
+    path = store.commits()[1].path / "manifest.json"
+    status, content = path.stat(), bytearray(path.read_bytes())
+    content[content.index(b"bad")] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    (problem,) = check_store(Store(store.path)).problems
+    assert problem["problem"] == "its manifest.json does not have its checksum"
+
+
 def test_a_file_that_cannot_be_read_is_named_by_its_checksum(store: Store) -> None:
     """Damage that leaves the size is found where the file is read."""
     commit = store.commits()[1]
@@ -161,6 +193,20 @@ def test_a_file_that_cannot_be_read_is_named_by_its_checksum(store: Store) -> No
     drop(store, [commit.id])
     with open_store(store.path) as session:
         assert session.sql("select distinct run_id from scores").to_pylist() == [{"run_id": "good"}]
+
+
+@pytest.mark.parametrize("name", ["runs", "rejects", "tallies", "eval_json_v2"])
+def test_a_query_that_needs_a_damaged_file_names_its_commit(
+    name: str, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To a terminal, a text and a Parquet file; views that need another file may be read."""
+    path = store.commits()[1].path / f"{name}.parquet"
+    path.write_bytes(bytes(path.stat().st_size))
+    for query in ("from runs", "from scores", "from rejects", "from tallies", "from commits", "from leaderboard"):
+        for target in ([], ["-o", tmp_path / "out.csv"], ["-o", tmp_path / "out.parquet"]):
+            code, _, err = _call(capsys, "sql", query, *target, "--store", store.path)
+            assert code == 0 or (code, f"{path.name} does not have its checksum" in err) == (2, True), (query, err)
+    assert [problem["file"] for problem in check_store(store).problems] == [path.name]
 
 
 def test_a_damaged_commit_can_be_dropped(store: Store) -> None:

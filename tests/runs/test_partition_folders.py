@@ -14,7 +14,9 @@ import pytest
 from rageval_batch.cli import main
 from rageval_batch.resources import samples_folder
 from rageval_batch.sql_text import parquet_reader
+from support.command import run_command
 from support.places import ROOT
+from support.stores import publish, simple_run
 
 PACKAGE = ROOT / "rageval_batch"
 PARTITIONS = Path("score=99") / "run_id=other" / "commit=x" / "weight=3" / "question_id=q" / "output=o" / "input=7"
@@ -104,6 +106,21 @@ def test_an_archive_below_such_folders(tmp_path: Path, capsys: pytest.CaptureFix
     index = pq.read_table(calls.folder / "out" / "index.parquet", partitioning=None).to_pylist()
     assert {row["valid"] for row in index} == {True, False}
     assert {row["input"] for row in index} == {0}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_a_named_file_below_such_folders(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`sql --file` shows what the file has: no column of a folder's name, in place of one of its own or beside them."""
+    folder = tmp_path / PARTITIONS
+    folder.mkdir(parents=True)
+    row = {"run_id": "mine", "score": 0.5, "k": 1}
+    path = folder / f"notes.{ending}"
+    texts = {"csv": ",".join(row) + "\n" + ",".join(map(str, row.values())), "jsonl": json.dumps(row)}
+    pq.write_table(pa.Table.from_pylist([row]), path) if ending == "parquet" else path.write_text(texts[ending])
+    publish(folder / "runs", {"r": simple_run(a=1.0)})
+    words = ["sql", "from notes", "--file", f"notes={path}", "--store", folder / "runs", "--format", "json"]
+    code, out, err = run_command(capsys, *words)
+    assert (code, json.loads(out)) == (0, [row]), err
 
 
 def test_every_reader_of_parquet_in_sql_is_built_by_one_function() -> None:

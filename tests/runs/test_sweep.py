@@ -571,6 +571,19 @@ def test_a_part_that_a_power_loss_tore_is_scored_again(
     assert all(one[role].equals(other[role]) for role in ROLES)
 
 
+@pytest.mark.parametrize("mark", [b"", bytes(30), b"\xff\xfe\0", b"..", b"20261118T124809.642601Z-6caca4"])
+def test_a_mark_of_a_commit_that_a_power_loss_tore(mark: bytes, folder: Path) -> None:
+    """Work is cleared away only where the mark names a commit that is there; whatever it has, writers go on."""
+    aside = folder / "store" / store.STAGING / ("0" * 24)
+    put(aside / "scores-000000", "x")
+    (aside / "published").write_bytes(mark)
+    outcome = sweep.run(job(folder), Store(folder / "store"))
+    assert outcome.created and left_aside(folder / "store") == [aside.name]
+    (aside / "published").write_text(outcome.commit.id)
+    sweep.run(job(folder), Store(folder / "store"))
+    assert left_aside(folder / "store") == []
+
+
 def _power_loss(*args: Any) -> None:
     raise KeyboardInterrupt
 
