@@ -1,27 +1,42 @@
-"""The files of a folder that is given as an input."""
+"""The files of a folder or glob that is given as an input."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import glob
+from collections.abc import Iterable
 from pathlib import Path
 
 from rageval_batch.locations import COMMIT_NAME, is_commit
 
 
-def visible_files(root: Path) -> Iterator[Path]:
+def visible_files(root: Path) -> list[Path]:
     """The files below a folder without those that are hidden and those of commits: a store may lie among the outputs
     that it was made of."""
+
+    def is_hidden(path: Path) -> bool:
+        return any(part.startswith(".") for part in path.relative_to(root).parts)
+
+    return outside_commits((path for path in root.rglob("*") if not is_hidden(path) and path.is_file()), root)
+
+
+def outside_commits(paths: Iterable[Path], root: Path) -> list[Path]:
+    """The paths that lie in no commit below a folder."""
     commits = {root: False}  # for a folder, whether it is a commit or lies in one
 
     def in_commit(folder: Path) -> bool:
         if folder not in commits:
-            commits[folder] = in_commit(folder.parent) or is_commit(folder)
+            above = folder.parent
+            commits[folder] = (above != folder and in_commit(above)) or is_commit(folder)
         return commits[folder]
 
-    for path in root.rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
-        if not hidden and path.is_file() and not in_commit(path.parent):
-            yield path
+    return [path for path in paths if not in_commit(path.parent)]
+
+
+def glob_root(pattern: str) -> Path:
+    """The folder that a glob begins in: what a user spells out is meant, be it a commit."""
+    parts = Path(pattern).parts
+    first = next((k for k, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return Path(*parts[:first])
 
 
 def url_in_commit(url: str, root: str) -> bool:

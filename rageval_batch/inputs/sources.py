@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.file_hashes import file_hash
-from rageval_batch.inputs.folders import url_in_commit, visible_files
+from rageval_batch.inputs.folders import glob_root, outside_commits, url_in_commit, visible_files
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
 from rageval_batch.locations import (
@@ -92,7 +93,7 @@ class Source:
     def open(self) -> BinaryIO:
         """The decompressed bytes as a stream of UTF-8."""
         try:
-            stream = pa.input_stream(arrow_input(self.place), compression=self.compression)
+            stream = self._decompressed()
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self.name, error) from error
         if self.reading.encoding:
@@ -100,6 +101,14 @@ class Source:
         if self.compression:
             return cast(BinaryIO, _Expanded(self.name, stream, size_of(self.place)))
         return cast(BinaryIO, stream)
+
+    def _decompressed(self) -> pa.NativeFile:
+        """The bytes of the file; Arrow's own reader of gzip refuses the zeros that tapes and block devices pad with."""
+        if self.compression != "gzip":
+            return pa.input_stream(arrow_input(self.place), compression=self.compression)
+        import gzip
+
+        return pa.PythonFile(gzip.open(arrow_input(self.place)), mode="r")
 
     def open_bytes(self) -> BinaryIO:
         """The decompressed bytes as they are in the file, whatever their encoding."""
@@ -170,24 +179,35 @@ class _Expanded:
 
     def read(self, size: int | None = None) -> bytes:
         """So many bytes, or all, but for those of a file that is refused."""
-        if size is not None:
-            return self._counted(self._stream.read(size))
-        return b"".join(iter(lambda: self.read(_PIECE), b""))
+        if size is None:
+            return b"".join(iter(lambda: self.read(_PIECE), b""))
+        with _damage_as_os_error():
+            piece: bytes = self._stream.read(size)
+        self._check(len(piece))
+        return piece
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer; how many bytes that were."""
-        count = int(self._stream.readinto(buffer))
+        with _damage_as_os_error():
+            count = int(self._stream.readinto(buffer))
         self._check(count)
         return count
-
-    def _counted(self, piece: bytes) -> bytes:
-        self._check(len(piece))
-        return piece
 
     def _check(self, count: int) -> None:
         self._read += count
         if self._read > self._most:
             raise _too_much_growth(self._name)
+
+
+@contextmanager
+def _damage_as_os_error() -> Iterator[None]:
+    """What Python's reader of gzip says of a damaged file, as the error that every reader of files expects."""
+    try:
+        yield
+    except EOFError as error:
+        raise OSError(None, "the compressed stream is cut off") from error
+    except zlib.error as error:
+        raise OSError(None, f"the compressed stream is damaged ({error})") from error
 
 
 def _too_much_growth(name: str) -> InputError:
@@ -358,9 +378,10 @@ def _expanded(name: str) -> Sequence[str | Path]:
         return files
     if not path.exists() and glob.has_magic(name):
         found = [Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file()]
-        if not found:
-            raise InputError(f"No file matches {name}.")
-        return found
+        kept = outside_commits(found, glob_root(name))
+        if not kept:
+            raise InputError(f"No file matches {name}.{_PASSED_OVER if found else ''}")
+        return kept
     return [path]
 
 

@@ -15,8 +15,10 @@ import unicodedata
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 _JOINERS = frozenset("\u200c\u200d")  # scripts and emoji are spelled with them; they move nothing
 
-# A spreadsheet takes a cell that begins so for a formula; the wide forms are those of Asian input methods.
-FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
+# A spreadsheet takes a cell that begins so for a formula, some behind spaces and invisible characters too; the wide
+# forms are those of Asian input methods. Python and Polars read the pattern: it has no classes of one of them alone.
+_PASSED_OVER = "\0- \x7f-\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+FORMULA = f"^(?:[\t\r\n]|[{_PASSED_OVER}]*[=+@＝＋－＠-])"
 _OPERATOR = "=="  # of a gate: no formula
 
 _MOST_LINE = 4000  # characters of a message
@@ -80,7 +82,7 @@ def _json_escape(c: str) -> str:
 def csv_text_cell(text: str) -> str:
     """The text of a CSV or spreadsheet cell: one that would run as a formula gets an apostrophe in front."""
     text = valid_text(text)
-    return "'" + text if text[:1] and text[0] in FORMULA_STARTS and text != _OPERATOR else text
+    return "'" + text if re.match(FORMULA, text) and text != _OPERATOR else text
 
 
 def valid_text(text: str) -> str:

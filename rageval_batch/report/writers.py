@@ -14,13 +14,12 @@ import pyarrow.compute as pc
 
 from rageval_batch.errors import InputError
 from rageval_batch.report.cells import json_line, to_jsonable
-from rageval_batch.report.safe_text import FORMULA_STARTS, valid_text
+from rageval_batch.report.safe_text import FORMULA, valid_text
 
 if TYPE_CHECKING:
     import polars as pl
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
-_FORMULA = f"^[{FORMULA_STARTS.replace('-', chr(92) + '-')}]"
 _TEXT_MAP = pa.map_(pa.string(), pa.string())
 _EXCEL_ROWS, _EXCEL_COLUMNS, _EXCEL_TEXT = 1_048_576, 16_384, 32_767
 _EXCEL_WHOLE = 2**53  # Excel has doubles only
@@ -185,7 +184,7 @@ def _csv_column(column: pa.Array) -> pl.Series:
         with _times_of_python():
             values = _python_values(column)
         texts = pl.Series([None if value is None else _json_or_text(value) for value in values], dtype=pl.String)
-    formula = texts.str.contains(_FORMULA) & (texts != "==")
+    formula = texts.str.contains(FORMULA) & (texts != "==")
     return pl.select(pl.when(formula).then(pl.lit("'") + texts).otherwise(texts)).to_series()
 
 

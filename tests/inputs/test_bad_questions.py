@@ -214,6 +214,20 @@ def test_score_refuses_what_check_refuses(
         assert f"{one['path']} is {one['found']}; allowed: {one['allowed']}" in err
 
 
+@pytest.mark.parametrize("reference", ["", " \u3000\n", [""], ["", " "], []])
+def test_a_blank_reference_tests_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], reference: str | list[str]
+) -> None:
+    """Scored, an answer that says nothing would have the full mark; a blank cell of a CSV file is refused as well."""
+    err = refused(tmp_path, capsys, "reference", [{"id": "q1", "reference": reference}], "q.jsonl")
+    assert "q.jsonl, line 1, question 'q1': $[0].reference is " in err
+    assert "; allowed: a text or a list of texts, not blank." in err
+    found = check_file(source(tmp_path / "q.jsonl"), [PROFILES["reference"]]).violations
+    assert {one.path for one in found} == {"$[0].reference"}
+    good = [{"id": k, "reference": text} for k, text in enumerate(["a", "?", ["", "a"], [0], [False]])]
+    assert check_file(source(put(tmp_path / "good.jsonl", good)), [PROFILES["reference"]]).violations == ()
+
+
 @pytest.mark.parametrize("profile", GOOD)
 def test_good_questions_have_no_violation(tmp_path: Path, profile: str) -> None:
     extra = {"owner": "me", "data": {"a": [1]}, "questionnaire": 5, "county": "x", "notes_of_mine": None}

@@ -37,6 +37,19 @@ def test_a_folder_with_its_store_is_scored_again_as_before(folder: Path, capsys:
     assert (code, "commits of a store are passed over" in err) == (2, True), err
 
 
+def test_a_glob_passes_over_commits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """But for one that the user spells out."""
+    options = ("-p", "include_rate", "-q", "../questions/q.jsonl", "--keep-inputs")
+    for glob in ("**/*", "./**/*.jsonl", f"{folder}/**/*", "../outputs/**/*", "**"):
+        code, _, err = run_command(capsys, "score", glob, *options, "--store", f"runs/{len(glob)}")
+        assert (code, err.partition(" = ")[0]) == (0, "2 rows read"), (glob, err)
+    code, _, err = run_command(capsys, "score", "runs/**/*.parquet", *options)
+    assert (code, "commits of a store are passed over" in err) == (2, True), err
+    (commit,) = (folder / "runs" / "4").glob("*Z-*")
+    code, _, err = run_command(capsys, "score", f"{commit}/kept_out*.parquet", *options, "--store", "runs/again")
+    assert (code, err.partition(" = ")[0]) == (0, "2 rows read"), err
+
+
 def test_only_commits_are_passed_over(folder: Path) -> None:
     put(folder / "more" / "manifest.json", '{"format": 1, "commit": "of another program"}')
     put(folder / "more" / ".hidden.jsonl", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import struct
 import tempfile
@@ -149,6 +151,24 @@ def test_a_record_of_csv_that_is_too_long(tmp_path: Path, monkeypatch: pytest.Mo
         list(read_blocks(sources.with_row_limit(sources.source(path), 1_000)))
 
 
+@pytest.mark.parametrize("last", ["\n", "", "\nq2,beta", "\r\nq2,beta\n\nq2,gamma\n"])
+def test_a_long_record_of_csv_without_quotes_is_a_reject(
+    last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it is, its end is known: what stands before and behind it is read."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    monkeypatch.setattr("rageval_batch.inputs.readers.csv.HEAD", 16)
+    path = tmp_path / "outputs.csv"
+    path.write_text("question_id,output\nq0,alpha\nq1," + "x" * 9_000 + last)
+    rows = _found(sources.with_row_limit(sources.source(path), 1_000))
+    behind = [text.partition(",")[2] for text in last.split() if text]
+    assert list(rows) == list(range(2, 4 + len(behind))) and rows[3] == "too_long"
+    assert [json.loads(rows[line])["output"] for line in rows if line != 3] == ["alpha", *behind]
+    path.write_text("question_id," + "x" * 9_000 + "\nq0,alpha\n")
+    with pytest.raises(InputError, match="line 1 has more than 1,000 bytes"):
+        list(read_blocks(sources.with_row_limit(sources.source(path), 1_000)))
+
+
 LONG = [
     {"question_id": "q0", "output": "alpha"}, {"question_id": "q1", "output": "x" * 5_000},
     {"question_id": "q2", "output": "beta"},
@@ -232,6 +252,23 @@ def test_a_file_that_grows_beyond_all_measure(
     assert path.stat().st_size * 300 < 20_000_000
     with pytest.raises(InputError, match="grows to more than 250 times its size"):
         list(read_blocks(sources.source(path)))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_zeros_behind_a_gzip_stream_are_no_part_of_it(kind: str, tmp_path: Path) -> None:
+    """As `gzip` reads it; several streams in a row are one file, and other bytes behind them are an error."""
+    rows = {"jsonl": '{"question_id": "q0"}\n', "csv": "question_id,output\nq0,alpha\n"}[kind].encode()
+    path = tmp_path / f"outputs.{kind}.gz"
+    for padding in (b"", bytes(1), bytes(7), bytes(20_000)):
+        path.write_bytes(gzip.compress(rows) + padding)
+        assert sum(map(len, read_blocks(sources.source(path)))) == 1
+        assert sources.content_hash([sources.source(path)]).sha256 == hashlib.sha256(rows).hexdigest()
+    path.write_bytes(gzip.compress(rows) + gzip.compress(b"\n") + bytes(512) + gzip.compress(rows) + bytes(512))
+    assert sum(map(len, read_blocks(sources.source(path)))) == (2 if kind == "jsonl" else 3)
+    for damaged in (gzip.compress(rows) + b"garbage", gzip.compress(rows)[:-9], gzip.compress(rows)[:14] + b"x" * 30):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"^Cannot read .*outputs"):
+            list(read_blocks(sources.source(path)))
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "xlsx", "eval"])

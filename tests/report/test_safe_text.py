@@ -79,11 +79,13 @@ def test_a_block_of_code_ends_where_it_should(text: str) -> None:
     assert fence == last and fence not in text
 
 
-@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "＝1"])
+@pytest.mark.parametrize(
+    "text", ["=1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "＝1", " =1", "\xa0+1", "\ufeff @x", "\0=1"]
+)
 def test_formulas_are_texts(text: str) -> None:
     assert safe_text.csv_text_cell(text) == "'" + text
 
 
-@pytest.mark.parametrize("text", ["", "==", "a=b", "1-1", "x"])
+@pytest.mark.parametrize("text", ["", " ", "==", "a=b", "1-1", "x", " x", "_=1", ".-"])
 def test_other_cells_are_as_they_are(text: str) -> None:
     assert safe_text.csv_text_cell(text) == text

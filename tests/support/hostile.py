@@ -20,6 +20,7 @@ HOSTILE = (
     "@x",
     "\t=1",
     "＝1+1",
+    " =1+1",
     "<script>alert(1)</script>",
     "<b onclick='x'>&amp;",
     "]]>",

@@ -20,7 +20,7 @@ from pyarrow import csv as arrow_csv
 from rageval_batch.columnar.strings import Bytes, Flags, Offsets
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
-from rageval_batch.inputs.readers.blocks import RowError
+from rageval_batch.inputs.readers.blocks import KEPT_OF_LONG, RowError, cut_long, too_long_error
 from rageval_batch.inputs.readers.columns import ColumnBlock, check_names, column_blocks
 from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, is_utf8, read_more
 from rageval_batch.inputs.recognise import HEAD
@@ -65,7 +65,33 @@ def read_csv(source: Source) -> Iterator[ColumnBlock]:
             if at_end:
                 return
             if len(rest) > source.reading.max_row_bytes:
-                raise _too_long(source, line)
+                behind = _behind_long_record(rest, stream)
+                if behind is None or not names:
+                    raise _too_long(source, line)
+                yield _long_record_block(source, rest, line)
+                rest, line = behind, line + 1
+
+
+def _behind_long_record(begin: Bytes, stream: BinaryIO) -> Bytes | None:
+    """What follows a record that is too long; None where it has a quote, which may hold any number of other records."""
+    data = begin
+    while True:
+        newlines = np.flatnonzero(data == _NEWLINE)
+        stop = int(newlines[0]) + 1 if len(newlines) else len(data)
+        if (data[:stop] == _QUOTE).any():
+            return None
+        if len(newlines) or not stop:
+            return data[stop:]
+        data = np.frombuffer(stream.read(blocks.BLOCK_BYTES), np.uint8)
+
+
+def _long_record_block(source: Source, begin: Bytes, line: int) -> ColumnBlock:
+    return ColumnBlock(
+        lines=np.array([line], np.int64),
+        columns={},
+        row_errors=[too_long_error(0, source.reading.max_row_bytes)],
+        raw_rows=[cut_long(begin[: KEPT_OF_LONG + 1].tobytes())],
+    )
 
 
 class _ReturnsAsNewlines:

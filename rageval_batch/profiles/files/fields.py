@@ -29,6 +29,7 @@ TYPES: dict[str, pa.DataType] = {
     "json": LARGE_STRING,
 }
 _ITEM: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_FILLED = r"\S"  # an answer of nothing would have the full mark against a blank text
 _SCHEMAS: dict[str, dict[str, Any]] = {
     "text": {"type": "string"},
     "number": {"type": "number"},
@@ -37,8 +38,9 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "text|list": {
         "type": ["string", "array"],
         "items": _ITEM,
-        "minItems": 1,
-        "description": "a text or a list of texts",
+        "pattern": _FILLED,
+        "contains": {"pattern": _FILLED},
+        "description": "a text or a list of texts, not blank",
     },
     "graded": {
         "type": "array",
