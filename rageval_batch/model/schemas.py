@@ -145,11 +145,24 @@ class QuestionChunks:
         self._fragments = fragments
         self._question = question
         self._bounds = bounds_by_owner(question, count)
+        self._prepared_once = False
+        self._forgotten = 0  # fragments
 
-    def between(self, first: int, last: int) -> pa.Array:
-        """The JSON array of each of some questions; null where it has no fragment."""
+    def prepare_once(self) -> None:
+        """Say that only one profile will read the chunks: one that reads them once may let them go."""
+        self._prepared_once = True
+
+    def between(self, first: int, last: int, *, forget: bool = False) -> pa.Array:
+        """The JSON array of each of some questions; null where it has no fragment.
+
+        `forget`: questions are asked for once, in their order, so that fragments that are read can be let go.
+        """
         start, stop = self._bounds[first], self._bounds[last]
-        fragments = self._fragments.slice(start, stop - start).combine_chunks()
+        if start < self._forgotten:
+            raise ValueError("The chunks of these questions were read and let go.")
+        fragments = self._fragments.slice(start - self._forgotten, stop - start).combine_chunks()
+        if forget and self._prepared_once:
+            self._fragments, self._forgotten = self._fragments.slice(stop - self._forgotten), stop
         arrays = joined_arrays(pa.array(self._question[start:stop] - np.int32(first)), fragments, last - first)
         there = np.diff(self._bounds[first : last + 1]) > 0
         return pc.if_else(pa.array(there), arrays, pa.scalar(None, LARGE_STRING))
@@ -175,13 +188,13 @@ class EvalSet:
         """The ids of all questions."""
         return as_column(self.ids)
 
-    def chunk_columns(self) -> Iterator[pa.Array]:
+    def chunk_columns(self, *, forget: bool = False) -> Iterator[pa.Array]:
         """The chunks of every question, of some questions at a time, at least one column; null where a question has
-        none."""
+        none. `forget`: nobody will ask for them again."""
         for first in range(0, max(len(self), 1), _CHUNKED_AT_ONCE):
             last = min(first + _CHUNKED_AT_ONCE, len(self))
             if self.contexts is not None:
-                yield self.contexts.between(first, last)
+                yield self.contexts.between(first, last, forget=forget)
             else:
                 yield pa.array([self.chunks.get(name) for name in self.ids[first:last]], LARGE_STRING)
 

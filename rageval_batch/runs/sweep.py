@@ -23,6 +23,7 @@ from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import Ingested
 from rageval_batch.inputs.protocols import LoadedInputs
 from rageval_batch.model.schemas import REJECTS
+from rageval_batch.profiles.registry import profile_module
 from rageval_batch.runs import commit_files, commit_record, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.commit_record import Counts, Finished
@@ -164,6 +165,8 @@ class _Sweep:
         self.staging = staging
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
+        if self.inputs.eval_set.contexts is not None and profile_module(job.profile) is None:
+            self.inputs.eval_set.contexts.prepare_once()  # what a profile from elsewhere reads is not known
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
         self.inputs = self.inputs.without_questions()  # of which the scorer has what it needs
         release_unused_memory()

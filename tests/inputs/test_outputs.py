@@ -728,6 +728,21 @@ def with_contexts(tmp_path: Path, *paths: Path) -> tuple[dict[str, Any], Callabl
     return {name: json.loads(text) for name, text in zip(found.ids, texts, strict=True) if text is not None}, own
 
 
+def test_contexts_that_are_read_once_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas, "_CHUNKED_AT_ONCE", 1)
+    path = tmp_path / "contexts.jsonl"
+    path.write_text("".join(json.dumps({"question_id": name, "chunks": [A]}) + "\n" for name in ("q2", "q1")))
+    found, *_ = eval_sets.with_contexts(QUESTIONS, sources.sources([path]), tmp_path)
+    assert found.contexts is not None
+    texts = [part.to_pylist() for part in found.chunk_columns(forget=True)]
+    assert [part.to_pylist() for part in found.chunk_columns()] == texts  # others may read them too
+    found.contexts.prepare_once()
+    assert [part.to_pylist() for part in found.chunk_columns()] == texts
+    assert [part.to_pylist() for part in found.chunk_columns(forget=True)] == texts
+    with pytest.raises(ValueError, match="let go"):
+        list(found.chunk_columns())
+
+
 @pytest.mark.parametrize("at_once", [1, 1_024])
 def test_contexts_in_another_order_than_the_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int

@@ -48,7 +48,7 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side of all questions."""
-    contexts = joined_contexts([read_contexts(part) for part in eval_set.chunk_columns()])
+    contexts = joined_contexts([read_contexts(part) for part in eval_set.chunk_columns(forget=True)])
     examples = _Examples(_example(question) for question in eval_set.objects)
     return Prepared(
         params,

@@ -66,6 +66,8 @@ class FileScorer:
             groups = {QUESTION_FIELDS: all_groups(objects, sorted(plan_of(self.program).used))}
         else:
             groups = {one.name: group_column(one, objects) for one in self.groups}
+        # The base reads the chunks last, and may let them go.
+        own_chunks = [chunk_texts(part) for part in eval_set.chunk_columns(forget=self.base is None)]
         base = None
         if self.base is not None:
             base = self.base.scoring.prepare(eval_set, {one.name: params[one.name] for one in self.base.params})
@@ -73,7 +75,7 @@ class FileScorer:
             {name: params[name] for name in self.program.params},
             {one.name: field_column(one, objects) for one in self.program.fields},
             groups,
-            chunks=pa.concat_arrays([chunk_texts(part) for part in eval_set.chunk_columns()]),
+            chunks=pa.concat_arrays(own_chunks),
             base=base,
         )
 
