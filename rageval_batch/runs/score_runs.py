@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -20,6 +20,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Offsets
 
 MOST_AT_ONCE = 1 << 18  # rows whose columns are all held in memory
 _ROWS_AT_ONCE = 1 << 15
+_RUNS_AT_ONCE = 1 << 10  # of a table: the statistics of a run take more than its rows where these are few
 
 
 class OtherRows(Exception):
@@ -91,10 +92,10 @@ def runs_of_table(rows: pa.Table, repeats: Mapping[str, int]) -> Iterator[TableR
     """All runs of a table, whose rows stand together; `repeats`: how many each has, 1 where it is not named."""
     start = 0
     for repeated, alike in groupby(_runs_of(rows.column("run_id")), lambda run: repeats.get(run[0], 1) > 1):
-        runs = list(alike)
-        found = TableRuns(rows.slice(start, sum(count for _, count in runs)), runs, repeated)
-        yield found
-        start += len(found)
+        while runs := list(islice(alike, _RUNS_AT_ONCE)):
+            found = TableRuns(rows.slice(start, sum(count for _, count in runs)), runs, repeated)
+            yield found
+            start += len(found)
 
 
 class _StoredRuns:
