@@ -167,7 +167,7 @@ def test_3_000_000_rows_of_a_query(tmp_path: Path) -> None:
     questions(tmp_path, 1)
     assert score(tmp_path, write_lines(tmp_path / "outputs.jsonl", answers(1, 1)))[0] == 0
     query = "select i, md5(i::varchar) as a, md5((i + 1)::varchar) as b, i / 7 as c from range(3000000) t(i)"
-    for name in ("out.csv", "out.jsonl", "out.parquet", "out.md"):
+    for name in ("out.csv", "out.tsv", "out.jsonl", "out.json", "out.parquet", "out.md", "out.html"):
         code, peak, said = measured("sql", query, "-o", tmp_path / name, "--store", tmp_path / "runs")
         assert code == 0 and peak < 350, said
     with (tmp_path / "out.csv").open("rb") as lines:
