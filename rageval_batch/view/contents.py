@@ -50,6 +50,7 @@ _FACTS = (
 )  # fmt: skip
 
 
+_COMPARED = ("question_id", "base_score", "cand_score", "delta", "status")
 _SCORE_BINS = 20
 _QUICK_BYTES = 32_000_000  # of inputs that are read again within a second
 
@@ -218,7 +219,7 @@ def run_content(
         where += f" and contains(lower(question_id), {quoted(text.lower())})"
     names = ("question_id", *_repeat_column(session, scope.profile, where), *keys, "score", "fail_reason")
     asked, join = question_join(session, scope, "a")
-    columns = ", ".join(f"a.{identifier(name)}" for name in names).replace(", ", f", {asked}", 1)
+    columns = ", ".join((*(f"a.{identifier(name)}" for name in names), *asked))  # the text, which is long, at the end
     rows = f"(\n    from {scope.profile}\n    where {where}\n) a{join}" if join else f"{scope.profile} a\nwhere {where}"
     answers = paged(
         session,
@@ -382,7 +383,7 @@ def compare_content(
     asked, join = question_join(session, Scope(compared.profile, compared.base.eval_set, (), every=False), "c")
     questions = paged(
         session, "questions-table", "Every question, most moved first",
-        query=f"select c.question_id, {asked}c.base_score, c.cand_score, c.delta, c.status\n"
+        query=f"select {', '.join((*(f'c.{name}' for name in _COMPARED), *asked))}\n"
         f"from (\n    {kept}\n) c{join}",
         view=view, order="abs(c.delta) desc nulls last, c.question_id", numbers=("base_score", "cand_score", "delta"),
     )  # fmt: skip

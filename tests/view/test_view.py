@@ -317,6 +317,17 @@ def test_lists_have_pages(tmp_path: Path) -> None:
         )
 
 
+def test_the_summary_of_many_runs_has_every_metric(tmp_path: Path) -> None:
+    """Of the runs that are drawn: the first rows of all runs would be of one metric alone."""
+    publish(tmp_path / "runs", {f"run-{k:03}": simple_run(a=float(k)) for k in range(250)})
+    with viewing(tmp_path / "runs") as client:
+        page = client.get("/set", profile="eval_json_v2", eval_set="q@1", section="distributions")
+        table = page.split('id="set-distributions-table"')[1].split("</table>")[0]
+        assert {*re.findall(r">(run-\d+)<", table)} == {f"run-{k:03}" for k in (*range(4), *range(244, 250))}
+        assert {"score", "schema_ok"} <= {*re.findall(r"<bdi>(\w+)</bdi>", table)}
+        assert "Of the runs above; the SQL without their names gives all." in page
+
+
 def test_it_prints_its_address_and_ends_with_an_interrupt(tmp_path: Path) -> None:
     publish(tmp_path / "runs", {"first": simple_run(a=50.0, b=70.0)})
     command = [sys.executable, "-m", "rageval_batch", "view", "--store", str(tmp_path / "runs"), "--no-open"]

@@ -17,15 +17,15 @@ def can_read(session: Session, scope: Scope) -> bool:
     return bool(count) and count <= MOST_QUESTIONS
 
 
-def question_join(session: Session, scope: Scope, rows: str) -> tuple[str, str]:
+def question_join(session: Session, scope: Scope, rows: str) -> tuple[tuple[str, ...], str]:
     """(the column of the question's text, the join that gives it) for rows of that name; empty where there is none."""
     found = can_read(session, scope) and session.rows(
         f"select count(*) as n from questions where {scope.of_set} and question is not null"
     )
     if not found or not found[0]["n"]:
-        return "", ""
+        return (), ""
     of_set = f"q.profile = {quoted(scope.profile)} and q.eval_set = {quoted(scope.eval_set)}"
-    return "q.question, ", f"\nleft join questions q on q.question_id = {rows}.question_id\n    and {of_set}"
+    return ("q.question",), f"\nleft join questions q on q.question_id = {rows}.question_id\n    and {of_set}"
 
 
 def question_texts(session: Session, scope: Scope, ids: Iterable[str]) -> dict[str, str]:

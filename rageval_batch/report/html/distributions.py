@@ -28,15 +28,16 @@ def drawn_runs(scope: Scope) -> tuple[str, ...]:
 def distributions_section(session: Session, scope: Scope, id: str) -> Section:
     """A card for each metric with a histogram for each run, and the summary of all runs behind them."""
     keep_summaries(session, ("run_summary",))
+    drawn = drawn_runs(scope)
+    which = "" if len(drawn) == len(scope.runs) else " Of the runs above; the SQL without their names gives all."
     table = queried(
         session, f"{id}-distributions-table", "Summary of every metric",
         sql="select metric, run_id, n_counted as n, n_scored, mean, std, min, p50, p90, p95, max\n"
-        f"from run_summary\nwhere {scope.where}\norder by metric, run_id",
+        f"from run_summary\nwhere {scope.some(drawn).where}\norder by metric, run_id",
         behind=True,
         note="n: questions that the mean is over; those without an answer count as the metric says. "
-        "n scored: with a value of their own.",
+        f"n scored: with a value of their own.{which}",
     )  # fmt: skip
-    drawn = drawn_runs(scope)
     summary = session.rows(f"select * from run_summary where {scope.some(drawn).where}")
     by_metric: dict[str, dict[str, dict[str, Any]]] = {}
     for row in summary:

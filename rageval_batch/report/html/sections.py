@@ -241,7 +241,8 @@ def hardest_section(session: Session, scope: Scope, id: str) -> Section:
     asked, join = question_join(session, scope, "d")
     table = queried(
         session, f"{id}-hardest-table", "Questions by mean score, hardest first",
-        sql=f"select d.question_id, {asked}d.runs as n, d.mean, d.min, d.max, d.failures, d.usual_failure\n"
+        sql=f"select {', '.join(('d.question_id', *asked))}, d.runs as n, d.mean, d.min, d.max, d.failures,\n"
+        "    d.usual_failure\n"
         f"from question_difficulty d{join}\n"
         f"where d.profile = {quoted(scope.profile)} and d.eval_set = {quoted(scope.eval_set)}\n"
         "order by d.mean, d.question_id",
