@@ -382,7 +382,7 @@ def compare_content(
     kept = f"from compared\n    where run_id = {quoted(candidate)}"
     asked, join = question_join(session, Scope(compared.profile, compared.base.eval_set, (), every=False), "c")
     questions = paged(
-        session, "questions-table", "Every question, most moved first",
+        session, "questions-table", f"Every question{'' if view.sort else ', most moved first'}",
         query=f"select {', '.join((*(f'c.{name}' for name in _COMPARED), *asked))}\n"
         f"from (\n    {kept}\n) c{join}",
         view=view, order="abs(c.delta) desc nulls last, c.question_id", numbers=("base_score", "cand_score", "delta"),

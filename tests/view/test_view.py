@@ -281,6 +281,13 @@ def test_the_sql_of_two_compared_runs_is_of_their_eval_set(tmp_path: Path) -> No
             assert f'data-v="{delta}"' in client.get(link.replace("&amp;", "&"))
 
 
+def test_compared_questions_say_how_they_are_sorted(tmp_path: Path) -> None:
+    publish(tmp_path, {"a": simple_run(x=1.0, y=0.0), "b": simple_run(x=0.0, y=0.5)})
+    with viewing(tmp_path) as client:
+        assert "Every question, most moved first" in client.get("/compare", base="a", cand="b")
+        assert "most moved first" not in client.get("/compare", base="a", cand="b", sort="question_id")
+
+
 def test_a_question_has_the_mean_of_its_runs(tmp_path: Path) -> None:
     """Of a run with two repeats their mean counts once, as among the hardest questions."""
     twice = [score_row("a", 100.0), score_row("a", 50.0, repeat=1)]
