@@ -13,9 +13,14 @@ EXIT_TERMINATED = 143  # by SIGTERM, as a shell says it
 
 
 class RagevalError(Exception):
-    """An expected failure: shown as one sentence, without a traceback."""
+    """An expected failure: shown as one sentence, without a traceback. `advice` is what to do about it on a command
+    line, which a page leaves out."""
 
     exit_code = EXIT_BAD_INPUT
+
+    def __init__(self, message: str = "", *, advice: str = "") -> None:
+        super().__init__(f"{message} {advice}" if advice else message)
+        self.what = message
 
 
 class InputError(RagevalError):
@@ -33,9 +38,9 @@ class DamagedCommit(StoreError, UserWarning):
 class IncompatibleRuns(RagevalError):
     """Two runs that must not be compared: their questions, sources or parameters differ."""
 
-    def __init__(self, message: str, found: list[dict[str, object]] | None = None) -> None:
+    def __init__(self, message: str, found: list[dict[str, object]] | None = None, *, advice: str = "") -> None:
         """`found` has what differs, an object for each candidate."""
-        super().__init__(message)
+        super().__init__(message, advice=advice)
         self.found = found or []
 
 

@@ -24,13 +24,14 @@ class ExplainedAnswer:
     output: str | None
     explanation: Explanation | None
     note: str | None  # why there is no answer
+    alike: int = 1  # rows that question, repeat and keys do not tell apart
 
 
 def explained_answer(
-    session: Session, run: Run, question: str, *, repeat: int, keys: Mapping[str, str]
+    session: Session, run: Run, question: str, *, repeat: int, keys: Mapping[str, str], number: int | None = None
 ) -> ExplainedAnswer:
-    """One answer; StoreError where question, repeat and `keys` do not pick one."""
-    row, place = score_row(session, run, question, repeat=repeat, keys=keys)
+    """One answer; StoreError where question, repeat and `keys` do not pick one, nor `number` one of those they do."""
+    row, place, alike = score_row(session, run, question, repeat=repeat, keys=keys, row=number)
     commit = next(commit for commit in session.commits if commit.id == run.record["commit"])
     try:
         with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
@@ -38,5 +39,5 @@ def explained_answer(
                 commit, profile_of(commit), {**row, **place}, folder=Path(folder)
             )
     except InputError as error:  # the scores are still worth seeing
-        return ExplainedAnswer(row=row, output=None, explanation=None, note=str(error))
-    return ExplainedAnswer(row=row, output=output, explanation=explanation, note=None)
+        return ExplainedAnswer(row=row, output=None, explanation=None, note=str(error), alike=alike)
+    return ExplainedAnswer(row=row, output=output, explanation=explanation, note=None, alike=alike)

@@ -280,7 +280,8 @@ def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, *
             raise IncompatibleRuns(
                 f"'{run.name}' was scored by {run.profile}, "
                 f"'{base.name if run is not base else candidates[0].name}' by {profile}: "
-                f"their scores cannot be compared. Choose one profile with -p."
+                "their scores cannot be compared.",
+                advice="Choose one profile with -p.",
             )
     bad = [(candidate, found) for candidate in candidates if strict and (found := differences(base, candidate))]
     if not bad:
@@ -288,9 +289,9 @@ def _check(base: ComparedRun, candidates: Sequence[ComparedRun], profile: str, *
     candidate, found = bad[0]
     more = f" ({len(bad)} of {len(candidates)} candidates differ.)" if len(bad) > 1 else ""
     raise IncompatibleRuns(
-        f"'{base.name}' and '{candidate.name}' cannot be compared: {described(base, candidate, found)}. "
-        f"{_REMEDY_VERSION if found == ['profile_version'] else _REMEDY}, or add --no-strict-hashes.{more}",
+        f"'{base.name}' and '{candidate.name}' cannot be compared: {described(base, candidate, found)}.",
         [_mismatch(base, candidate) for candidate, _ in bad],
+        advice=f"{_REMEDY_VERSION if found == ['profile_version'] else _REMEDY}, or add --no-strict-hashes.{more}",
     )
 
 

@@ -10,6 +10,7 @@ from rageval_batch.analysis.repeats import repeat_summary
 from rageval_batch.analysis.run_lines import stat_name, statistic
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import StoreError, did_you_mean
+from rageval_batch.sql_text import identifier
 
 
 @dataclass(frozen=True)
@@ -202,17 +203,22 @@ def ranked_runs(
 
 
 def score_row(
-    session: Session, run: Run, question: str, *, repeat: int, keys: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(the score row of one answer, where its input stands); StoreError where question, repeat and `keys`, values of
-    other columns, pick no row or more than one."""
+    session: Session, run: Run, question: str, *, repeat: int, keys: Mapping[str, str], row: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """(the score row of one answer, where its input stands, how many rows were picked from).
+
+    `keys` are values of other columns, "" for none. StoreError where they, question and repeat pick no row, or more
+    than one and `row`, counted from 1 in the order of the inputs, does not say which.
+    """
     profile = run.record["profile"]
     known = [row["column_name"] for row in session.rows(f"describe {profile}")]
     for name in keys:
         if name not in known:
             raise StoreError(did_you_mean(f"column of {profile}", name, known))
-    quoted = ('"' + name.replace('"', '""') + '"' for name in keys)
-    picked = "".join(f" and s.{name} = $key{k}" for k, name in enumerate(quoted))
+    picked = "".join(
+        f" and s.{identifier(name)} = $key{k}" if value else f" and coalesce(s.{identifier(name)}::varchar, '') = ''"
+        for k, (name, value) in enumerate(keys.items())
+    )
     rows = session.rows(
         f"""
         select r.run_id, s.* exclude (run_id, commit), r.eval_set, r.stored_id
@@ -224,19 +230,26 @@ def score_row(
         """,
         {
             **run.key, "question": question, "repeat": repeat,
-            **{f"key{k}": value for k, value in enumerate(keys.values())},
+            **{f"key{k}": value for k, value in enumerate(keys.values()) if value},
         },
     )  # fmt: skip
     if not rows and not keys:
         raise StoreError(f"Run '{run.record['run_id']}' has no question '{question}' with repeat {repeat}.")
-    if len(rows) != 1:
-        selected = "".join(f", {name} {value}" for name, value in keys.items())
+    if len(rows) != 1 and not (row and row <= len(rows)):
+        selected = "".join(f", {name} {value or 'empty'}" for name, value in keys.items())
+        choices = _choices(rows)
         raise StoreError(
             f"Run '{run.record['run_id']}' has {len(rows) or 'no'} rows of question '{question}' with repeat {repeat}"
-            f"{selected}. Pick one with --key NAME=VALUE{_choices(rows)}."
+            f"{selected}.",
+            advice=f"Pick one with --key NAME=VALUE{choices}."
+            if choices or not rows
+            else f"No key tells them apart: pick one with --row, 1 to {len(rows)}.",
         )
-    place = {name: rows[0][name] for name in ("stored_id", "input", "line")}
-    return {name: rows[0][name] for name in known if name in rows[0]}, place
+    if row and row > len(rows):
+        raise StoreError(f"There is one row of question '{question}'.", advice="Leave --row out.")
+    found = rows[row - 1 if row else 0]
+    place = {name: found[name] for name in ("stored_id", "input", "line")}
+    return {name: found[name] for name in known if name in found}, place, len(rows)
 
 
 def _choices(rows: list[dict[str, Any]]) -> str:

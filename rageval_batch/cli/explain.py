@@ -15,7 +15,12 @@ from rageval_batch.errors import InputError
 @click.option(
     "--repeat", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Which repeat of the question."
 )
-@click.option("--key", "keys", multiple=True, metavar="K=V", help="Which row of the question, e.g. judge_model=NAME.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="K=V", help="Which row of the question, e.g. judge_model=NAME; K= is none."
+)
+@click.option(
+    "--row", "number", type=click.IntRange(1, 2**31 - 1), help="Which of several rows that no key tells apart, from 1."
+)
 @store_option
 @picking_options
 @output_options("table", "json", "md")
@@ -25,6 +30,7 @@ def explain(
     question: str,
     repeat: int,
     keys: tuple[str, ...],
+    number: int | None,
     store: str,
     profile_name: str | None,
     eval_set: str | None,
@@ -51,7 +57,7 @@ def explain(
         profile = profile_of(commit)
         if keys and not profile.inputs.keys:
             raise InputError(f"Rows of {profile.name} are known by question and repeat alone. Leave --key out.")
-        answer = explained_answer(session, found, question, repeat=repeat, keys=pairs(keys, "--key"))
+        answer = explained_answer(session, found, question, repeat=repeat, keys=pairs(keys, "--key"), number=number)
     row, explanation = answer.row, answer.explanation
     if format == "json":
         sections = {part.name: list(part.lines) for part in explanation.sections} if explanation else None

@@ -13,6 +13,7 @@ from rageval_batch.report.graphemes import cut_place
 _WINDOW = 800  # words that are compared at a time: the matcher is quadratic
 _NEAR = 60  # characters around a place among which words begin
 _LEAST_CONTEXT = 60  # characters that are shown beside a difference
+_LEAD = 240  # characters that are shown before the first difference of a text that is cut, so that it is soon seen
 _LEAST_GAP = 80  # characters that are left out: fewer are not worth that it is said
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # One character of a script that is written without spaces, or white space, or a word, or any other character.
@@ -71,7 +72,8 @@ def stretches(before: Sequence[Piece], after: Sequence[Piece], most: int) -> tup
     context = most
     while context > _LEAST_CONTEXT and max(_size(_near(side, context)) for side in (before, after)) > most:
         context = max(_LEAST_CONTEXT, context * 4 // 5)
-    first, second = (_first(_near(side, context), most) for side in (before, after))
+    lead = context if context == most else min(context, _LEAD)
+    first, second = (_first(_near(side, context, lead), most) for side in (before, after))
     return _joined(first), _joined(second)
 
 
@@ -157,8 +159,9 @@ def _fills(pieces: Sequence[Piece], most: int) -> bool:
     return any(piece.changed for piece in pieces) and _size(_near(pieces, _LEAST_CONTEXT)) > most
 
 
-def _near(pieces: Sequence[Piece], context: int) -> list[Piece]:
-    """The pieces without what both texts have further than `context` from a difference."""
+def _near(pieces: Sequence[Piece], context: int, lead: int | None = None) -> list[Piece]:
+    """The pieces without what both texts have further than `context` from a difference, or than `lead` before the first
+    one."""
     changes = [k for k, piece in enumerate(pieces) if piece.changed]
     if not changes:
         return list(pieces)
@@ -169,7 +172,8 @@ def _near(pieces: Sequence[Piece], context: int) -> list[Piece]:
             continue
         text = piece.text
         end = _end_before(text, context) if k > changes[0] else 0
-        start = _start_behind(text, len(text) - context) if k < changes[-1] else len(text)
+        before = context if lead is None or k > changes[0] else lead
+        start = _start_behind(text, len(text) - before) if k < changes[-1] else len(text)
         if start - end < _LEAST_GAP:
             out.append(piece)
         else:

@@ -67,13 +67,24 @@ def _rule(gate: GateResult) -> str:
     return f"{gate.stat} of {gate.metric}" if gate.metric else gate.stat.replace("_", " ")
 
 
+def actual_text(actual: float | None, limit: float, *, failed: bool, exact: bool = False) -> str:
+    """The value of a gate: whole numbers as they are, and a failing value not rounded so far that it looks like its
+    limit."""
+    if actual is None:
+        return format_value(None)
+    shown = f"{actual:.0f}" if float(actual).is_integer() else format_value(actual, exact)
+    return f"{actual:.12g}" if failed and float(shown) == limit else shown
+
+
+def limit_text(limit: float) -> str:
+    """A limit as it was given."""
+    return f"{limit:.12g}"
+
+
 def _against(gate: GateResult, exact: bool = False) -> tuple[str, str]:
-    """(actual, limit) as they are shown: a failing value is not rounded so far that it looks like its limit."""
-    whole = gate.actual is not None and float(gate.actual).is_integer()
-    actual = f"{gate.actual:.0f}" if whole else format_value(gate.actual, exact)
-    if gate.actual is not None and gate.status == "failed" and float(actual) == gate.limit:
-        actual = f"{gate.actual:.12g}"
-    return actual, f"{gate.op} {gate.limit:.12g}"
+    """(actual, limit) as they are shown."""
+    actual = actual_text(gate.actual, gate.limit, failed=gate.status == "failed", exact=exact)
+    return actual, f"{gate.op} {limit_text(gate.limit)}"
 
 
 def _why(gate: GateResult) -> str:

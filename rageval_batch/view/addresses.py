@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 KEY = "key."  # before the name of a column that picks one of several rows of a question
 
@@ -30,12 +30,15 @@ class Links:
     run: str | None = None
     _: KW_ONLY
     keys: tuple[str, ...] = ()
+    base: str | None = None  # that the candidates of a table are compared with
 
     def __call__(self, column: str, row: Mapping[str, Any]) -> str | None:
         value = row.get(column)
         if not isinstance(value, str):
             return None
         about = {"profile": row.get("profile") or self.profile, "eval_set": row.get("eval_set") or self.eval_set}
+        if column == "candidate" and self.base is not None:
+            return address("/compare", base=self.base, cand=value, **about)
         if column in ("run_id", "candidate"):
             return address("/run", run=value, **about)
         if column == "question_id" and about["profile"]:
@@ -43,7 +46,8 @@ class Links:
             if run is None:
                 return address("/question", question=value, **about)
             keys = {f"{KEY}{name}": row.get(name) for name in self.keys}
-            return address("/answer", run=run, question=value, repeat=row.get("repeat"), **about, **keys)
+            none = "".join(f"&{quote(name)}=" for name, key in keys.items() if key in (None, ""))
+            return address("/answer", run=run, question=value, repeat=row.get("repeat"), **about, **keys) + none
         if column == "fail_reason" and "runs" not in row and (run := row.get("run_id") or self.run):
             return address("/run", run=run, **about, fail_reason=value)
         if column == "eval_set":

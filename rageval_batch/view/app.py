@@ -72,7 +72,7 @@ class Viewer:
                 return one(request)
             except RagevalError as error:
                 content = Content(title="That cannot be shown", sections=())
-                return self._page(request, "error.html", content, status=400, error=str(error))
+                return self._page(request, "error.html", content, status=400, error=error.what)
 
         return answer
 
@@ -97,14 +97,17 @@ class Viewer:
         """All runs; two that were picked are compared."""
         given = request.query_params
         picks = [_picked(pick) for pick in given.getlist("pick")]
-        if len(picks) == 2:
+        of_one_profile = len({pick["profile"] for pick in picks}) == 1
+        if len(picks) == 2 and of_one_profile:
             first, second = picks
             about = {name: first[name] for name in ("profile", "eval_set")}
             return RedirectResponse(address("/compare", base=first["run"], cand=second["run"], **about), 303)
         text, profile = given.get("q"), given.get("profile")
         with self._store.session() as session:
             content, profiles = contents.runs_content(session, text, profile, view=_view(request, "q", "profile"))
-        said = "Pick two runs to compare them." if picks else None
+        said = (
+            "Pick two runs to compare them." if of_one_profile else "Pick two runs of one profile." if picks else None
+        )
         return self._page(
             request, "runs.html", content, text=text or "", profile=profile or "", profiles=profiles, said=said
         )
@@ -181,6 +184,7 @@ class Viewer:
                 question=given.get("question", ""),
                 repeat=_repeat(given.get("repeat")),
                 keys=keys,
+                number=_whole_number(given.get("row"), 1) or 1,
             )
         parts = marked_sections(found.explanation) if found.explanation else []
         shown = None if found.output is None else readable(found.output)
@@ -191,6 +195,7 @@ class Viewer:
             request, "answer.html", content, row=row, parts=parts, spans=spans, note=found.note,
             raw=None if raw is None else cut(raw, MOST_TEXT), has_output=found.output is not None,
             direction=direction(shown or ""),
+            blank=found.output is not None and not found.output.strip(),
         )  # fmt: skip
 
     def compare(self, request: Request) -> Response:

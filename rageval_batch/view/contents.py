@@ -130,8 +130,10 @@ def _scope(session: Session, profile: str, eval_set: str) -> tuple[Scope, list[R
 def set_content(session: Session, profile: str, eval_set: str, *, name: str, base: str | None) -> Content:
     """One section about a profile and eval set, as in the report."""
     scope, runs = _scope(session, profile, eval_set)
+    compared_with = None
     if name in ("comparison", "movers"):
         outcome = compared_runs(session, scope, base, runs=runs)
+        compared_with = outcome.results[0].compared.base.name if outcome.results else None
         section = (comparison_section if name == "comparison" else movers_section)(session, outcome, "set")
     else:
         made = {
@@ -150,7 +152,7 @@ def set_content(session: Session, profile: str, eval_set: str, *, name: str, bas
     return Content(
         title=f"{profile} · {eval_set}",
         sections=(section,),
-        links=Links(profile, eval_set),
+        links=Links(profile, eval_set, base=compared_with),
         crumbs=(("Runs", "/"),),
         lead=count_text(len(scope.runs), "run"),
         tabs=tabs,
@@ -346,14 +348,29 @@ def has_several_rows(session: Session, name: str, about: Mapping[str, str | None
 
 
 def answer_content(
-    session: Session, name: str, about: Mapping[str, str | None], *, question: str, repeat: int, keys: Mapping[str, str]
+    session: Session,
+    name: str,
+    about: Mapping[str, str | None],
+    *,
+    question: str,
+    repeat: int,
+    keys: Mapping[str, str],
+    number: int,
 ) -> tuple[Content, ExplainedAnswer]:
-    """(where an answer stands, the answer taken apart)"""
+    """(where an answer stands, the answer taken apart); `number` is that of the row among those with the same keys"""
     run = find_run(session, name, about["profile"], eval_set=about["eval_set"])
-    found = explained_answer(session, run, question, repeat=repeat, keys=keys)
+    found = explained_answer(session, run, question, repeat=repeat, keys=keys, number=number)
     profile, eval_set = run.key["profile"], run.key["eval_set"]
     there = address("/run", run=run.key["run_id"], profile=profile, eval_set=eval_set)
     everywhere = address("/question", question=question, profile=profile, eval_set=eval_set)
+    here = Links(profile, eval_set, run.key["run_id"], keys=tuple(keys))(
+        "question_id", {**keys, "question_id": question, "repeat": repeat or None}
+    )
+    others = tuple(
+        (f"Row {k} of {found.alike} with these keys", f"{here}&row={k}")
+        for k in range(1, found.alike + 1)
+        if k != number
+    )
     content = Content(
         title=question,
         sections=(),
@@ -361,7 +378,7 @@ def answer_content(
         crumbs=(*_set_crumbs(profile, eval_set), (run.key["run_id"], there)),
         lead=_question_text(session, profile, eval_set, question=question),
         facts={name: found.row[name] for name in ("score", "fail_reason") if found.row.get(name) is not None},
-        actions=(("The same question in all runs", everywhere),),
+        actions=(("The same question in all runs", everywhere), *others[:20]),
     )
     return content, found
 

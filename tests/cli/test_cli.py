@@ -312,6 +312,19 @@ def test_rescore_needs_its_inputs_or_a_copy(rageval: Call, tmp_path: Path) -> No
     assert gone["score"] == explained["score"]
 
 
+def test_rows_that_no_key_tells_apart_are_picked_by_their_number(rageval: Call) -> None:
+    folder = SAMPLES_FOLDER / "judge_protocol"
+    questions = ("-q", folder / "samples.jsonl", "-c", folder / "targets.jsonl")
+    rageval("score", folder / "judgements.jsonl", "-p", "judge_protocol", *questions)
+    keys = ("--key", "judge_model=cedar-32b", "--key", "prompt_variant=A", "--key", "target_model=dune-3b")
+    one_sentence(
+        rageval("explain", "spring-judging", "Q2", *keys), "No key tells them apart: pick one with --row, 1 to 2."
+    )
+    assert "INTERNAL_INCONSISTENCY" in rageval("explain", "spring-judging", "Q2", *keys, "--row", "2").out
+    one_sentence(rageval("explain", "spring-judging", "Q2", *keys, "--row", "3"), "2 rows")
+    assert "INCOMPLETE_COVERAGE" in rageval("explain", "spring-judging", "Q3", *keys, "--key", "output_id=").out
+
+
 def test_explain_agrees_with_the_score(scored: Call) -> None:
     """Matched items, hits and refs of the explanation are those of the score row."""
     for question in ("tc-01", "tc-03", "sc-02", "en-05"):

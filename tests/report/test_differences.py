@@ -106,6 +106,15 @@ def test_a_difference_at_the_end_of_a_long_text_is_shown(name: str) -> None:
         assert_whole_characters(side, text)
 
 
+def test_the_first_difference_of_a_long_text_is_near_the_top() -> None:
+    base = "\n".join(f'  "line {k}": "the same in both",' for k in range(300))
+    left, _ = marked_differences(base + "\n  three", base + "\n  four", MOST)
+    shown = text_of(left)
+    assert len(shown[: shown.index("three")].splitlines()) <= 10, "a box on a page has sixteen lines"
+    short = base[:900]
+    assert text_of(marked_differences(f"{short} three", f"{short} four", MOST)[0]) == f"{short} three"
+
+
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("place", [0, 20_000, 99_000])
 def test_what_only_one_text_has_is_shown_in_both_at_the_same_place(name: str, place: int) -> None:

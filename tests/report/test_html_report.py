@@ -145,6 +145,33 @@ def test_figures_stand_behind_the_number_that_they_draw(made: Report) -> None:
         assert "<svg" in cells[headings.index(title)] and len(cells) == len(headings)
 
 
+def test_a_word_for_a_status_is_one_in_its_column_only(made: Report) -> None:
+    """A metric of legal_rag is called "passed"."""
+    table = Table("t", "T", ("metric", "status"), rows=[{"metric": "passed", "status": "failed"}], sql="select 1")
+    chapter = replace(made.chapters[0], sections=(Section("s", "S", (table,)),))
+    html = report_html(replace(made, chapters=(chapter, replace(chapter, sections=()))))
+    assert "<bdi>passed</bdi>" in html and re.findall(r'class="status (\w+)"', html) == ["failed"]
+
+
+def test_gates_show_limits_as_given_and_no_failing_value_as_its_limit(tmp_path: Path) -> None:
+    rows = [score_row(f"q{k}", 94.99999) for k in range(4)]
+    publish(tmp_path / "runs", {"near": rows})
+    with open_store(tmp_path / "runs", functions=False) as session:
+        html = report_html(build_report(session, [], None))
+    gates = html.split('id="gates-all"')[1].split("</table>")[0]
+    assert ">94.99999</td>" in gates and ">95</td>" in gates
+
+
+def test_who_is_not_drawn_question_by_question_is_said(tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {f"run {k}": simple_run(a=float(k), b=50.0 + k) for k in range(7)})
+    with open_store(tmp_path / "runs", functions=False) as session:
+        report = build_report(session, [], None)
+    said = "Question by question: the best 4 of n = 6 candidates."
+    for part in sections(report):
+        words = [block.text for block in part.blocks if isinstance(block, Words)]
+        assert (said in words) == part.id.endswith(("-comparison", "-movers")), part.id
+
+
 def test_fail_reasons_of_all_runs_stand_before_those_of_each(made: Report) -> None:
     (part,) = (one for one in sections(made) if one.id == "eval_json_v2-fail-reasons")
     together, by_run = (block for block in part.blocks if isinstance(block, Table))

@@ -91,6 +91,12 @@ def test_runs_are_filtered_sorted_and_picked(client: Client) -> None:
     assert "adapter-gaps is 17.70 worse than adapter-good by score" in compared
     assert "<del>" in compared and "<ins>" in compared
     assert "Pick two runs" in client.get(f"/?{urlencode([('pick', picks[0])])}")
+    (other,) = re.findall(r'name="pick" value="([^"]+)"', client.get("/", q="regressed"))
+    mixed = client.get(f"/?{urlencode([('pick', picks[0]), ('pick', other.replace('&amp;', '&'))])}")
+    assert "Pick two runs of one profile." in mixed
+    status, page, _ = client.ask("/compare?base=baseline&cand=adapter-good")
+    assert status == 400 and "their scores cannot be compared." in page, "what a command takes helps nobody here"
+    assert " -p" not in page
 
 
 def test_from_a_run_to_a_question_to_an_answer(client: Client) -> None:
@@ -385,6 +391,32 @@ def test_answers_of_several_judges_are_told_apart(tmp_path: Path) -> None:
         status, _, headers = client.ask("/answer?run=spring-judging&question=Q1")
         assert status == 303, "which of its rows is to be picked there"
         assert len(re.findall(r'href="/answer\?', client.get(headers["location"]))) == 18
+        links = {
+            link.replace("&amp;", "&")
+            for number in ("1", "2")
+            for link in re.findall(r'href="(/answer\?[^"]+)"', client.get("/run", run="spring-judging", page=number))
+        }
+        assert sum("key.output_id=" in link and link.endswith("key.output_id=") for link in links) == 1
+        others = set()
+        for link in sorted(links):  # a row without a key, and rows that no key tells apart, have pages as others do
+            others |= set(re.findall(r'href="(/answer[^"]+row=\d)">(Row [^<]+)<', client.get(link)))
+        assert others and {name for _, name in others} == {"Row 2 of 2 with these keys"}
+        second = next(link for link, _ in others if "question=Q2&amp;" in link)
+        page = client.get(second.replace("&amp;", "&"))
+        assert "Row 1 of 2 with these keys" in page and "INTERNAL_INCONSISTENCY" in page
+
+
+def test_an_empty_answer_is_said_and_grades_are_whole_numbers(tmp_path: Path) -> None:
+    texts, claims = SAMPLES_FOLDER / "include_rate", SAMPLES_FOLDER / "claim_evidence"
+    store = tmp_path / "runs"
+    score("score", texts / "outputs", "-p", "include_rate", "-q", texts / "questions.jsonl", "--store", store)
+    score("score", claims / "outputs", "-p", "claim_evidence", "-q", claims / "gold.jsonl", "--store", store)
+    with viewing(store) as client:
+        page = client.get("/answer", run="baseline", question="r16")
+        assert "An empty answer." in page and 'class="answer' not in page
+        page = client.get("/answer", run="run-pass", question="immuno_en_01")
+        ranking = page.split(">ranking</h2>")[1].split("</table>")[0]
+        assert set(re.findall(r'<td class="num"><bdi>([^<]+)', ranking)) <= set("0123456") and ">3</bdi>" in ranking
 
 
 def test_inputs_that_are_gone_are_said(tmp_path: Path) -> None:
@@ -488,8 +520,12 @@ def test_cells_lead_to_their_pages() -> None:
         "/answer?run=r&question=a%26b&repeat=1&profile=p&eval_set=e&key.judge=x"
     )
     assert Links("p", "e")("question_id", {"question_id": "q"}) == "/question?question=q&profile=p&eval_set=e"
+    without = "/answer?run=r&question=q&profile=p&eval_set=e&key.judge="
+    assert links("question_id", {"question_id": "q", "judge": None}) == without
     assert links("score", {"score": 1.0}) is None
     assert links("fail_reason", {"fail_reason": "x"}) == "/run?run=r&profile=p&eval_set=e&fail_reason=x"
     by_run = {"fail_reason": "x", "run_id": "s"}
     assert Links("p", "e")("fail_reason", by_run) == "/run?run=s&profile=p&eval_set=e&fail_reason=x"
     assert Links("p", "e")("fail_reason", {**by_run, "runs": 2}) is None, "a reason of several runs"
+    compared = Links("p", "e", base="b")("candidate", {"candidate": "c"})
+    assert compared == "/compare?base=b&cand=c&profile=p&eval_set=e"

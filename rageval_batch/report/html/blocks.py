@@ -29,6 +29,9 @@ class Table:
     plots: Mapping[str, Sequence[Markup]] = field(default_factory=dict)  # columns of small figures, a figure a row
     plotted: str | None = None  # the column that the figures draw and stand behind; null: they are the last columns
     heat: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # columns coloured by value: lowest, highest
+    shown: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # numbers that are not rounded as others, a text a row
     behind: bool = False  # it stands folded away behind a figure
     sorts: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)  # where a heading leads, how it is sorted
     pages: tuple[tuple[str, str], ...] = ()  # other pages of the same rows: what they are called, where they are

@@ -40,6 +40,13 @@ class Outcome:
     results: tuple[Comparison, ...] = ()
 
     @property
+    def drawn_note(self) -> tuple[Words, ...]:
+        """That not every candidate is shown question by question, where that is so."""
+        if len(self.results) <= MOST_DRAWN:
+            return ()
+        return (Words(f"Question by question: the best {MOST_DRAWN} of n = {len(self.results):,} candidates."),)
+
+    @property
     def drawn(self) -> tuple[Comparison, ...]:
         """The candidates whose questions and answers are shown."""
         return self.results[:MOST_DRAWN]
@@ -69,7 +76,7 @@ def comparison_section(session: Session, outcome: Outcome, id: str) -> Section:
     """A line for each candidate, and the first of them question by question."""
     blocks: list[Block] = [*outcome.notes]
     if outcome.results:
-        blocks.append(_lines(outcome.results, f"{id}-comparison"))
+        blocks += (_lines(outcome.results, f"{id}-comparison"), *outcome.drawn_note)
     for k, result in enumerate(outcome.drawn):
         blocks += drawn_comparison(session, result, f"{id}-comparison-{k}")
     return Section(f"{id}-comparison", "Comparison", tuple(blocks))
@@ -78,7 +85,7 @@ def comparison_section(session: Session, outcome: Outcome, id: str) -> Section:
 def movers_section(session: Session, outcome: Outcome, id: str) -> Section:
     """What moved most, with both answers, read again from the inputs."""
     blocks = moved_answers(session, outcome.drawn)
-    return Section(f"{id}-movers", "Movers", tuple(blocks) or outcome.notes)
+    return Section(f"{id}-movers", "Movers", (*outcome.drawn_note, *blocks) or outcome.notes)
 
 
 def _in(run: Run, scope: Scope) -> bool:

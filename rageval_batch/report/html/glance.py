@@ -7,6 +7,7 @@ from typing import Any
 
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Chapter, Section, Standing, Table, Tile, Tiles, Words
 from rageval_batch.report.html.scope import Scope
@@ -54,7 +55,7 @@ def _tile(chapter: Chapter, rows: Sequence[Mapping[str, Any]], count: int, *, fa
         facts.append(f"The best {len(shown)} of {count:,} runs.")
     if failed:
         passed = sum(not one for one in failed.values())
-        facts.append(f"Gates: {passed:,} of {len(failed):,} runs pass.")
+        facts.append(f"Gates: {passed:,} of {count_text(len(failed), 'run')} pass{'es' if len(failed) == 1 else ''}.")
     verdict = {True: "failed", False: "passed", None: None}[failed.get(best["run_id"])]
     return Tile(
         chapter.id,

@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from rageval_batch.report.cells import json_line
+from rageval_batch.report.cells import json_line, width
 from rageval_batch.report.html.blocks import Answers, Block, Cards, Figure, Table, Tiles, Words
 from rageval_batch.report.html.texts import (
     attribute_value,
@@ -21,6 +21,7 @@ from rageval_batch.report.html.texts import (
     has_codes,
     number_text,
     plain_text,
+    shown_name,
     shown_sql,
     shown_text,
 )
@@ -28,7 +29,7 @@ from rageval_batch.report.html.texts import (
 _TEMPLATES = Path(__file__).parent / "templates"
 _HASH = 12  # characters of a hash that are shown
 _HEAT_STEPS = 9
-_SHORT, _MIDDLE, _TEXT = 18, 34, 60  # characters of cells that are short, of middle length, and not long
+_SHORT, _MIDDLE, _TEXT = 18, 34, 60  # widths of cells that are short, of middle length, and not long; wide letters two
 _COUNTS = frozenset(
     ("n", "n answers", "answered", "question_count", "answered_count", "runs", "failures", "rows", "improvements",
      "regressions", "ties")
@@ -36,6 +37,7 @@ _COUNTS = frozenset(
 _IDS = frozenset(("run_id", "question_id", "candidate", "eval_set", "commit"))
 _WHOLE = 20  # times the length of a cell that an id may have to be copied whole
 STATUSES = frozenset(("passed", "failed", "skipped", "improvement", "regression", "tie"))
+_STATUS_COLUMNS = frozenset(("status", "verdict"))  # others may hold these words too, as a metric is called "passed"
 
 
 @lru_cache(maxsize=4)
@@ -52,12 +54,14 @@ def environment(*folders: Path) -> jinja2.Environment:
     env.filters["plain"] = plain_text
     env.filters["value"] = number_text
     env.filters["cut"] = cut
+    env.filters["name"] = shown_name
     env.filters["whole"] = attribute_value
     env.filters["sql"] = shown_sql
     env.globals.update(
         kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
+        whole_columns=whole_columns,
         exact=exact, heat=heat_step, format_value=format_value, grouped=grouped, cell_class=cell_class,
-        statuses=STATUSES, len=len,
+        statuses=STATUSES, status_columns=_STATUS_COLUMNS, len=len,
     )  # fmt: skip
     return env
 
@@ -95,6 +99,16 @@ def numeric_columns(columns: Iterable[str], rows: Sequence[Mapping[str, Any]]) -
     """The columns that are set to the right: the first value that is not null is a number."""
     firsts = {name: next((row[name] for row in rows if row.get(name) is not None), None) for name in columns}
     return {name for name, value in firsts.items() if is_number(value)}
+
+
+def whole_columns(columns: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The columns of floats that are counts or grades: all are whole numbers, and not only 0 and 1, as shares are."""
+    found = {name: [row[name] for row in rows if row.get(name) is not None] for name in columns}
+    return {
+        name for name, values in found.items()
+        if values and all(isinstance(value, float) and value.is_integer() for value in values)
+        and any(abs(value) > 1 for value in values)
+    }  # fmt: skip
 
 
 def format_value(column: str, value: Any, most: int) -> str:
@@ -135,9 +149,10 @@ def cell_class(value: Any, said: str, numeric: bool) -> str:
         return "num"
     if isinstance(value, datetime):
         return "when"
-    if "\n" in said or len(said) > _TEXT:
+    size = width(said)
+    if "\n" in said or size > _TEXT:
         return "long"
-    return "short" if len(said) <= _SHORT else "middle" if len(said) <= _MIDDLE else "text"
+    return "short" if size <= _SHORT else "middle" if size <= _MIDDLE else "text"
 
 
 def exact(column: str, value: Any, most: int) -> str | None:

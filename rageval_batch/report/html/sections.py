@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from rageval_batch.analysis.gates import wanted_levels
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.cells import count_text, format_value
+from rageval_batch.report.gates import actual_text, limit_text
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_join
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
@@ -106,6 +107,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
         note="n: questions that the value is over; fewer than all where those without an answer do not count.",
         labels={"question_count": "of questions"},
     )  # fmt: skip
+    every = replace(every, shown=_gate_numbers(every.rows))
     failed = session.rows(
         f"select count(distinct (run_id, profile, eval_set)) as n from gate_results where {where} and status = 'failed'"
     )[0]["n"]
@@ -120,6 +122,13 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
     if without := [scope.profile for scope in scopes if scope.profile not in names]:
         blocks.append(Words(f"No gates of their own: {', '.join(dict.fromkeys(without))}."))
     return _section("", "gates", "Gates", *blocks, verdicts, every)
+
+
+def _gate_numbers(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Values and limits of gates as the terminal shows them, with the minus sign of other numbers here."""
+    actual = [actual_text(row["actual"], row["limit"], failed=row["status"] == "failed") for row in rows]
+    texts = {"actual": actual, "limit": [limit_text(row["limit"]) for row in rows]}
+    return {name: [text.replace("-", "−") for text in column] for name, column in texts.items()}
 
 
 def _eval_set_column(scopes: Sequence[Scope]) -> str:

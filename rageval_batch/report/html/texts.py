@@ -12,6 +12,7 @@ from rageval_batch.report.graphemes import cut_place
 from rageval_batch.report.safe_text import is_safe, visible_name
 
 _KEPT = frozenset("\n\t")
+_LONG_NAME = 18
 _NO_REFERENCE = frozenset((*range(0x80, 0xA0), *range(0xD800, 0xE000)))
 _JSON = re.compile(r"""\s*(?:\{|\[\s*["{\[])""")
 _LITERAL = re.compile(r"""(?<!\w)'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*""")
@@ -48,6 +49,12 @@ def plain_text(text: str, most: int = 200) -> str:
 def shown_text(text: str) -> Markup:
     """A text as markup: escaped, unseen characters as small signs with their code."""
     return Markup(_with_codes(str(escape(text)), '<span class="code">U+{:04X}</span>'))
+
+
+def shown_name(text: str) -> Markup:
+    """A cell as markup; a long name may be broken behind its underscores, which browsers do not break at."""
+    shown = shown_text(text)
+    return Markup(str(shown).replace("_", "_<wbr>")) if len(text) > _LONG_NAME and " " not in text else shown
 
 
 def attribute_value(text: str) -> Markup:
