@@ -14,6 +14,7 @@ from rageval_batch.report.cells import count_text, format_value, json_line
 from rageval_batch.report.differences import Pieces, beginning, marked_differences
 from rageval_batch.report.formats import and_more, render, titled
 from rageval_batch.report.junit import Case, Suite, junit
+from rageval_batch.report.layout import prose
 from rageval_batch.report.safe_text import markdown_text, terminal_text
 from rageval_batch.report.screen import PLAIN, Screen, delta_tone, verdict_tone
 
@@ -119,7 +120,8 @@ def _head(title: str, verdict: str, passed: bool, *, format: str, screen: Screen
     """What was compared, and how it ended."""
     if format == "md":
         return [f"## {markdown_text(title)}", f"**{markdown_text(verdict)}**"]
-    return [terminal_text(title), screen.paint(terminal_text(verdict), verdict_tone(passed))]
+    said = prose(terminal_text(verdict), screen)
+    return [prose(terminal_text(title), screen), screen.paint(said, verdict_tone(passed))]
 
 
 def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
@@ -139,9 +141,9 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     title = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
     parts = [
         *_head(title, _verdict(result), result.passed, format=format, screen=screen),
-        _safe_text(rule_text(result.rules), format),
+        _paragraph(rule_text(result.rules), format, screen),
         render([line], list(line), format, screen=screen, tones={"delta": delta_tone, _PAIRED: delta_tone}),
-        *(_safe_text(note, format) for note in (paired_words(result), *result.notes) if note),
+        *(_paragraph(note, format, screen) for note in (paired_words(result), *result.notes) if note),
     ]
     for name, count, what in (
         ("only_base", result.only_base_count, "with a value in the base only"),
@@ -149,11 +151,11 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     ):
         if count:
             ids = and_more(result.listed[name], count, _SHOWN_IDS)
-            parts.append(_safe_text(f"{count_text(count, compared.unit)} {what}: {ids}", format))
+            parts.append(_paragraph(f"{count_text(count, compared.unit)} {what}: {ids}", format, screen))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
             values = ", ".join(f"{name} {format_value(value, screen.exact)}" for name, value in repeats.items())
-            parts.append(_safe_text(f"{side}: {values}", format))
+            parts.append(_paragraph(f"{side}: {values}", format, screen))
     if result.movers:
         rows = [vars(mover) for mover in result.movers]
         columns = ("question_id", "base_score", "cand_score", "delta")
@@ -196,8 +198,8 @@ def _told(pieces: Pieces) -> str:
     return "".join(f"[… {piece.left_out:,} characters …]" if piece.left_out else piece.text for piece in pieces)
 
 
-def _safe_text(text: str, format: str) -> str:
-    return markdown_text(text) if format == "md" else terminal_text(text)
+def _paragraph(text: str, format: str, screen: Screen) -> str:
+    return markdown_text(text) if format == "md" else prose(terminal_text(text), screen)
 
 
 def _measure(compared: ComparedRuns) -> str:
@@ -236,8 +238,8 @@ def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen
     return "\n\n".join(
         [
             *_head(title, verdict, not failed, format=format, screen=screen),
-            _safe_text(rule_text(results[0].rules), format),
+            _paragraph(rule_text(results[0].rules), format, screen),
             render(rows, list(rows[0]), format, screen=screen, optional=("p (Holm)", (_LOW, _HIGH)), tones=tones),
-            *(_safe_text(note, format) for note in notes),
+            *(_paragraph(note, format, screen) for note in notes),
         ]
     )

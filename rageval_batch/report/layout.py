@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain, islice, zip_longest
-from textwrap import wrap
 from typing import Any
 
 from rageval_batch.report.cells import format_value, padded, truncate, width
@@ -22,12 +21,13 @@ NAMES = frozenset(
 )  # fmt: skip
 # In a table these go on in the next line of their column: lists of gates, and what a view or column is.
 _FLOWING = {"failed": ", ", "comment": " "}
-# Half a hash or half an option is of no use either: in pairs, these go on in the next line.
+# Half a hash, option or answer is of no use either: in pairs, these go on in the next line.
 _WRAPPED = frozenset(
     ("signature", "params_sha256", "questions_sha256", "contexts_sha256", "source_sha256", "prompt_sha256",
-     "prompt_version", "index_version", "model_id", "adapter_id", *_FLOWING)
+     "prompt_version", "index_version", "model_id", "adapter_id", "answer", *_FLOWING)
 )  # fmt: skip
 _LEAST_TEXT = 24  # columns that a text keeps before the table is turned
+_LEAST_PAIRED = 8  # and beside its name in a pair
 _WIDEST_PADDED = 200  # in a pipe, longer texts stand out of their column in place of padding all others
 _SAMPLE = 1_000  # rows that decide the widths of a long table
 _GAP = "  "
@@ -85,8 +85,22 @@ def table_lines(
         for more in below:
             yield _line(more, layout, tone, screen=screen)
     if layout.dropped:
-        note = f"Not shown for want of room: {', '.join(layout.dropped)}. A wider screen or -o FILE shows all."
-        yield from wrap(note, screen.columns or len(note), break_long_words=False, break_on_hyphens=False)
+        yield prose(
+            f"Not shown for want of room: {', '.join(layout.dropped)}. A wider screen or -o FILE shows all.", screen
+        )
+
+
+def prose(text: str, screen: Screen) -> str:
+    """A paragraph in lines that end between words, as wide as the screen; in a pipe or file, one line."""
+    if screen.columns is None:
+        return text
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and width(f"{lines[-1]} {word}") > screen.columns:
+            lines.append(word)
+        else:
+            lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join(lines)
 
 
 def _cut_cells(cells: Sequence[str], layout: _Columns) -> tuple[list[str], list[list[str]]]:
@@ -182,7 +196,7 @@ def pair_lines(values: Mapping[str, Any], screen: Screen = PLAIN, tones: Tones |
     for name, value in values.items():
         lines = [format_value(value, screen.exact)]
         if screen.columns is not None and name not in NAMES and isinstance(value, str | dict | list | tuple):
-            left = max(_LEAST_TEXT, screen.columns - room - len(_GAP))
+            left = max(_LEAST_PAIRED, screen.columns - room - len(_GAP))
             lines = list(_wrapped(lines[0], left)) if name in _WRAPPED else [truncate(lines[0], left)]
         for number, line in enumerate(lines):
             label = "" if number else terminal_text(name)

@@ -7,7 +7,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 
-NARROWEST = 40
+NARROWEST = 20
 GOOD, BAD, DOUBTFUL, STRONG = "good", "bad", "doubtful", "strong"
 _CODES = {GOOD: "32", BAD: "31", DOUBTFUL: "33", STRONG: "1"}
 _VERDICTS = {

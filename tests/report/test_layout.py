@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_batch.report.cells import width
-from rageval_batch.report.layout import pair_lines, table, table_lines
+from rageval_batch.report.layout import pair_lines, prose, table, table_lines
 from rageval_batch.report.screen import PLAIN, Screen, delta_tone, verdict_tone
 
 ROWS = [
@@ -25,7 +25,7 @@ COLUMNS = ("run_id", "score", "eval_set", "note")
 
 
 @given(
-    st.integers(40, 200),
+    st.integers(20, 200),
     st.lists(st.text(max_size=60), min_size=1, max_size=4),
     st.lists(st.sampled_from(["score", "note", "a_header_that_is_rather_long_by_itself"]), unique=True),
 )
@@ -111,3 +111,19 @@ def test_names_of_gates_and_comments_go_on_below() -> None:
 
 def test_a_name_of_spaces_can_be_seen() -> None:
     assert table([{"run_id": " "}], ["run_id"]).splitlines()[1] == '" "'
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40, 61])
+def test_prose_ends_its_lines_between_words(columns: int) -> None:
+    text = "Fails on a worse score and on any regression; allow some with --max-regressions. 三十天内退还。"
+    lines = prose(text, Screen(columns)).split("\n")
+    assert " ".join(lines) == text and len(lines) > 1
+    assert all(width(line) <= columns for line in lines)
+    assert prose(text, PLAIN) == text
+
+
+def test_pairs_fit_a_narrow_screen() -> None:
+    values = {"questions_sha256": "7f0c7da74b4b2e189060afd0", "signature": "profile:eval_json_v2/2|params:default"}
+    lines = list(pair_lines(values, Screen(30)))
+    assert all(width(line) <= 30 for line in lines)
+    assert "".join(line[18:] for line in lines) == "".join(values.values())
