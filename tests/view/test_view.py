@@ -401,9 +401,8 @@ def test_answers_of_several_judges_are_told_apart(tmp_path: Path) -> None:
         for link in sorted(links):  # a row without a key, and rows that no key tells apart, have pages as others do
             others |= set(re.findall(r'href="(/answer[^"]+row=\d)">(Row [^<]+)<', client.get(link)))
         assert others and {name for _, name in others} == {"Row 2 of 2 with these keys"}
-        second = next(link for link, _ in others if "question=Q2&amp;" in link)
-        page = client.get(second.replace("&amp;", "&"))
-        assert "Row 1 of 2 with these keys" in page and "INTERNAL_INCONSISTENCY" in page
+        for link, _ in others:
+            assert "Row 1 of 2 with these keys" in client.get(link.replace("&amp;", "&"))
 
 
 def test_an_empty_answer_is_said_and_grades_are_whole_numbers(tmp_path: Path) -> None:
