@@ -55,6 +55,23 @@ def test_what_pages_of_the_checkout_link_to_is_there(name: str) -> None:
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
 
 
+def test_every_promise_names_a_test_that_is_there() -> None:
+    """Of docs/guarantees.md: files of tests, or a target of the makefile; and where it says soak, a longer version."""
+    page = (DOCS / "guarantees.md").read_text(encoding="utf-8").split("## Promised")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert len(rows) > 30
+    for promise, tests in rows:
+        files = [ROOT / "tests" / name for name in re.findall(r"`([\w/]+\.py)`", tests)]
+        targets = re.findall(r"`make ([\w-]+)`", tests)
+        assert files or targets, promise
+        assert [file for file in files if not file.exists()] == [], promise
+        assert [target for target in targets if f"\n{target}:" not in makefile] == [], promise
+        if "*soak*" in tests:
+            texts = [file.read_text(encoding="utf-8") for file in files]
+            assert any("mark.soak" in text or "hypothesis" in text for text in texts), promise
+
+
 def test_the_site_names_nothing_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 60

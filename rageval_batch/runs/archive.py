@@ -76,6 +76,8 @@ def _aside(target: Path) -> Iterator[Path]:
             _clear(folder)
             yield folder
             sync_below(folder)
+            if target.is_dir():
+                target.rmdir()  # an empty folder, to which Windows renames no other
             os.rename(folder, target)
             sync(target.parent)
         finally:

@@ -143,8 +143,9 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     if folder.is_symlink():
         # SQL is locked to the store: through a link its files lie elsewhere and cannot be read.
         raise Damage("it is a link to another folder", "put a copy of that folder in its place")
+    place = os.fspath(folder)  # a store of thousands of commits has five times as many files: no Path for each
     for name, _ in _files(manifest):
-        _check_size(folder / name, manifest.get("checksums", {}).get(name))
+        _check_size(os.path.join(place, name), manifest.get("checksums", {}).get(name))
 
 
 def check_sizes(sizes: Mapping[str, int], manifest: Mapping[str, Any]) -> None:
@@ -164,29 +165,31 @@ def damaged_files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[s
     for name, _ in _files(manifest):
         known = manifest.get("checksums", {}).get(name)
         try:
-            _check_size(folder / name, known)
+            _check_size(os.path.join(folder, name), known)
             _check_content(folder / name, known)
         except Damage as damage:
             yield name, str(damage)
 
 
-def _check_size(path: Path, known: Mapping[str, Any] | None) -> None:
+def _check_size(path: str, known: Mapping[str, Any] | None) -> None:
     try:
         size = _require_regular(path)
         if known is not None and size != known["size"]:
-            raise Damage(_wrong_size(path.name, size, known["size"]))
-        if known is None and path.suffix == ".parquet" and not _ends_as_parquet(path):
-            raise Damage(f"{path.name} is not a whole Parquet file")
+            raise Damage(_wrong_size(os.path.basename(path), size, known["size"]))
+        if known is None and path.endswith(".parquet") and not _ends_as_parquet(path):
+            raise Damage(f"{os.path.basename(path)} is not a whole Parquet file")
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
-        raise Damage(f"{path.name} {'is missing' if missing else f'cannot be read: {error.strerror}'}") from error
+        raise Damage(
+            f"{os.path.basename(path)} {'is missing' if missing else f'cannot be read: {error.strerror}'}"
+        ) from error
 
 
-def _require_regular(path: Path) -> int:
+def _require_regular(path: str | Path) -> int:
     """The size of a file; Damage where it is no regular one: reading a pipe would wait for ever."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise Damage(f"{path.name} is no regular file")
+        raise Damage(f"{os.path.basename(path)} is no regular file")
     return status.st_size
 
 
@@ -194,8 +197,8 @@ def _wrong_size(name: str, size: int, known: int) -> str:
     return f"{name} has {size:,} bytes in place of {known:,}"
 
 
-def _ends_as_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
+def _ends_as_parquet(path: str) -> bool:
+    with open(path, "rb") as file:
         if file.seek(0, os.SEEK_END) < 3 * len(_PARQUET_END):
             return False
         file.seek(-len(_PARQUET_END), os.SEEK_END)

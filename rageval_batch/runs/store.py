@@ -209,6 +209,7 @@ class Store:
         self.path = _folder(self.name) if self.remote is None else self.remote.mirror
         if self.path.exists() and not self.path.is_dir():
             raise StoreError(f"{self.path} is a file, not a store. Name a folder with --store.")
+        self._whole: dict[str, Commit] = {}  # the folders that the last look found undamaged
 
     @cached_property
     def index(self) -> StoreIndex | None:
@@ -225,24 +226,30 @@ class Store:
         with _read_errors(self.name):
             return self.path.is_dir() if self.remote is None else bool(self.remote.folder.entries())
 
-    def commits(self) -> list[Commit]:
-        """All commits that can be used, without what was dropped, oldest first; a DamagedCommit warning of others."""
-        listing = self.listing()
+    def commits(self, again: bool = False) -> list[Commit]:
+        """All commits that can be used, without what was dropped, oldest first; a DamagedCommit warning of others.
+
+        `again`: folders that this object has found undamaged are not looked into a second time.
+        """
+        listing = self.listing(again=again)
         for folder, damage in listing.reported():
             text = f"Commit {folder.name} of {self.name} is damaged and left out: {damage}. See rageval fsck."
             warnings.warn(DamagedCommit(text), stacklevel=2)
         return listing.visible()
 
-    def listing(self, anew: bool = False) -> Listing:
-        """All that lies in the store; `anew`: by the manifests themselves, whatever the index says of them."""
-        found: list[Commit] = []
+    def listing(self, anew: bool = False, *, again: bool = False) -> Listing:
+        """All that lies in the store; `anew`: by the manifests themselves, whatever the index says of them; `again`:
+        with the folders of the last look that are still there as they were."""
+        # Behind a URL a commit whose manifest is gone is gone, whatever else of its folder is left.
+        known = self._whole if again and self.remote is None else {}
+        found: dict[str, Commit] = {}
         damaged: list[tuple[Path, Damage]] = []
         names = self.folder_names()
         with _read_errors(self.name):
             there = self.remote.files(names) if self.remote is not None else {}
         for name in names:
             try:
-                commit = (
+                commit = known.get(name) or (
                     self._commit(name, anew=anew) if self.remote is None else self._remote_commit(name, there[name])
                 )
             except Damage as damage:
@@ -250,8 +257,9 @@ class Store:
                     damaged.append((self.path / name, damage))
                 continue
             if commit is not None:
-                found.append(commit)
-        return _listing(found, damaged)
+                found[name] = commit
+        self._whole = found
+        return _listing(list(found.values()), damaged)
 
     def folder_names(self) -> list[str]:
         """The folders of the store, in the order of their names; another list means that something was committed or

@@ -119,14 +119,15 @@ def publish_once(
     `lying`: files that lie behind the URL of the store already, by their names in the commit.
     """
     with store.publishing() as publish:
-        again = finished_commit(store, manifest["job"])
+        again = finished_commit(store, manifest["job"], again=True)
         return again or publish(ready, manifest, lying), again is None
 
 
-def finished_commit(store: Store, job: str) -> Commit | None:
-    """The commit of the same job, if it is still the newest of all its runs."""
+def finished_commit(store: Store, job: str, *, again: bool = False) -> Commit | None:
+    """The commit of the same job, if it is still the newest of all its runs; `again`: by what came since the last look
+    at the store."""
     newest: dict[tuple[str, str, str], str] = {}
-    commits = store.commits()
+    commits = store.commits(again)
     for commit in commits:
         for run_id in commit.manifest["runs"]:
             newest[run_id, commit.manifest["profile"], commit.manifest["questions"]["sha256"]] = commit.id

@@ -1,4 +1,5 @@
-"""Memory does not grow with the input: each command in a process of its own, held to a peak. Long: for `make soak`.
+"""Memory does not grow with the input: each command in a process of its own, held to a peak. Nor does it, or CPU time,
+with the number of commits. Long: for `make soak`.
 
 Importing and opening a session takes about 150 MiB; what a bound leaves above that is for blocks and for DuckDB's own
 limits, not for rows.
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rageval_batch.bench import synthetic
+from support.stores import publish, simple_run
 
 pytestmark = [
     pytest.mark.soak,
@@ -30,19 +32,26 @@ import json, os, subprocess, sys
 done = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 said = done.stderr.read().decode()
 _, status, usage = os.wait4(done.pid, 0)
-print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss // 1024, said]))
+cpu = usage.ru_utime + usage.ru_stime
+print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss // 1024, cpu, said]))
 """
 
 
 BYTES_OF_RUN = 3_000  # that a run may cost until it is committed, two answers included
 
 
-def measured(*words: object) -> tuple[int, int, str]:
-    """(exit code, peak in MiB, stderr) of a command."""
+def usage(*words: object) -> tuple[int, int, float, str]:
+    """(exit code, peak in MiB, CPU seconds, stderr) of a command."""
     command = [sys.executable, "-S", "-c", LAUNCHER, sys.executable, "-m", "rageval_batch", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    code, peak, said = json.loads(done.stdout)
-    print(f"{' '.join(map(str, words))[:100]}: exit {code}, peak {peak} MiB")
+    code, peak, cpu, said = json.loads(done.stdout)
+    print(f"{' '.join(map(str, words))[:100]}: exit {code}, peak {peak} MiB, {cpu:.2f} CPU s")
+    return code, peak, cpu, said
+
+
+def measured(*words: object) -> tuple[int, int, str]:
+    """(exit code, peak in MiB, stderr) of a command."""
+    code, peak, _, said = usage(*words)
     return code, peak, said
 
 
@@ -207,3 +216,54 @@ def test_texts_that_rows_share(tmp_path: Path) -> None:
     pq.write_table(pa.table({"run_id": runs, "question_id": ["q0"] * 1_500, "output": text}), tmp_path / "o.parquet")
     code, peak, said = score(tmp_path, tmp_path / "o.parquet")
     assert code == 0 and peak < 500, said
+
+
+def test_rows_of_a_million_keys(tmp_path: Path) -> None:
+    """Ten times the keys take about ten times the CPU time, not a hundred times."""
+    questions(tmp_path, 2)
+    taken = []
+    for count in (100_000, 1_000_000):
+        row = {"run_id": "r", "question_id": "q0", "output": "alpha", **{f"key {k}": k for k in range(count)}}
+        outputs = write_lines(tmp_path / f"{count}.jsonl", [row, *answers(1, 1)])
+        code, peak, cpu, said = usage(
+            "score", outputs, "-p", "include_rate", "-q", tmp_path / "questions.jsonl", "--store", tmp_path / str(count)
+        )
+        assert code == 0 and peak < 600 and "2 rows read" in said
+        taken.append(cpu)
+    assert taken[1] < 15 * taken[0]
+
+
+def test_20_000_files_of_one_row(tmp_path: Path) -> None:
+    questions(tmp_path, 1)
+    taken = []
+    for count in (2_000, 20_000):
+        folder = tmp_path / f"{count} files"
+        folder.mkdir()
+        for number in range(count):
+            write_lines(folder / f"run {number}.jsonl", [{"question_id": "q0", "output": f"alpha {number}"}])
+        code, peak, cpu, said = usage(
+            "score", folder, "-p", "include_rate", "-q", tmp_path / "questions.jsonl", "--store", tmp_path / str(count)
+        )
+        assert code == 0 and peak < 600 and f"{count:,} rows read" in said
+        taken.append(cpu)
+    assert taken[1] < 15 * taken[0]
+
+
+def test_3_000_commits_take_at_most_twice_of_what_30_take(tmp_path: Path) -> None:
+    """Of the second call on: the first of `runs` writes the index, the first of `leaderboard` computes intervals."""
+    questions(tmp_path, 2)
+    outputs = write_lines(tmp_path / "new.jsonl", answers(1, 2))
+    scored = ["score", outputs, "-p", "include_rate", "-q", tmp_path / "questions.jsonl", "--store"]
+    taken: dict[int, list[tuple[int, float]]] = {}
+    for count in (30, 3_000):
+        store = tmp_path / str(count)
+        for number in range(count):
+            publish(store, {f"run {number}": simple_run(**{f"q{k}": k / 40 for k in range(40)})})
+        commands = (["runs", "--store", store], ["leaderboard", "--store", store], [*scored, store])
+        for words in commands[:2]:
+            assert usage(*words)[0] == 0
+        found = [usage(*words) for words in commands]
+        assert [code for code, *_ in found] == [0, 0, 0]
+        taken[count] = [(peak, cpu) for _, peak, cpu, _ in found]
+    for few, many in zip(taken[30], taken[3_000], strict=True):
+        assert many[0] <= 2 * few[0] and many[1] <= 2 * few[1], taken

@@ -654,16 +654,31 @@ def test_archive_is_whole_disjoint_and_exact(rageval: Call, tmp_path: Path) -> N
 
 
 def test_an_archive_that_another_process_writes(rageval: Call, tmp_path: Path) -> None:
-    """Two writers of one archive never meet; a link is not followed."""
+    """Two writers of one archive never meet."""
     lock = try_lock(tmp_path / ".out.partial.lock")
     assert lock is not None
     code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--archive", "out")
     assert code == 2 and "is being written by another process" in err
     lock.release()
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / ".out.partial").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "out").mkdir()  # an empty folder is taken
+    assert rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--archive", "out")[0] == 0
+    assert (tmp_path / "out" / "index.parquet").is_file()
+
+
+@pytest.mark.parametrize("link", ["out", ".out.partial", ".out.partial.lock", ".out.partial/valid"])
+@pytest.mark.parametrize("to", ["a folder", "a file", "nothing"])
+def test_an_archive_follows_no_link(link: str, to: str, rageval: Call, tmp_path: Path) -> None:
+    (tmp_path / "a folder").mkdir()
+    (tmp_path / "a file").write_text("content")
+    (tmp_path / link).parent.mkdir(exist_ok=True)
+    (tmp_path / link).symlink_to(tmp_path / to)
     code, _, err = rageval("score", JUDGEMENTS, "-p", "judge_protocol", "--archive", "out")
-    assert code == 2 and "is a link" in err
+    if link.endswith("valid"):  # left of an archive that was interrupted, and removed
+        assert code == 0 and not (tmp_path / "out" / "valid").is_symlink()
+    else:
+        assert code == 2 and "is a link" in err
+    assert not list((tmp_path / "a folder").iterdir()) and not (tmp_path / "nothing").exists()
+    assert (tmp_path / "a file").read_text() == "content"
 
 
 def test_an_archive_that_was_interrupted(rageval: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

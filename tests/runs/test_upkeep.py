@@ -14,9 +14,9 @@ import pytest
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.cli import main
-from rageval_batch.errors import InputError, StoreError
+from rageval_batch.errors import DamagedCommit, InputError, StoreError
 from rageval_batch.locations import MANIFEST
-from rageval_batch.runs.manifest import TOMBSTONE_FORMAT
+from rageval_batch.runs.manifest import TOMBSTONE_FORMAT, read_manifest
 from rageval_batch.runs.store import STAGING, Commit, Store
 from rageval_batch.runs.upkeep import Pruned, check_store, drop, prune
 from support.command import run_command
@@ -259,6 +259,30 @@ def test_commands(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 2
     assert f"{left.id},{path.name},{path.name} does not have its checksum" in out
     assert err == "1 commits read, 1 problems.\n"
+
+
+def test_a_second_look_reads_only_what_came_since_the_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`score` looks at the store before its work and when it publishes: of thousands of commits, only once at each."""
+    oldest, kept, dropped = (commit.id for commit in store.commits())
+    known = set(folders(store))
+    later = publish(store.path, {"d": simple_run(q=0.75)}).id
+    drop(Store(store.path), ["c"])
+    shutil.rmtree(store.path / oldest)
+    damaged = publish(store.path, {"e": simple_run(q=0.0)})
+    damaged.files("scores")[0].unlink()
+    read: list[str] = []
+
+    def counted(folder: Path) -> dict[str, Any] | None:
+        read.append(folder.name)
+        return read_manifest(folder)
+
+    monkeypatch.setattr("rageval_batch.runs.store.read_manifest", counted)
+    for _ in range(2):  # what is damaged is not remembered
+        with pytest.warns(DamagedCommit, match=damaged.id):
+            assert [commit.id for commit in store.commits(again=True)] == [kept, later]
+    assert not known & set(read) and {later, damaged.id} <= set(read) and dropped in known
+    with pytest.warns(DamagedCommit):
+        assert len(store.commits()) == 2 and kept in read
 
 
 def test_glob_characters_and_quotes_in_the_path_of_a_store(tmp_path: Path) -> None:
