@@ -46,7 +46,7 @@ class Strings:
 
     def to_arrow(self, valid: Flags | None = None) -> pa.LargeStringArray:
         """The column as Arrow; rows that are not valid become null."""
-        mask = None if valid is None or valid.all() else _bitmap(valid)
+        mask = None if valid is None or valid.all() else bitmap(valid)
         buffers = [mask, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(LARGE_STRING, len(self), buffers)
 
@@ -112,7 +112,8 @@ class RecycledBytes:
         return array[:size]
 
 
-def _bitmap(valid: Flags) -> pa.Buffer:
+def bitmap(valid: Flags) -> pa.Buffer:
+    """Which rows of an Arrow column are not null."""
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from libc.stdint cimport int64_t, uint8_t
 
-from rageval_batch.columnar.kernels.buffers cimport find_byte
+from rageval_batch.columnar.kernels.buffers cimport find_byte, plain_width
 
 
 cdef inline bint language_byte(uint8_t byte) noexcept nogil:
@@ -60,6 +60,10 @@ def first_object(const uint8_t[::1] data, const int64_t[:] starts, const int64_t
             depth = 0
             quoted = False
             while at < end:
+                if quoted:
+                    at += plain_width(data, at, end)
+                    if at == end:
+                        break
                 byte = data[at]
                 if quoted:
                     if byte == 92:

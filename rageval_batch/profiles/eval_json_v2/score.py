@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels
-from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, bitmap
 from rageval_batch.model import Params, Scored
 from rageval_batch.profiles.eval_json_v2.compare import UNGROUNDED, Measured, measure
 from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, COLUMNS, LISTS
@@ -33,7 +33,8 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
     values.update(_grounding(measured))
     values["score"] = np.where(ok, _total(values, prepared.params), 0.0)
 
-    columns = {name: _typed(name, value, ok) for name, value in values.items()}
+    valid = None if ok.all() else bitmap(ok)
+    columns = {name: _typed(name, value, valid) for name, value in values.items()}
     columns["score"] = pa.array(values["score"])
     columns["schema_ok"] = pa.array(ok)
     columns["repaired"] = pa.array(measured.repaired)
@@ -47,8 +48,10 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
 _TYPE_OF = {column.name: column.type for column in COLUMNS}
 
 
-def _typed(name: str, value: Any, ok: Flags) -> pa.Array:
-    return pa.array(value, _TYPE_OF[name], mask=None if ok.all() else ~ok)
+def _typed(name: str, value: Any, valid: pa.Buffer | None) -> pa.Array:
+    """A column of numbers, null where a bit is not set: one bitmap for all of them."""
+    column = pa.array(value, _TYPE_OF[name])
+    return pa.Array.from_buffers(column.type, len(column), [valid, column.buffers()[1]])
 
 
 def _list_scores(name: str, measured: Measured, k: int) -> dict[str, Floats]:
