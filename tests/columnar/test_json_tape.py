@@ -12,8 +12,9 @@ from oracles import text as slow
 from oracles.json_text import decode, json_text, try_decode
 from rageval_batch.columnar import json_tape
 from rageval_batch.columnar.json_tape import Tape
+from rageval_batch.columnar.kernels import json as kernel
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, OK
-from rageval_batch.columnar.strings import from_arrow, from_list
+from rageval_batch.columnar.strings import Strings, from_arrow, from_list
 from support import tapes
 from support.strategies import DAMAGED_TEXTS, JSON_TEXTS, KEYS, MIXED, VALUES, shaped, small_texts, written
 
@@ -23,9 +24,17 @@ def parsed(texts: list[str]) -> Tape:
     return json_tape.parse_strings(from_arrow(shaped(texts, "sliced")))
 
 
+def check_narrow(column: Strings) -> None:
+    """Without wide registers every column of the tape is the same."""
+    size = 64 + len(column.data)
+    wide, narrow = (kernel.parse(column.data, column.starts, column.ends, size, wide=wide) for wide in (True, False))
+    assert [one.tolist() for one in wide[0]] == [one.tolist() for one in narrow[0]]
+
+
 def check(texts: list[str]) -> None:
     """Every row is JSON exactly if the decoder says so, and has the decoder's value."""
     tape = parsed(texts)
+    check_narrow(from_arrow(shaped(texts, "sliced")))
     got = tapes.values(tape)
     for row, text in enumerate(texts):
         good, want = try_decode(text)
@@ -60,6 +69,14 @@ def test_long_strings_with_something_special_at_every_place(special: str) -> Non
     """Strings are passed over sixteen and eight bytes at a time."""
     check(
         [f'"{"a" * before}{special}{"b" * behind}"' for before in range(36) for behind in (0, 1, 7, 8, 15, 16, 17, 33)]
+    )
+
+
+@pytest.mark.parametrize("dense", ["\\n", '\\"', "\\\\", "\\u6587", '","', '", "', '":"', "\x01", '"\n,\n"'])
+def test_texts_full_of_marks(dense: str) -> None:
+    """The marks of 64 bytes are listed some at a time."""
+    check(
+        [f'[{"1," * before}"{dense * count}"]' for before in range(3) for count in (0, 1, 7, 8, 9, 16, 17, 31, 33, 70)]
     )
 
 

@@ -147,7 +147,20 @@ def test_points_are_code_points(given_: tuple[list[str], pa.Array]) -> None:
     values, column = given_
     strings = from_arrow(column)
     assert runs(kernels.plain_points(strings)) == values
-    assert runs(kernels.squashed_points(strings)) == [slow.squash(value) for value in values]
+    for wide in (True, False):
+        assert runs(kernels.squashed_points(strings, wide=wide)) == [slow.squash(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    "one", ["a", "é", "門", "😀", " ", "\u3000", "\u2003", "\u2026", "\u200b", "\x85", "\u205f", "\u1680"]
+)
+def test_squashed_points_around_the_64_bytes_of_one_step(one: str) -> None:
+    values = [
+        f"{'門b' * before}{one}{'c' * behind}" for before in range(20) for behind in (0, 1, 2, 30, 61, 62, 63, 64)
+    ]
+    wide, narrow = (kernels.squashed_points(from_list(values), wide=wide) for wide in (True, False))
+    assert runs(wide) == [slow.squash(value) for value in values]
+    assert [column.tolist() for column in wide] == [column.tolist() for column in narrow]
 
 
 @given(st.lists(st.one_of(st.text(MIXED, max_size=12), small_texts('\\"/\b\n ', 9)), max_size=5), st.data())
@@ -224,9 +237,9 @@ def matched(
     expected, got = (kernels.squashed_points(from_list(values)) for values in columns_)
     e_first, e_last, g_first, g_last = np.array([[*e, *g] for e, g in rows], np.int32).reshape(-1, 4).T.copy()
     grams = kernels.grams_of(expected)
-    pairs = kernels.match_pairs(
-        expected, grams, e_first, e_last, got, g_first, g_last, threshold, containment_min, contained
-    )
+    given_ = (expected, grams, e_first, e_last, got, g_first, g_last, threshold, containment_min, contained)
+    pairs = kernels.match_pairs(*given_)
+    assert kernels.match_pairs(*given_, wide=False).how.tolist() == pairs.how.tolist()
     return [pairs.how[pairs.bounds[r] : pairs.bounds[r + 1]].tolist() for r in range(len(rows))]
 
 

@@ -1,51 +1,8 @@
-from typing import NamedTuple
-
+from rageval_batch.columnar.kernels.answer_fields import DeferredItems, ExpectedItems, Fields, LastList, Limits
 from rageval_batch.columnar.kernels.citations import Citations
 from rageval_batch.columnar.kernels.keywords import KeywordTables
-from rageval_batch.columnar.kernels.softmatch import Codes, Grams, Points32
-from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
-
-class Fields(NamedTuple):
-    names: tuple[str, ...]
-    kinds: tuple[int, ...]
-    classes: tuple[int, ...]
-    lists: tuple[int, ...]
-    evidence: int
-    sources: int
-    source_names: tuple[str, ...]
-
-class Limits(NamedTuple):
-    threshold: float
-    containment_min: int
-    one_to_one: bool
-    list_caps: tuple[int, ...]
-    enough: int
-    entry_cap: int
-    ref_cap: int
-    anchor_cap: int
-    defer: bool
-
-class ExpectedItems(NamedTuple):
-    texts: Strings
-    points: Points32
-    grams: Grams
-    first: Ints
-    last: Ints
-
-class DeferredItems(NamedTuple):
-    row: Ints
-    field: Bytes
-    kind: Bytes
-    start: Offsets
-    stop: Offsets
-    flags: Bytes
-
-class LastList(NamedTuple):
-    items: Points32
-    e_partner: Ints
-    g_partner: Ints
-    e_how: Codes
-    g_how: Codes
+from rageval_batch.columnar.kernels.softmatch import Codes
+from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets
 
 class Comparison:
     status: Bytes
@@ -79,6 +36,7 @@ class Comparison:
         limits: Limits,
         tables: KeywordTables | None,
         contexts: object,
+        wide: bool = ...,
     ) -> None: ...
     def run(self, texts: Bytes, starts: Offsets, ends: Offsets, rows: Ints, question: Ints, context: Ints) -> None: ...
     def deferred_items(self) -> DeferredItems: ...

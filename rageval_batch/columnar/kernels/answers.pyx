@@ -4,8 +4,6 @@ Each answer is one pass: it is parsed into nodes whose room the next answer reus
 they stand; only one with escapes is copied. Which fields there are, their limits and thresholds come from the caller.
 """
 
-from typing import NamedTuple
-
 import cython
 import numpy as np
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -25,14 +23,29 @@ from rageval_batch.columnar.kernels.json cimport (
     unescape,
 )
 from rageval_batch.columnar.kernels.keywords cimport hits_of_text
-from rageval_batch.columnar.kernels.softmatch cimport GRAM_ROOM, IS_EQUAL, IS_UNMATCHED, match_pair, points_of
+from rageval_batch.columnar.kernels.softmatch cimport (
+    GRAM_ROOM,
+    IS_EQUAL,
+    IS_UNMATCHED,
+    Squashed,
+    Threshold,
+    match_pair,
+    points_of,
+    signature_of,
+    threshold_of,
+)
 from rageval_batch.columnar.kernels.spaces cimport collapsed_one
 from rageval_batch.columnar.kernels.utf8 cimport may_be_space
+from rageval_batch.columnar.kernels.wide cimport has_wide
 
+from rageval_batch.columnar.kernels.answer_fields import DeferredItems, LastList
 from rageval_batch.columnar.kernels.buffers import wider
-from rageval_batch.columnar.kernels.json import room_for_nodes
-from rageval_batch.columnar.kernels.softmatch import Points32, span_points
-from rageval_batch.columnar.strings import Strings, from_list
+from rageval_batch.columnar.kernels.json import room_for_marks, room_for_nodes
+from rageval_batch.columnar.kernels.softmatch import span_points
+from rageval_batch.columnar.strings import from_list
+
+
+HAS_WIDE = bool(has_wide())  # whether strings are read 64 bytes at a time
 
 
 cdef enum:
@@ -40,78 +53,10 @@ cdef enum:
     MOST_LISTS = 4
 
 
-class Fields(NamedTuple):
-    """The fields of an answer: names, the kind that each must be of, and which of them are what.
-
-    `kinds` are kinds of JSON nodes. `classes` and `lists` are numbers of fields, as are `evidence` and `sources`.
-    `source_names` are the names of refs, file and anchors.
-    """
-
-    names: tuple
-    kinds: tuple
-    classes: tuple
-    lists: tuple
-    evidence: int
-    sources: int
-    source_names: tuple
-
-
-class Limits(NamedTuple):
-    """How answers are compared: see the parameters of a profile."""
-
-    threshold: float
-    containment_min: int
-    one_to_one: bool
-    list_caps: tuple
-    enough: int
-    entry_cap: int
-    ref_cap: int
-    anchor_cap: int
-    defer: bool
-
-
-class ExpectedItems(NamedTuple):
-    """Expected classes and list items: the items of field f and question q are first[f, q] to last[f, q].
-
-    Classes come first, then lists. `texts` are the items as they are written.
-    """
-
-    texts: Strings
-    points: Points32
-    grams: object
-    first: np.ndarray
-    last: np.ndarray
-
-
-class DeferredItems(NamedTuple):
-    """Texts of answers that the caller compares: the answer, the class or list, and where the value is written."""
-
-    row: np.ndarray
-    field: np.ndarray
-    kind: np.ndarray
-    start: np.ndarray
-    stop: np.ndarray
-    flags: np.ndarray
-
-
-class LastList(NamedTuple):
-    """A list of the last answer: its items, and the partners (-1: none) on both sides with how they match."""
-
-    items: Points32
-    e_partner: np.ndarray
-    g_partner: np.ndarray
-    e_how: np.ndarray
-    g_how: np.ndarray
-
-
 cdef struct Item:  # a class or list item of an answer
     int64_t start  # where its value is written
     int64_t stop
-    int64_t first  # its squashed code points, -1 as long as they were not needed
-    int64_t last
-    uint64_t low  # and the signatures of its bigrams
-    uint64_t high
-    int64_t gram_count
+    Squashed squashed
     int32_t partner
     uint8_t flags
     uint8_t how
@@ -119,9 +64,9 @@ cdef struct Item:  # a class or list item of an answer
 
 cdef object room_for_items(count):
     """An array for the items of one answer."""
-    words = [(name, np.int64) for name in ("start", "stop", "first", "last")]
-    words += [("low", np.uint64), ("high", np.uint64), ("gram_count", np.int64), ("partner", np.int32)]
-    return np.empty(count, np.dtype([*words, ("flags", np.uint8), ("how", np.uint8)], align=True))
+    words = [("first", np.int64), ("last", np.int64), ("gram_count", np.int64), ("low", np.uint64), ("high", np.uint64)]
+    places = [("start", np.int64), ("stop", np.int64), ("squashed", words), ("partner", np.int32)]
+    return np.empty(count, np.dtype([*places, ("flags", np.uint8), ("how", np.uint8)], align=True))
 
 
 @cython.final
@@ -161,9 +106,9 @@ cdef class Comparison:
     cdef int list_fields[MOST_LISTS]
     cdef int64_t list_caps[MOST_LISTS]
     cdef int n_names, n_classes, n_lists, evidence_field, sources_field
-    cdef double threshold
+    cdef Threshold threshold
     cdef int64_t containment_min, enough
-    cdef bint one_to_one, defer, has_tables
+    cdef bint one_to_one, defer, has_tables, wide
     # keywords of the expected evidence
     cdef const uint8_t[::1] key_data
     cdef const uint64_t[::1] keys
@@ -177,6 +122,7 @@ cdef class Comparison:
     cdef uint32_t[::1] points
     cdef uint64_t[::1] grams
     cdef uint8_t[::1] plain
+    cdef uint32_t[::1] marks
     cdef int32_t[::1] e_partner
     cdef uint8_t[::1] e_how
     cdef int32_t list_first[MOST_LISTS + 1]
@@ -190,9 +136,10 @@ cdef class Comparison:
     cdef int64_t[::1] item_start, item_stop
     cdef Py_ssize_t n_deferred
 
-    def __init__(self, Py_ssize_t rows, fields, expected, limits, tables, contexts):
+    def __init__(self, Py_ssize_t rows, fields, expected, limits, tables, contexts, bint wide=HAS_WIDE):
         """`rows`: answers in the batch; `tables`: of the keywords of the expected evidence, None where the caller looks
-        them up; `contexts`: sets of paths and texts."""
+        them up; `contexts`: sets of paths and texts; `wide` is for tests: no result depends on it."""
+        self.wide = wide and HAS_WIDE
         self._set_fields(fields, limits)
         self._set_expected(expected, tables)
         self._make_columns(rows)
@@ -214,7 +161,7 @@ cdef class Comparison:
         for k, field in enumerate(fields.lists):
             self.list_fields[k], self.list_caps[k] = field, limits.list_caps[k]
         self.evidence_field, self.sources_field = fields.evidence, fields.sources
-        self.threshold, self.containment_min = limits.threshold, limits.containment_min
+        self.threshold, self.containment_min = threshold_of(limits.threshold), limits.containment_min
         self.one_to_one, self.defer = limits.one_to_one, limits.defer
         self.enough = limits.enough
 
@@ -297,15 +244,16 @@ cdef class Comparison:
                 longest = max(longest, ends[k] - starts[k])
         self.points, self.grams = np.empty(longest, np.uint32), np.empty(GRAM_ROOM * longest, np.uint64)
         self.plain = self.citations.plain = np.empty(longest, np.uint8)
+        self.marks = room_for_marks(longest)
         self.texts = self.data = self.citations.data = texts
         with nogil:
             for k in range(starts.shape[0]):
                 r = rows[k]
-                code, at, found = parse_row(self.data, starts[k], ends[k], self.nodes)
+                code, at, found = parse_row(self.data, starts[k], ends[k], self.nodes, self.marks, self.wide)
                 while code == IS_OVERFLOW:
                     with gil:
                         self._make_room(4 * self.nodes.shape[0])
-                    code, at, found = parse_row(self.data, starts[k], ends[k], self.nodes)
+                    code, at, found = parse_row(self.data, starts[k], ends[k], self.nodes, self.marks, self.wide)
                 self._status[r] = <uint8_t>code
                 if code != IS_OK:
                     self._error_at[r] = at - starts[k]
@@ -405,28 +353,27 @@ cdef class Comparison:
         cdef Item *item = &self.items[self.n_items]
         item.start, item.stop = self.nodes[node].start, self.nodes[node].stop
         item.flags = self.nodes[node].flags & ESCAPED_VALUE
-        item.first = item.gram_count = item.partner = -1
+        item.squashed.first = item.squashed.gram_count = item.partner = -1
         item.how = IS_UNMATCHED
 
     cdef void read_points(self, Item *item) noexcept nogil:
         """The code points of an item, behind those of others."""
-        cdef int64_t end
-        cdef uint64_t signs[2]
-        item.first = self.n_points
+        cdef int64_t end, first = self.n_points
+        item.squashed.first = first
         if item.flags:
             end = unescape(self.data, item.start, item.stop, self.plain, 0)
-            item.last = points_of(self.plain, 0, end, True, self.points, item.first, signs)
+            self.n_points = points_of(self.plain, 0, end, True, self.points, first, self.wide)
         else:
-            item.last = points_of(self.data, item.start, item.stop, True, self.points, item.first, signs)
-        item.low, item.high = signs[0], signs[1]
-        self.n_points = item.last
+            self.n_points = points_of(self.data, item.start, item.stop, True, self.points, first, self.wide)
+        item.squashed.last = self.n_points
+        item.squashed.low, item.squashed.high = signature_of(self.points, first, self.n_points, self.wide)
 
     cdef inline bint is_blank(self, Item *item) noexcept nogil:
         """Whether nothing is left of an item without its white space."""
         if item.start < item.stop and not item.flags and not may_be_space(self.data[item.start]):
             return False
         self.read_points(item)
-        return item.first == item.last
+        return item.squashed.first == item.squashed.last
 
     cdef inline bint is_verbatim(self, int32_t e, const Item *item) noexcept nogil:
         """Whether an item is written as the expected one is."""
@@ -442,14 +389,13 @@ cdef class Comparison:
         cdef Item *item = &self.items[g]
         if self.is_verbatim(e, item):
             return IS_EQUAL
-        if item.first < 0:
+        if item.squashed.first < 0:
             self.read_points(item)
         return match_pair(
             self.ep, self.eo[e], self.eo[e + 1], self.el[e], self.eh[e],
             self.e_grams, self.e_gram_bounds[e], self.e_gram_bounds[e + 1] - self.e_gram_bounds[e],
-            self.points, item.first, item.last, item.low, item.high,
-            self.grams, GRAM_ROOM * item.first, &item.gram_count,
-            self.threshold, self.containment_min, False,
+            self.points, &item.squashed, self.grams, GRAM_ROOM * item.squashed.first,
+            &self.threshold, self.containment_min, False, self.wide,
         )
 
     cdef void match_classes(self, const int32_t *found, int32_t r, int32_t q) noexcept nogil:
@@ -461,8 +407,8 @@ cdef class Comparison:
             item, e = &self.items[self.n_items], self.e_first[k, q]
             if self.eo[e] < self.eo[e + 1]:
                 self._class_how[r, k] = <uint8_t>self.match(e, self.n_items)
-            if item.first >= 0:
-                self._class_width[r, k] = item.last - item.first
+            if item.squashed.first >= 0:
+                self._class_width[r, k] = item.squashed.last - item.squashed.first
             else:
                 self._class_width[r, k] = self.eo[e + 1] - self.eo[e]
             self.n_items += 1

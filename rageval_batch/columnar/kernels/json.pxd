@@ -13,6 +13,7 @@ from rageval_batch.columnar.kernels.buffers cimport (
     store64,
     zero_bytes,
 )
+from rageval_batch.columnar.kernels.json_marks cimport MARK_ROOM, find_marks
 from rageval_batch.columnar.kernels.utf8 cimport put_point
 
 
@@ -142,12 +143,38 @@ cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, u
     return to
 
 
+cdef inline (int64_t, int) escapes_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+    """From a backslash in a string: (position behind the escapes that stand together, status)."""
+    cdef int64_t unit, low
+    cdef uint8_t kind
+    while at < end and data[at] == 92:
+        if at + 1 >= end:
+            return at, IS_ENDS_EARLY
+        kind = data[at + 1]
+        if kind != 117:
+            if kind not in (34, 92, 47, 98, 102, 110, 114, 116):
+                return at, IS_BAD_ESCAPE
+            at += 2
+            continue
+        unit = utf16_unit(data, at + 2, end)
+        if unit < 0 or 0xDC00 <= unit <= 0xDFFF:
+            return at, IS_BAD_ESCAPE
+        at += 6
+        if 0xD800 <= unit <= 0xDBFF:
+            if at + 1 >= end or data[at] != 92 or data[at + 1] != 117:
+                return at, IS_BAD_ESCAPE
+            low = utf16_unit(data, at + 2, end)
+            if low < 0xDC00 or low > 0xDFFF:
+                return at, IS_BAD_ESCAPE
+            at += 6
+    return at, IS_OK
+
+
 cdef inline (int64_t, int, int) string_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
     """From behind an opening quote: (position of the closing quote, escapes seen, status)."""
     cdef uint64_t word, marks
-    cdef int64_t unit, low
-    cdef int escaped = 0
-    cdef uint8_t byte, kind
+    cdef int escaped = 0, code
+    cdef uint8_t byte
     while at < end:
         at += plain_width(data, at, end)
         if at == end:
@@ -165,31 +192,37 @@ cdef inline (int64_t, int, int) string_end(const uint8_t[::1] data, int64_t at, 
             return at, escaped, IS_OK
         if byte == 92:
             escaped = 1
-            while at < end and data[at] == 92:  # escapes mostly stand together
-                if at + 1 >= end:
-                    return at, escaped, IS_ENDS_EARLY
-                kind = data[at + 1]
-                if kind != 117:
-                    if kind not in (34, 92, 47, 98, 102, 110, 114, 116):
-                        return at, escaped, IS_BAD_ESCAPE
-                    at += 2
-                    continue
-                unit = utf16_unit(data, at + 2, end)
-                if unit < 0 or 0xDC00 <= unit <= 0xDFFF:
-                    return at, escaped, IS_BAD_ESCAPE
-                at += 6
-                if 0xD800 <= unit <= 0xDBFF:
-                    if at + 1 >= end or data[at] != 92 or data[at + 1] != 117:
-                        return at, escaped, IS_BAD_ESCAPE
-                    low = utf16_unit(data, at + 2, end)
-                    if low < 0xDC00 or low > 0xDFFF:
-                        return at, escaped, IS_BAD_ESCAPE
-                    at += 6
+            at, code = escapes_end(data, at, end)
+            if code != IS_OK:
+                return at, escaped, code
             continue
         if byte < 32:
             return at, escaped, IS_CONTROL
         at += 1
     return at, escaped, IS_ENDS_EARLY
+
+
+cdef inline (int64_t, int, int) marked_end(
+    const uint8_t[::1] data, int64_t start, int64_t at, int64_t end, const uint32_t[::1] marks, int64_t *place
+) noexcept nogil:
+    """`string_end` in a text whose marks from `start` on were found; `place`: the number of the first that may follow."""
+    cdef int escaped = 0, code
+    cdef uint8_t byte
+    while True:
+        while marks[place[0]] < at - start:
+            place[0] += 1
+        at = start + marks[place[0]]
+        if at >= end:
+            return end, escaped, IS_ENDS_EARLY
+        byte = data[at]
+        if byte == 34:
+            return at, escaped, IS_OK
+        if byte != 92:
+            return at, escaped, IS_CONTROL
+        escaped = 1
+        at, code = escapes_end(data, at, end)
+        if code != IS_OK:
+            return at, escaped, code
 
 
 cdef inline int64_t digits_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
@@ -247,17 +280,19 @@ cdef inline int64_t skip_space(const uint8_t[::1] data, int64_t at, int64_t end)
 
 
 cdef inline (int, int64_t, int32_t) parse_row(
-    const uint8_t[::1] data, int64_t start, int64_t end, Node[::1] nodes
+    const uint8_t[::1] data, int64_t start, int64_t end, Node[::1] nodes, uint32_t[::1] marks, bint wide
 ) noexcept nogil:
     """(status, position of the error, number of nodes) of one JSON text. No recursion: the open containers are the
-    chain of parents."""
-    cdef int64_t at = skip_space(data, start, end), k0 = at, k1 = at
+    chain of parents. `marks` is room where `wide`: see `find_marks`."""
+    cdef int64_t at = skip_space(data, start, end), k0 = at, k1 = at, mark = 0
     cdef int32_t inside = -1, node, count = 0
     cdef int word, code = IS_OK, key_escaped = 0, escaped
     cdef bint want_key = False
     cdef uint8_t byte
     if at >= end:
         return IS_EMPTY, start, 0
+    if wide:
+        find_marks(data, start, end, marks)
     while True:
         if want_key:
             at = skip_space(data, at, end)
@@ -266,7 +301,10 @@ cdef inline (int, int64_t, int32_t) parse_row(
             if data[at] != 34:
                 return IS_UNEXPECTED, at, 0
             k0 = at + 1
-            k1, key_escaped, code = string_end(data, k0, end)
+            if wide:
+                k1, key_escaped, code = marked_end(data, start, k0, end, marks, &mark)
+            else:
+                k1, key_escaped, code = string_end(data, k0, end)
             if code != IS_OK:
                 return code, k1, 0
             at = skip_space(data, k1 + 1, end)
@@ -302,7 +340,10 @@ cdef inline (int, int64_t, int32_t) parse_row(
         if byte == 34:
             nodes[node].kind = IS_STRING
             nodes[node].start = at + 1
-            at, escaped, code = string_end(data, at + 1, end)
+            if wide:
+                at, escaped, code = marked_end(data, start, at + 1, end, marks, &mark)
+            else:
+                at, escaped, code = string_end(data, at + 1, end)
             if code != IS_OK:
                 return code, at, 0
             nodes[node].stop = at

@@ -1,17 +1,26 @@
 """Exact JSON: a parser of many rows into a flat table of values, strings without their escapes, member look-up."""
 
 import numpy as np
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from rageval_batch.columnar.kernels.buffers cimport copy_bytes
+from rageval_batch.columnar.kernels.wide cimport has_wide
 
 from rageval_batch.columnar.strings import pooled_bytes
 
+
+HAS_WIDE = bool(has_wide())  # whether strings are found 64 bytes at a time
 
 OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE = IS_OBJECT, IS_ARRAY, IS_STRING, IS_NUMBER, IS_TRUE, IS_FALSE
 globals()["NULL"] = IS_NULL  # Cython keeps the bare name for pointers
 OK, EMPTY, UNEXPECTED, ENDS_EARLY = IS_OK, IS_EMPTY, IS_UNEXPECTED, IS_ENDS_EARLY
 TRAILING, BAD_ESCAPE, CONTROL, BAD_NUMBER = IS_TRAILING, IS_BAD_ESCAPE, IS_CONTROL, IS_BAD_NUMBER
+
+
+def room_for_marks(longest):
+    """An array for the marks of JSON texts of at most so many bytes."""
+    return np.empty(longest + MARK_ROOM, np.uint32)
+
 
 def room_for_nodes(count):
     """An array for the nodes of one JSON text."""
@@ -20,10 +29,10 @@ def room_for_nodes(count):
     return np.empty(count, np.dtype([*words, ("kind", np.uint8), ("flags", np.uint8)], align=True))
 
 
-def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] ends, Py_ssize_t size):
+def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] ends, Py_ssize_t size, bint wide=HAS_WIDE):
     """(the columns of a `json_tape.Tape`, whether there were more than `size` values): then the columns are not whole.
 
-    One pass over all rows.
+    One pass over all rows. `wide` is for tests: the result does not depend on it.
     """
     cdef Py_ssize_t rows = starts.shape[0]
     columns = [np.empty(size, dtype) for dtype in (np.int32, np.int32, np.int32, np.uint8, np.uint8)]
@@ -44,6 +53,8 @@ def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] end
     cdef uint8_t[::1] status = statuses
     cdef int64_t[::1] error_at = errors
     cdef Node[::1] nodes = room_for_nodes(1024)
+    cdef uint32_t[::1] marks
+    cdef int64_t longest = 0
     cdef int32_t node, found, count = 0
     cdef int64_t at
     cdef int code
@@ -51,13 +62,18 @@ def parse(const uint8_t[::1] data, const int64_t[:] starts, const int64_t[:] end
     cdef Py_ssize_t r
     with nogil:
         for r in range(rows):
-            code, at, found = parse_row(data, starts[r], ends[r], nodes)
+            longest = max(longest, ends[r] - starts[r])
+    marks = room_for_marks(longest)
+    wide = wide and HAS_WIDE
+    with nogil:
+        for r in range(rows):
+            code, at, found = parse_row(data, starts[r], ends[r], nodes, marks, wide)
             while code == IS_OVERFLOW:
                 if nodes.shape[0] > size - count:
                     break
                 with gil:
                     nodes = room_for_nodes(4 * nodes.shape[0])
-                code, at, found = parse_row(data, starts[r], ends[r], nodes)
+                code, at, found = parse_row(data, starts[r], ends[r], nodes, marks, wide)
             if code == IS_OVERFLOW or found > size - count:
                 overflow = True
                 break

@@ -7,7 +7,7 @@ numbers and literals, which most are, need no list of nodes; all others, and all
 from typing import NamedTuple
 
 import numpy as np
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 from rageval_batch.columnar.kernels.buffers cimport copy_bytes, equal_bytes
 from rageval_batch.columnar.kernels.json cimport (
@@ -31,7 +31,7 @@ from rageval_batch.columnar.kernels.json cimport (
 from rageval_batch.columnar.kernels.unquoted cimport SLACK, unquote
 from rageval_batch.columnar.kernels.wide cimport has_wide
 
-from rageval_batch.columnar.kernels.json import room_for_nodes
+from rageval_batch.columnar.kernels.json import room_for_marks, room_for_nodes
 
 
 ROOM = SLACK
@@ -82,6 +82,7 @@ cdef class _Rows:
     cdef int64_t[::1] having, seen_in
     cdef int64_t[::1] usual  # the name of the k-th member of the last row: that of the next is mostly the same
     cdef uint8_t[::1] plain, out
+    cdef uint32_t[::1] marks
     cdef Member[16] found  # by field
     cdef Node[::1] nodes
     cdef int n_groups, copied
@@ -288,6 +289,7 @@ def read_rows(
     cdef int64_t[::1] offsets = copied_bounds
     state.having = haves
     state.plain = np.empty(longest, np.uint8)
+    state.marks = room_for_marks(longest)
     state.out = content
     cdef int64_t at
     cdef int32_t found
@@ -298,11 +300,11 @@ def read_rows(
             state.begin()
             if not state.read_flat(starts[r], ends[r], r):
                 state.begin()
-                code, at, found = parse_row(data, starts[r], ends[r], state.nodes)
+                code, at, found = parse_row(data, starts[r], ends[r], state.nodes, state.marks, state.wide)
                 while code == IS_OVERFLOW:
                     with gil:
                         state.nodes = room_for_nodes(4 * state.nodes.shape[0])
-                    code, at, found = parse_row(data, starts[r], ends[r], state.nodes)
+                    code, at, found = parse_row(data, starts[r], ends[r], state.nodes, state.marks, state.wide)
                 if code != IS_OK:
                     status[r] = <uint8_t>code
                     error_at[r] = at - starts[r]

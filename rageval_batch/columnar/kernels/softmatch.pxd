@@ -1,10 +1,16 @@
 """Code points and bigrams of one text, and the soft match of two."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from rageval_batch.columnar.kernels.buffers cimport CHECKED, lowest_bit, popcount
 from rageval_batch.columnar.kernels.sorting cimport sort_words
 from rageval_batch.columnar.kernels.utf8 cimport code_point, space_width
+from rageval_batch.columnar.kernels.wide_points cimport (
+    wide_equal_points,
+    wide_find_bigram,
+    wide_points,
+    wide_signature,
+)
 
 
 cdef enum:  # how two texts match
@@ -14,13 +20,30 @@ cdef enum:  # how two texts match
     IS_SIMILAR
 
 
+cdef struct Squashed:  # a text without its white space
+    int64_t first  # its code points; -1 as long as they were not needed
+    int64_t last
+    int64_t gram_count  # its distinct bigrams; -1 as long as they were not needed
+    uint64_t low  # the signature of its bigrams, two words
+    uint64_t high
+
+
 cdef inline int64_t points_of(
-    const uint8_t[::1] text, int64_t at, int64_t end, bint squashed, uint32_t[::1] out, int64_t first, uint64_t *signs
+    const uint8_t[::1] text, int64_t at, int64_t end, bint squashed, uint32_t[::1] out, int64_t to, bint wide
 ) noexcept nogil:
-    """The code points of one text from `out[first]` on, and the signatures of its bigrams; where they end."""
-    cdef uint64_t low = 0, high = 0, before = 0
-    cdef uint64_t mixed, bit, upper
-    cdef int64_t byte, point, width, to = first
+    """The code points of one text from `out[to]` on, which must have room for one a byte; where they end.
+
+    `wide`, here and below: with the registers of a processor that has them.
+    """
+    cdef int64_t byte, point, width
+    cdef uint8_t last
+    if wide and squashed and at < end:
+        if CHECKED:
+            last = text[end - 1]
+            out[to + end - at - 1] = 0
+        width = wide_points(&text[at], end - at, &out[to])
+        if width >= 0:
+            return to + width
     while at < end:
         byte = text[at]
         if 0xE4 <= byte < 0xF0:  # most of Han: three bytes, never white space
@@ -37,17 +60,70 @@ cdef inline int64_t points_of(
             point, width = code_point(text, at)
             at += width
         out[to] = <uint32_t>point
-        if to > first:
-            mixed = (((before << 32) | <uint64_t>point) * <uint64_t>0x9E3779B97F4A7C15) >> 57
-            bit = <uint64_t>1 << (mixed & 63)
-            upper = <uint64_t>0 - (mixed >> 6)  # all ones for the upper half of the signature
-            high |= bit & upper
-            low |= bit & ~upper
-        before = <uint64_t>point
         to += 1
-    signs[0] = low
-    signs[1] = high
     return to
+
+
+cdef inline uint64_t gram_sign(uint64_t left, uint64_t right) noexcept nogil:
+    """The place of a bigram in a signature, from 0 to 127."""
+    return (((left << 32) | right) * <uint64_t>0x9E3779B97F4A7C15) >> 57
+
+
+cdef inline (uint64_t, uint64_t) signature_of(
+    const uint32_t[::1] points, int64_t start, int64_t end, bint wide
+) noexcept nogil:
+    """A bit for each bigram of one text, in two words; equal bigrams have equal bits, others may."""
+    cdef uint64_t low = 0, high = 0, sign, bit, upper
+    cdef uint64_t signs[2]
+    cdef uint32_t last
+    cdef int64_t k
+    if wide and end - start >= 2:
+        if CHECKED:
+            last = points[end - 1]
+        wide_signature(&points[start], end - start, signs)
+        return signs[0], signs[1]
+    for k in range(start + 1, end):
+        sign = gram_sign(points[k - 1], points[k])
+        bit = <uint64_t>1 << (sign & 63)
+        upper = <uint64_t>0 - (sign >> 6)  # all ones for the upper half of the signature
+        high |= bit & upper
+        low |= bit & ~upper
+    return low, high
+
+
+cdef inline bint may_have(uint64_t low, uint64_t high, uint64_t left, uint64_t right) noexcept nogil:
+    """Whether a text of this signature may have a bigram; where not, it has none."""
+    cdef uint64_t sign = gram_sign(left, right)
+    return (high if sign >> 6 else low) >> (sign & 63) & 1
+
+
+cdef enum:
+    LISTED_UNIONS = 256
+
+
+cdef struct Threshold:  # the share of bigrams in both texts, of those in either, from which they are similar
+    double share
+    int16_t least[LISTED_UNIONS]  # by the size of the union: the size of the intersection from which it is reached
+
+
+cdef inline Threshold threshold_of(double share) noexcept nogil:
+    """A threshold, which must not be less than 0 but by rounding."""
+    cdef Threshold threshold
+    cdef int16_t union, least = 0
+    threshold.share = share
+    threshold.least[0] = 0
+    for union in range(1, LISTED_UNIONS):
+        while least <= union and <double>least / <double>union < share:
+            least += 1
+        threshold.least[union] = least
+    return threshold
+
+
+cdef inline bint reaches(const Threshold *threshold, int64_t shared, int64_t union) noexcept nogil:
+    """Whether so many shared bigrams of so many, at least 1, are enough: by a table, as dividing takes long."""
+    if union < LISTED_UNIONS:
+        return shared >= threshold.least[union]
+    return <double>shared / <double>union >= threshold.share
 
 
 cdef inline int64_t sorted_bigrams(
@@ -145,70 +221,92 @@ cdef enum:
 
 
 cdef inline uint64_t equal_places(
-    const uint32_t[::1] one, int64_t i, const uint32_t[::1] two, int64_t j, int64_t count
+    const uint32_t[::1] one, int64_t i, const uint32_t[::1] two, int64_t j, int64_t count, bint wide
 ) noexcept nogil:
     """The bits of the places, at most 64, at which two runs of code points are equal; they must not be empty."""
     cdef uint32_t last
     if CHECKED:
         last = one[i + count - 1]
         last = two[j + count - 1]
+    if wide:
+        return wide_equal_points(&one[i], &two[j], count)
     return sse_equal_points(&one[i], &two[j], count)
 
 
 cdef inline bint has_bigram(
-    const uint32_t[::1] points, int64_t start, int64_t end, uint32_t left, uint32_t right
+    const uint32_t[::1] points, int64_t start, int64_t end, uint32_t left, uint32_t right, bint wide
 ) noexcept nogil:
     """Whether points[start:end], two or more, have a bigram."""
     cdef uint32_t last
     if CHECKED:
         last = points[end - 1]
+    if wide:
+        return wide_find_bigram(&points[start], end - start - 1, left, right) < end - start - 1
     return sse_find_bigram(&points[start], end - start - 1, left, right) < end - start - 1
 
 
-cdef inline bint is_first_bigram(const uint32_t[::1] points, int64_t start, int64_t at) noexcept nogil:
+cdef inline bint is_first_bigram(const uint32_t[::1] points, int64_t start, int64_t at, bint wide) noexcept nogil:
     """Whether the bigram at `at` does not stand before it in points[start:]."""
-    return at == start or not has_bigram(points, start, at + 1, points[at], points[at + 1])
+    return at == start or not has_bigram(points, start, at + 1, points[at], points[at + 1], wide)
+
+
+cdef struct Apart:  # the bigrams of two texts that do not stand at the same place in the other one, a bit each
+    uint64_t e
+    uint64_t g
+
+
+cdef inline Apart places_apart(
+    const uint32_t[::1] ep, int64_t e0, int64_t e1, const uint32_t[::1] gp, int64_t g0, int64_t g1, bint wide
+) noexcept nogil:
+    """Of two texts of 2 to ALIGNED_WIDTH code points; places are counted from their beginnings and from their ends."""
+    cdef int64_t e_width = e1 - e0, g_width = g1 - g0, shorter = min(e_width, g_width)
+    cdef uint64_t same = equal_places(ep, e0, gp, g0, shorter, wide)
+    cdef uint64_t from_end = same
+    cdef Apart apart
+    if e_width != g_width:
+        from_end = equal_places(ep, e1 - shorter, gp, g1 - shorter, shorter, wide)
+    same &= same >> 1
+    from_end &= from_end >> 1
+    apart.e = ~(same | from_end << (e_width - shorter)) & (((<uint64_t>1) << (e_width - 1)) - 1)
+    apart.g = ~(same | from_end << (g_width - shorter)) & (((<uint64_t>1) << (g_width - 1)) - 1)
+    return apart
 
 
 cdef inline int aligned_match(
-    const uint32_t[::1] ep, int64_t e0, int64_t e1, int64_t e_count,
-    const uint32_t[::1] gp, int64_t g0, int64_t g1, double threshold,
+    const uint32_t[::1] ep, int64_t e0, int64_t e1, uint64_t e_low, uint64_t e_high, int64_t e_count,
+    const uint32_t[::1] gp, const Squashed *got, const Threshold *threshold, bint wide,
 ) noexcept nogil:
     """Whether two texts of 2 to ALIGNED_WIDTH code points are similar; -1 where too many bigrams stand elsewhere.
 
-    A bigram that has the same place in both, counted from their beginnings or from their ends, is in both: only the
-    others are looked up. `e_count`: the distinct bigrams of the first.
+    A bigram that has the same place in both is in both: only the others are looked up. `e_count`: the distinct bigrams
+    of the first.
     """
-    cdef int64_t e_width = e1 - e0, g_width = g1 - g0, shorter = min(e_width, g_width), k
+    cdef int64_t g0 = got.first, g1 = got.last, k
     cdef int64_t e_alone = 0, g_alone = 0  # distinct bigrams that the other text does not have
-    cdef uint64_t same = equal_places(ep, e0, gp, g0, shorter)
-    cdef uint64_t from_end = same
-    if e_width != g_width:
-        from_end = equal_places(ep, e1 - shorter, gp, g1 - shorter, shorter)
-    same &= same >> 1
-    from_end &= from_end >> 1
-    cdef uint64_t e_apart = ~(same | from_end << (e_width - shorter)) & (((<uint64_t>1) << (e_width - 1)) - 1)
-    cdef uint64_t g_apart = ~(same | from_end << (g_width - shorter)) & (((<uint64_t>1) << (g_width - 1)) - 1)
-    cdef int64_t most_e = popcount(e_apart), most_g = popcount(g_apart)
-    if <double>(e_count - most_e) / <double>(e_count + most_g) >= threshold:
+    cdef Apart apart = places_apart(ep, e0, e1, gp, g0, g1, wide)
+    cdef int64_t most_e = popcount(apart.e), most_g = popcount(apart.g)
+    cdef bint shared
+    if reaches(threshold, e_count - most_e, e_count + most_g):
         return 1
     if most_e + most_g > MOST_APART:
         return -1
-    while e_apart:
-        k = e0 + lowest_bit(e_apart)
-        e_apart &= e_apart - 1
-        if not has_bigram(gp, g0, g1, ep[k], ep[k + 1]) and is_first_bigram(ep, e0, k):
+    while apart.e:
+        k = e0 + lowest_bit(apart.e)
+        apart.e &= apart.e - 1
+        shared = may_have(got.low, got.high, ep[k], ep[k + 1]) and has_bigram(gp, g0, g1, ep[k], ep[k + 1], wide)
+        if not shared and is_first_bigram(ep, e0, k, wide):
             e_alone += 1
-            if <double>(e_count - e_alone) / <double>e_count < threshold:
+            if not reaches(threshold, e_count - e_alone, e_count):
                 return 0
-    while g_apart:
-        k = g0 + lowest_bit(g_apart)
-        g_apart &= g_apart - 1
-        if not has_bigram(ep, e0, e1, gp[k], gp[k + 1]) and is_first_bigram(gp, g0, k):
+    while apart.g:
+        k = g0 + lowest_bit(apart.g)
+        apart.g &= apart.g - 1
+        shared = may_have(e_low, e_high, gp[k], gp[k + 1]) and has_bigram(ep, e0, e1, gp[k], gp[k + 1], wide)
+        if not shared and is_first_bigram(gp, g0, k, wide):
             g_alone += 1
-            if <double>(e_count - e_alone) / <double>(e_count + g_alone) < threshold:
+            if not reaches(threshold, e_count - e_alone, e_count + g_alone):
                 return 0
-    return <double>(e_count - e_alone) / <double>(e_count + g_alone) >= threshold
+    return reaches(threshold, e_count - e_alone, e_count + g_alone)
 
 
 cdef enum:
@@ -278,34 +376,32 @@ cdef inline int match_pair(
     int64_t e_gram,
     int64_t e_count,
     const uint32_t[::1] gp,
-    int64_t g0,
-    int64_t g1,
-    uint64_t g_low,
-    uint64_t g_high,
+    Squashed *got,
     uint64_t[::1] g_grams,
     int64_t g_gram,
-    int64_t *g_count,
-    double threshold,
+    const Threshold *threshold,
     int64_t containment_min,
     bint contained_only,
+    bint wide,
 ) noexcept nogil:
-    """How the expected item ep[e0:e1] and the got item gp[g0:g1] match; an empty item matches nothing.
+    """How the expected item ep[e0:e1] and the got item, whose code points are in `gp`, match; an empty item matches
+    nothing.
 
     The expected one has `e_count` bigrams from e_grams[e_gram] on. Those of the got one are put into `g_grams` from
-    `g_gram` on, GRAM_ROOM words a code point, the first time that they are needed: until then `g_count` is -1.
+    `g_gram` on, GRAM_ROOM words a code point, the first time that they are needed.
     """
-    cdef int64_t e_width = e1 - e0, g_width = g1 - g0, e_alone, g_alone, most, shared
+    cdef int64_t e_width = e1 - e0, g_width = got.last - got.first, e_alone, g_alone, most, shared
     # One string inside the other has all its bigrams there: the signatures rule most pairs out.
-    cdef uint64_t e_low_alone = e_low & ~g_low, e_high_alone = e_high & ~g_high
-    cdef uint64_t g_low_alone = g_low & ~e_low, g_high_alone = g_high & ~e_high
+    cdef uint64_t e_low_alone = e_low & ~got.low, e_high_alone = e_high & ~got.high
+    cdef uint64_t g_low_alone = got.low & ~e_low, g_high_alone = got.high & ~e_high
     cdef bint contained
     cdef int similar
     if e_width == 0 or g_width == 0:
         return IS_UNMATCHED
     if e_width <= g_width:
-        contained = (e_low_alone | e_high_alone) == 0 and within(gp, g0, g1, ep, e0, e1)
+        contained = (e_low_alone | e_high_alone) == 0 and within(gp, got.first, got.last, ep, e0, e1)
     else:
-        contained = (g_low_alone | g_high_alone) == 0 and within(ep, e0, e1, gp, g0, g1)
+        contained = (g_low_alone | g_high_alone) == 0 and within(ep, e0, e1, gp, got.first, got.last)
     if contained and e_width == g_width:
         return IS_EQUAL
     if contained and min(e_width, g_width) >= containment_min:
@@ -313,21 +409,19 @@ cdef inline int match_pair(
     if contained_only or e_width < 2 or g_width < 2:
         return IS_UNMATCHED
     # No more are shared than the answer has, and the union has all of the expected ones.
-    if <double>(g_width - 1) / <double>e_count < threshold:
+    if not reaches(threshold, g_width - 1, e_count):
         return IS_UNMATCHED
     # At least `alone` bigrams stand on one side only, and no more are shared than either side has left.
     e_alone = popcount(e_low_alone) + popcount(e_high_alone)
     g_alone = popcount(g_low_alone) + popcount(g_high_alone)
     most = max(<int64_t>0, min(e_count - e_alone, g_width - 1 - g_alone))
-    if <double>most / <double>max(<int64_t>1, most + e_alone + g_alone) < threshold:
+    if not reaches(threshold, most, max(<int64_t>1, most + e_alone + g_alone)):
         return IS_UNMATCHED
     if max(e_width, g_width) <= ALIGNED_WIDTH:
-        similar = aligned_match(ep, e0, e1, e_count, gp, g0, g1, threshold)
+        similar = aligned_match(ep, e0, e1, e_low, e_high, e_count, gp, got, threshold, wide)
         if similar >= 0:
             return IS_SIMILAR if similar else IS_UNMATCHED
-    if g_count[0] < 0:
-        g_count[0] = distinct_bigrams(gp, g0, g1, g_grams, g_gram)
-    shared = shared_bigrams(e_grams, e_gram, e_count, g_grams, g_gram, g_count[0], g_width)
-    if <double>shared / <double>(e_count + g_count[0] - shared) >= threshold:
-        return IS_SIMILAR
-    return IS_UNMATCHED
+    if got.gram_count < 0:
+        got.gram_count = distinct_bigrams(gp, got.first, got.last, g_grams, g_gram)
+    shared = shared_bigrams(e_grams, e_gram, e_count, g_grams, g_gram, got.gram_count, g_width)
+    return IS_SIMILAR if reaches(threshold, shared, e_count + got.gram_count - shared) else IS_UNMATCHED

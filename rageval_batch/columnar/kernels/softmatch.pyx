@@ -6,7 +6,10 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from rageval_batch.columnar.kernels.json cimport unescape
+from rageval_batch.columnar.kernels.wide cimport has_wide
 
+
+cdef bint WIDE = has_wide()
 
 UNMATCHED, EQUAL, CONTAINED, SIMILAR = IS_UNMATCHED, IS_EQUAL, IS_CONTAINED, IS_SIMILAR
 
@@ -54,7 +57,7 @@ class Assignment(NamedTuple):
     g_partner: np.ndarray
 
 
-cdef object points(data_, starts_, ends_, escaped_, bint squashed):
+cdef object points(data_, starts_, ends_, escaped_, bint squashed, bint wide):
     cdef const uint8_t[::1] data = data_
     cdef const int64_t[:] starts = starts_
     cdef const int64_t[:] ends = ends_
@@ -75,33 +78,32 @@ cdef object points(data_, starts_, ends_, escaped_, bint squashed):
     cdef int64_t[::1] bounds = offsets
     cdef uint64_t[::1] low = lows
     cdef uint64_t[::1] high = highs
-    cdef uint64_t signs[2]
     bounds[0] = 0
+    wide = wide and WIDE
     with nogil:
         for k in range(rows):
             if escaped[k]:
                 end = unescape(data, starts[k], ends[k], plain, 0)
-                bounds[k + 1] = points_of(plain, 0, end, squashed, out, bounds[k], signs)
+                bounds[k + 1] = points_of(plain, 0, end, squashed, out, bounds[k], wide)
             else:
-                bounds[k + 1] = points_of(data, starts[k], ends[k], squashed, out, bounds[k], signs)
-            low[k] = signs[0]
-            high[k] = signs[1]
+                bounds[k + 1] = points_of(data, starts[k], ends[k], squashed, out, bounds[k], wide)
+            low[k], high[k] = signature_of(out, bounds[k], bounds[k + 1], wide)
     return Points32(content[: bounds[rows]], offsets, lows, highs)
 
 
 def span_points(data, starts, ends, escaped):
     """Squashed code points and signatures of spans, some of them JSON strings with escapes."""
-    return points(data, starts, ends, escaped, True)
+    return points(data, starts, ends, escaped, True, True)
 
 
-def squashed_points(column):
-    """Squashed code points and signatures; empty gives an empty run with zero signatures."""
-    return points(column.data, column.starts, column.ends, np.zeros(len(column), np.uint8), True)
+def squashed_points(column, bint wide=True):
+    """Squashed code points and signatures; empty gives an empty run with zero signatures. `wide`: see `match_pairs`."""
+    return points(column.data, column.starts, column.ends, np.zeros(len(column), np.uint8), True, wide)
 
 
 def plain_points(column):
     """The code points of each string as it is, and signatures; empty gives an empty run."""
-    return points(column.data, column.starts, column.ends, np.zeros(len(column), np.uint8), False)
+    return points(column.data, column.starts, column.ends, np.zeros(len(column), np.uint8), False, True)
 
 
 def grams_of(column):
@@ -140,11 +142,12 @@ def match_pairs(
     double threshold,
     int64_t containment_min=1,
     bint contained_only=False,
+    bint wide=True,
 ):
     """Soft match of every expected item with every got item of a row; an empty item matches nothing.
 
     Items are ranges of the two columns. Containment counts from `containment_min` characters of the shorter item on;
-    with `contained_only` nothing but containment and equality does.
+    with `contained_only` nothing but containment and equality does. `wide` is for tests: no result depends on it.
     """
     cdef const uint32_t[::1] ep = expected.points
     cdef const int64_t[::1] eo = expected.offsets
@@ -168,20 +171,22 @@ def match_pairs(
     matches = np.zeros(bounds[rows], np.uint8)
     cdef uint8_t[::1] how = matches
     cdef uint64_t[::1] g_grams = np.empty(GRAM_ROOM * longest, np.uint64)
-    cdef int64_t to, wide, g_count
+    cdef Threshold least = threshold_of(threshold)
+    cdef Squashed item
+    cdef int64_t to, got_count
     cdef int32_t e, g
     with nogil:
         for r in range(rows):
-            wide = g_last[r] - g_first[r]
+            got_count = g_last[r] - g_first[r]
             for g in range(g_first[r], g_last[r]):
-                g_count = -1
+                item.first, item.last, item.gram_count = go[g], go[g + 1], -1
+                item.low, item.high = gl[g], gh[g]
                 for e in range(e_first[r], e_last[r]):
-                    to = bounds[r] + (e - e_first[r]) * wide + (g - g_first[r])
+                    to = bounds[r] + (e - e_first[r]) * got_count + (g - g_first[r])
                     how[to] = <uint8_t>match_pair(
                         ep, eo[e], eo[e + 1], el[e], eh[e],
                         grams, gram_bounds[e], gram_bounds[e + 1] - gram_bounds[e],
-                        gp, go[g], go[g + 1], gl[g], gh[g],
-                        g_grams, 0, &g_count, threshold, containment_min, contained_only,
+                        gp, &item, g_grams, 0, &least, containment_min, contained_only, wide and WIDE,
                     )
     return Pairs(matches, pair_bounds)
 

@@ -19,7 +19,8 @@ from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_SHAPE, WRON
 from rageval_batch.columnar.json_values import ELEMENT_WORDS
 from rageval_batch.columnar.kernels import KeywordHits, Pairs, Points32
 from rageval_batch.columnar.kernels import json as json_kernel
-from rageval_batch.columnar.kernels.answers import Comparison, DeferredItems, ExpectedItems, Fields, LastList, Limits
+from rageval_batch.columnar.kernels.answer_fields import DeferredItems, ExpectedItems, Fields, LastList, Limits
+from rageval_batch.columnar.kernels.answers import Comparison
 from rageval_batch.columnar.kernels.json import ARRAY, OK, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
@@ -147,7 +148,9 @@ def _check_schema(compared: Comparison, reason: json_objects.Reasons) -> tuple[j
     reason[unread] = WRONG_SHAPE
     named = np.where(lacks, compared.absent, compared.other)
     detail = _FIELD_NAMES.take(pa.array(named))
-    return reason, pc.coalesce(_SHAPES.take(pa.array(compared.citations.strange, mask=~unread)), detail)
+    if unread.any():
+        detail = pc.coalesce(_SHAPES.take(pa.array(compared.citations.strange, mask=~unread)), detail)
+    return reason, detail
 
 
 def _named(mask: int) -> str | None:
@@ -274,4 +277,4 @@ def _last_list(got: Items, pairs: Pairs, match: kernels.Assignment, *, e_count: 
     has_e, has_g = np.flatnonzero(e_partner >= 0), np.flatnonzero(g_partner >= 0)
     e_how[has_e] = how[has_e, e_partner[has_e]]
     g_how[has_g] = how[g_partner[has_g], has_g]
-    return LastList(items, e_partner, g_partner, e_how, g_how)
+    return LastList(items=items, e_partner=e_partner, g_partner=g_partner, e_how=e_how, g_how=g_how)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Points32
-from rageval_batch.columnar.kernels.answers import ExpectedItems
+from rageval_batch.columnar.kernels.answer_fields import ExpectedItems
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_of, from_arrow, release_unused_memory
 from rageval_batch.model import Params
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
@@ -125,7 +125,9 @@ def _expected_items(examples: _Examples, count: int, form: str) -> ExpectedItems
     bounds = bounds_of(np.concatenate(owned)).astype(np.int32)  # the questions of the first field, of the second, …
     shape = (len(fields), count)
     first, last = bounds[:-1].reshape(shape), bounds[1:].reshape(shape)
-    return ExpectedItems(from_arrow(texts), points, kernels.grams_of(points), first.copy(), last.copy())
+    return ExpectedItems(
+        texts=from_arrow(texts), points=points, grams=kernels.grams_of(points), first=first.copy(), last=last.copy()
+    )
 
 
 def _points(texts: pa.Array, form: str) -> Points32:
