@@ -13,7 +13,7 @@ from rageval_batch.columnar.kernels.buffers cimport (
     store64,
     zero_bytes,
 )
-from rageval_batch.columnar.kernels.json_marks cimport MARK_ROOM, find_marks
+from rageval_batch.columnar.kernels.json_marks cimport MARK_ROOM, MOST_MARKED, find_marks
 from rageval_batch.columnar.kernels.utf8 cimport put_point
 
 
@@ -291,6 +291,7 @@ cdef inline (int, int64_t, int32_t) parse_row(
     cdef uint8_t byte
     if at >= end:
         return IS_EMPTY, start, 0
+    wide = wide and end - start < MOST_MARKED
     if wide:
         find_marks(data, start, end, marks)
     while True:

@@ -13,6 +13,7 @@ from rageval_batch.columnar.kernels.wide cimport has_wide
 
 cdef enum:
     MARK_ROOM = 80  # words behind those that marks can take
+    MOST_MARKED = 0x7fffffff  # bytes of a text whose places fit into a word, with room
 
 
 cdef extern from *:
