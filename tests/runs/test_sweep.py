@@ -592,8 +592,8 @@ def test_two_writers_that_are_slow_to_publish_make_one_commit(folder: Path, monk
     """Both have found that nobody did their job, then both put their commit in place: it must be one."""
     found, finished = threading.Barrier(2, timeout=20), sweep.finished_commit
 
-    def slow(*args: Any) -> Commit | None:
-        done = finished(*args)
+    def slow(*args: Any, **options: Any) -> Commit | None:
+        done = finished(*args, **options)
         with suppress(threading.BrokenBarrierError):  # the other waits for its turn
             found.wait(timeout=3)
         return done
