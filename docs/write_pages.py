@@ -102,8 +102,9 @@ def view_pages() -> dict[str, str]:
         found[f"views/{name}.md"] = "\n".join(parts)
     said = (
         "What SQL may rely on: `rageval sql`, the SQL page of `rageval view`, and `open_store(…).sql(…)` see these. "
-        "A profile has a view of its name with a row an answer. Macros: `regressions(base, cand)` and "
-        "`run_delta(base, cand)`, which take `of_eval_set := 'name'` and `of_profile := 'name'` "
+        "A profile has a view of its name with a row an answer. Macros: `regressions(base, cand)`, "
+        "`run_delta(base, cand)` and `score_deltas(base, [cand, …])`, "
+        "which take `of_eval_set := 'name'` and `of_profile := 'name'` "
         "for runs that have several in common (else the newest counts), and `run_groups_by(path)`. "
         "[Questions of an analyst](../analyst-questions.md) puts them to use."
     )

@@ -3,7 +3,7 @@
 -- stored_intervals (those that were kept, which all runs get). To resample is what takes long, so a page asks for the
 -- runs that it shows. low, high: a 95 % bootstrap interval of the score, percentiles of 2,000 resamples of the run's
 -- units; they never leave the range of its values. A unit counts as in the score: by its weight or, in a micro average,
--- by its denominator. Null where there is nothing to resample, and for other runs.
+-- by its denominator. Null where there is nothing to resample, and for other runs. A run without a score has no rank.
 create macro ranked(wanted) as table
 with kept as not materialized (
     select r.run_id, r.profile, r.eval_set, i.low, i.high
@@ -34,7 +34,9 @@ intervals as not materialized (
     from kept
 )
 select
-    rank() over (partition by r.profile, r.eval_set order by r.value desc nulls last) as rank,
+    case when r.value is not null
+        then rank() over (partition by r.profile, r.eval_set order by r.value desc nulls last)
+    end as rank,
     r.run_id, r.profile, r.eval_set, r.value as score, i.low, i.high, r.n
 from run_values r
 left join intervals i on i.run_id = r.run_id and i.profile = r.profile and i.eval_set = r.eval_set

@@ -63,6 +63,15 @@ class ComparedRuns:
     left_out: tuple[str, ...] = ()  # of all runs, those that cannot be compared with the base
     notes: tuple[str, ...] = ()
 
+    def parted(self, first: int) -> tuple[ComparedRuns, ComparedRuns | None]:
+        """The same with so many candidates, and with the others, where there are any."""
+        head, rest = self.candidates[:first], self.candidates[first:]
+        return replace(self, candidates=head), replace(self, candidates=rest) if rest else None
+
+
+class NothingToCompare(InputError):
+    """The base has no run beside it."""
+
 
 def open_compared(store: str | os.PathLike[str], names: Sequence[str]) -> Session:
     """A session in which these names, runs or files of runs, can be compared; files need no store."""
@@ -102,7 +111,7 @@ def find_compared_runs(
         found = [run for run in found if run.name not in left_out]
     _check(first, found, chosen, strict=strict)
     if not found:
-        raise InputError(f"There is no run to compare with '{base}'. See rageval runs.")
+        raise NothingToCompare(f"There is no run to compare with '{base}'. See rageval runs.")
     base_run, *others = (picker.known(run, row, measure) for run in (first, *found))
     return ComparedRuns(
         base=base_run,

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rageval_batch.analysis.all_candidates import p_values
 from rageval_batch.analysis.compared_runs import ComparedRun, ComparedRuns, described, differences
 from rageval_batch.analysis.merged_units import merged_units
 from rageval_batch.analysis.paired_units import (
@@ -76,7 +77,9 @@ class Comparison:
     only_cand_count: int
     interval: Interval
     p_value: float
-    p_holm: float
+    p_holm: float  # corrected for all candidates
+    tests: int  # how many these are
+    holm_is_bound: bool  # there are so many that p_holm is an upper bound
     rules: Rules
     passed: bool
     listed: dict[str, list[str]]
@@ -155,12 +158,14 @@ def compare(
     *,
     answers: bool = True,
     keep_pairs: bool = False,
+    others: ComparedRuns | None = None,
     seed: int = statistics.SEED,
 ) -> list[Comparison]:
     """Every candidate against the base, in the order given; p-values are corrected for their number.
 
     Answers and repeats are looked up where there are few candidates; of more, the notes say that they were not.
     `keep_pairs`: the session keeps the units with the values of both runs as the table `compared`.
+    `others`: more candidates of the same base that p-values are corrected for, and nothing else is said of.
     """
     few = len(compared.candidates) <= MOST_DETAILED
     most_listed = MOST_LISTED if len(compared.candidates) == 1 else _LISTED_OF_SEVERAL
@@ -177,12 +182,25 @@ def compare(
         _comparison(compared, candidate, paired[candidate.name], chance=chances[candidate.name], rules=rules)
         for candidate in compared.candidates
     ]
-    corrected = statistics.holm([result.p_value for result in found])
-    found = [replace(result, p_holm=p) for result, p in zip(found, corrected, strict=True) if p is not None]
+    found = _corrected(session, found, others, seed=seed)
     if few:
         return [_with_details(session, result, answers) for result in found]
     note = f"Answers and repeats are looked up for at most {MOST_DETAILED} candidates: compare fewer to see them."
     return [replace(result, notes=(*result.notes, note)) for result in found]
+
+
+def _corrected(
+    session: Session, results: Sequence[Comparison], others: ComparedRuns | None, *, seed: int
+) -> list[Comparison]:
+    """The same comparisons with p-values that are corrected for their number and that of the others."""
+    of_others = p_values(session, others, seed=seed) if others else []
+    tests = len(results) + (len(others.candidates) if others else 0)
+    corrected = statistics.holm([*(result.p_value for result in results), *(of_others or ())], tests)
+    return [
+        replace(result, p_holm=p, tests=tests, holm_is_bound=of_others is None)
+        for result, p in zip(results, corrected, strict=False)
+        if p is not None
+    ]
 
 
 _Chance = tuple[float | None, Interval, float]
@@ -232,6 +250,8 @@ def _comparison(
         interval=interval,
         p_value=p_value,
         p_holm=p_value,
+        tests=1,
+        holm_is_bound=False,
         rules=rules,
         passed=rules.passed(delta, units.counts[REGRESSION], interval),
         listed={name: units.listed.get(status, []) for status, name in _LISTS.items()},
@@ -246,9 +266,10 @@ def _comparison(
 
 
 def _with_details(session: Session, result: Comparison, answers: bool) -> Comparison:
-    """The same comparison with what repeats say of both runs, and the answers of the questions that moved."""
-    before, after = (_repeats(session, run) for run in (result.compared.base, result.candidate))
-    result = replace(result, base_repeats=before, cand_repeats=after)
+    """The same comparison with what repeats say of both scores, and the answers of the questions that moved."""
+    if result.compared.metric == "score":
+        before, after = (_repeats(session, run) for run in (result.compared.base, result.candidate))
+        result = replace(result, base_repeats=before, cand_repeats=after)
     return with_answers(session, [result])[0] if answers else result
 
 

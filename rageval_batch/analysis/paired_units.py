@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from rageval_batch.analysis.compared_runs import ComparedRuns
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.strings import Floats
@@ -77,26 +79,39 @@ def joined_units(session: Session, compared: ComparedRuns, most_listed: int) -> 
 
 
 def _keep_pairs(session: Session, compared: ComparedRuns) -> None:
-    base = compared.base
     session.keep_table(
         PAIRS,
         f"""
         select run_id, unit, question_id, base_weight, cand_weight, base_score, cand_score, delta, status,
             {_PARTS if compared.run_stat == MICRO else _NO_PARTS}
-        from unit_pairs($profile, $metric, $base, $base_set, $candidates, $names)
+        {_FROM_PAIRS}
         """,
-        {
-            "profile": compared.profile,
-            "metric": compared.metric,
-            "base": base.name,
-            "base_set": base.eval_set,
-            "names": [run.name for run in (base, *compared.candidates)],
-            "candidates": [
-                {"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates
-            ],
-        },
+        _arguments(compared),
         metrics=(compared.metric,),
     )
+
+
+def shared_units(session: Session, compared: ComparedRuns) -> pa.Table:
+    """run_id, delta and weight of the units that candidates share with the base, in the order of runs and units."""
+    query = f"select run_id, {_SHARED_VALUES} {_FROM_PAIRS} where delta is not null order by run_id, unit"
+    return session.table(query, _arguments(compared), metrics=(compared.metric,))
+
+
+def _arguments(compared: ComparedRuns) -> dict[str, Any]:
+    """What `unit_pairs` is called with."""
+    base = compared.base
+    return {
+        "profile": compared.profile,
+        "metric": compared.metric,
+        "base": base.name,
+        "base_set": base.eval_set,
+        "names": [run.name for run in (base, *compared.candidates)],
+        "candidates": [{"run_id": candidate.name, "eval_set": candidate.eval_set} for candidate in compared.candidates],
+    }
+
+
+_FROM_PAIRS = "from unit_pairs($profile, $metric, $base, $base_set, $candidates, $names)"
+_SHARED_VALUES = "delta, coalesce(base_weight, cand_weight, 1.0) as weight"
 
 
 _TOTALS = f"""
@@ -125,7 +140,7 @@ _TOTALS = f"""
 """
 
 _SHARED = f"""
-    select delta, coalesce(base_weight, cand_weight, 1.0) as weight
+    select {_SHARED_VALUES}
     from {PAIRS}
     where delta is not null
     order by run_id, unit

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from rageval_batch.analysis.repeats import repeat_summary
 from rageval_batch.analysis.run_lines import stat_name, statistic
 from rageval_batch.analysis.session import Session
@@ -36,6 +38,7 @@ class RunSummary:
     tallies: list[dict[str, Any]]
     views: dict[str, list[dict[str, Any]]]  # what views of the profile's own say of the run
     groups: list[dict[str, Any]]  # the same run by type, category and whatever else its profile names
+    ungrouped: dict[str, int]  # by what it is grouped by, how many questions have no value of it; none where all have
 
     def as_dict(self) -> dict[str, Any]:
         """One object with everything, unrounded."""
@@ -48,6 +51,7 @@ class RunSummary:
             "tallies": self.tallies,
             **self.views,
             **({"groups": self.groups} if self.groups else {}),
+            **({"ungrouped": self.ungrouped} if self.ungrouped else {}),
         }
 
 
@@ -114,10 +118,34 @@ def summarize(
         ),
         views={view: _rows_of(session, view, run) for view in views},
         groups=session.rows(
-            f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} order by grouping, value",
+            f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} "
+            "order by grouping, try_cast(value as double) nulls last, value",
             run.key,
         ),
+        ungrouped=ungrouped(session, run.key),
     )
+
+
+def ungrouped(session: Session, key: Mapping[str, str]) -> dict[str, int]:
+    """How many questions of a run have no value of what its profile groups by, and stand in no group; without those of
+    which all questions have one, and without lists: a question may stand in several of their groups."""
+    profile = session.profile(key["profile"])
+    if profile is None or not profile.groups:
+        return {}
+    kinds = {name: profile.schema.field(name).type for name in profile.groups}
+    lists = [name for name, kind in kinds.items() if pa.types.is_list(kind) or pa.types.is_large_list(kind)]
+    rows = session.rows(
+        f"""
+        select g.grouping, any_value(s.n_total) - sum(g.total_tests)::bigint as n
+        from run_groups g
+        join run_summary s on s.run_id = g.run_id and s.profile = g.profile and s.eval_set = g.eval_set
+        where {" and ".join(f"g.{name} = ${name}" for name in ("run_id", "profile", "eval_set"))} and s.metric = 'score'
+        group by g.grouping
+        order by g.grouping
+        """,
+        dict(key),
+    )
+    return {row["grouping"]: row["n"] for row in rows if row["grouping"] not in lists and row["n"] > 0}
 
 
 def _headline(session: Session, run: Run) -> dict[str, float | int | str | None]:

@@ -55,7 +55,9 @@ _ABOUT_ANSWERS = frozenset(("answers", "stored_answers"))
 # Of all metrics these views read the score alone. A query over nothing else is planned many times faster when
 # `metric_rows` has no other metrics.
 _METRIC_ROWS = "metric_rows"
-_OF_SCORES = frozenset(("question_difficulty", "ranked", "regressions", "repeat_scores", "run_groups_by"))
+_OF_SCORES = frozenset(
+    ("question_difficulty", "ranked", "regressions", "repeat_scores", "run_groups_by", "score_deltas")
+)
 _SCORE = frozenset(("score",))
 
 _PINNED = pa.schema([(name, LARGE_STRING) for name in ("run_id", "stored_id", "commit")])

@@ -35,13 +35,14 @@ def sql(
     """Ask a store in SQL: all views and macros, and the functions that `rageval functions` lists.
 
     Without a QUERY: on a terminal a shell (completion, history, .tables, .schema NAME), from a pipe its text. Queries
-    only read: the store and the files named with --file. Results are written by -o alone.
+    only read: the store and the files named with --file. Results are written by -o alone. In CSV and TSV a text that a
+    spreadsheet would take for a formula gets an apostrophe in front.
 
     "show tables" lists the views: runs, scores, questions, answers, metrics, run_summary, leaderboard, fail_reasons,
     confusions, question_difficulty, rejects, tallies, gate_results, commits, repeat_scores, run_groups,
-    judge_*, and one a profile. Macros: regressions(base, cand), run_delta(base, cand), run_groups_by('$.field'). The
-    first two take of_eval_set := 'name' and of_profile := 'name' for runs that have several in common. The score rows
-    of a run, written as Parquet, can be compared like the run.
+    judge_*, and one a profile. Macros: regressions(base, cand), run_delta(base, cand), score_deltas(base,
+    [cand, …]), run_groups_by('$.field'). The first three take of_eval_set := 'name' and of_profile := 'name' for runs
+    that have several in common. The score rows of a run, written as Parquet, can be compared like the run.
 
     \b
     Example:

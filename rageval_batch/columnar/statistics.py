@@ -196,13 +196,18 @@ def shows_drop(interval: Interval) -> bool:
     return interval.high is not None and interval.high < -TOLERANCE
 
 
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction, in the order given; a null stays null and is no test."""
+def holm(p_values: Sequence[float | None], tests: int | None = None) -> list[float | None]:
+    """Holm's step-down correction, in the order given; a null stays null and is no test.
+
+    `tests`: how many there are in all, where these are only some of them. The values are then upper bounds: no other
+    test can raise the k-th smallest of these above tests - k + 1 times its p, or what a smaller one is raised to.
+    """
     ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    tests = len(ranked) if tests is None else tests
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0
     for rank, (p, place) in enumerate(ranked):
-        largest = max(largest, min(1.0, (len(ranked) - rank) * p))
+        largest = max(largest, min(1.0, (tests - rank) * p))
         corrected[place] = largest
     return corrected
 

@@ -63,9 +63,27 @@ def format_value(value: Any, exact: bool = False) -> str:
 
 
 def _number(value: float) -> str:
+    """Four or two decimals; as many digits as it takes that a number other than 0 does not read as 0."""
     if not math.isfinite(value):
-        return "–"
-    return f"{value:.4f}" if abs(value) <= 1 else f"{value:.2f}"
+        return "NaN" if math.isnan(value) else str(value)
+    if not value:
+        return "0.0000"
+    rounded = f"{value:.4f}" if abs(value) <= 1 else f"{value:.2f}"
+    return rounded if float(rounded) else f"{value:.2g}"
+
+
+def limit_text(limit: float) -> str:
+    """A limit with all its digits, and no more."""
+    short = f"{limit:.12g}"
+    return short if float(short) == limit else repr(limit)
+
+
+def value_text(value: float | None, limit: float, exact: bool = False) -> str:
+    """A value beside a limit: it has as many digits as it takes that it does not read as a limit that it is not."""
+    if value is not None and float(value).is_integer():
+        return limit_text(value)
+    text = format_value(value, exact)
+    return text if value is None or value == limit or float(text) != limit else repr(value)
 
 
 def count_text(number: int, noun: str) -> str:

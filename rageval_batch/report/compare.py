@@ -10,7 +10,7 @@ from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
 from rageval_batch.analysis.paired_units import Mover
 from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.errors import IncompatibleRuns
-from rageval_batch.report.cells import count_text, format_value, json_line
+from rageval_batch.report.cells import count_text, format_value, json_line, limit_text, value_text
 from rageval_batch.report.differences import Pieces, beginning, marked_differences
 from rageval_batch.report.formats import and_more, render, titled
 from rageval_batch.report.junit import Case, Suite, junit
@@ -38,7 +38,9 @@ def compare_text(results: Sequence[Comparison], format: str, screen: Screen = PL
     if format == "jsonl":
         return "\n".join(json_line(result.as_dict()) for result in results)
     if format == "junit":
-        return junit([Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r))) for r in results])
+        return junit(
+            [Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r, exact=True))) for r in results]
+        )
     if format not in ("table", "md"):
         return render(compare_rows(results), COLUMNS, format)
     return (
@@ -60,11 +62,11 @@ def mismatch_text(error: IncompatibleRuns, format: str) -> str | None:
     return None
 
 
-def _cases(result: Comparison) -> list[Case]:
-    """A check for every rule."""
+def _cases(result: Comparison, *, exact: bool) -> list[Case]:
+    """A check for every rule; `exact`: with all digits."""
     rules = result.rules
     if rules.fail_on == SIGNIFICANT:
-        return [Case("no significant drop", "passed" if result.passed else "failed", _interval(result))]
+        return [Case("no significant drop", "passed" if result.passed else "failed", _interval(result, exact))]
     enough = result.delta is not None and rules.passed(result.delta, 0, result.interval)
     few = result.regressions <= rules.max_regressions
     ids = and_more(result.listed["regressed"], result.regressions, _SHOWN_IDS)
@@ -72,7 +74,7 @@ def _cases(result: Comparison) -> list[Case]:
         Case(
             "delta",
             "passed" if enough else "failed",
-            f"the delta is {format_value(result.delta)} and must be at least {rules.min_delta:g}",
+            _delta_words(result, exact),
         ),
         Case(
             "regressions",
@@ -81,6 +83,20 @@ def _cases(result: Comparison) -> list[Case]:
             + (f": {ids}" if ids else ""),
         ),
     ]
+
+
+def _delta_words(result: Comparison, exact: bool) -> str:
+    """The delta beside the least that it must be; where there is none, why."""
+    least = result.rules.min_delta
+    if result.delta is None:
+        runs = ((result.compared.base.name, result.base_score), (result.candidate.name, result.cand_score))
+        without = [f"'{name}'" for name, score in runs if score is None]
+        have = "has" if len(without) == 1 else "have"
+        return (
+            f"there is no delta: {' and '.join(without)} {have} no {result.compared.metric}, as no "
+            f"{result.compared.unit} has a value and a weight above 0"
+        )
+    return f"the delta is {value_text(result.delta, least, exact)} and must be at least {limit_text(least)}"
 
 
 def rule_text(rules: Rules) -> str:
@@ -92,27 +108,30 @@ def rule_text(rules: Rules) -> str:
         if rules.max_regressions == 0
         else f"on more than {count_text(rules.max_regressions, 'regression')} (--max-regressions)"
     )
-    least = "on a worse score" if rules.min_delta == 0 else f"on a delta below {rules.min_delta:g} (--min-delta)"
+    least = (
+        "on a worse score" if rules.min_delta == 0 else f"on a delta below {limit_text(rules.min_delta)} (--min-delta)"
+    )
     return f"Fails {least} and {worse}."
 
 
-def _interval(result: Comparison) -> str:
-    return f"95 % interval of the delta {format_value(result.interval.low)} to {format_value(result.interval.high)}"
+def _interval(result: Comparison, exact: bool) -> str:
+    low, high = (format_value(end, exact) for end in (result.interval.low, result.interval.high))
+    return f"95 % interval of the delta {low} to {high}"
 
 
-def paired_words(result: Comparison) -> str:
+def paired_words(result: Comparison, exact: bool = False) -> str:
     """What the interval is of, where the delta of the whole runs is another number; else nothing."""
     if not result.is_of_more_than_pairs:
         return ""
     unit = result.compared.unit
     return (
         f"The delta is of the whole runs. Interval and p are of the {count_text(result.shared, unit)} with a value in "
-        f"both, whose mean delta is {format_value(result.paired_delta)}."
+        f"both, whose mean delta is {format_value(result.paired_delta, exact)}."
     )
 
 
-def _verdict(result: Comparison) -> str:
-    failed = [case.message for case in _cases(result) if case.status == "failed"]
+def _verdict(result: Comparison, exact: bool) -> str:
+    failed = [case.message for case in _cases(result, exact=exact) if case.status == "failed"]
     return "PASSED" if result.passed else "FAILED: " + "; ".join(failed)
 
 
@@ -126,6 +145,7 @@ def _head(title: str, verdict: str, passed: bool, *, format: str, screen: Screen
 
 def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     compared = result.compared
+    exact = format == "md" or screen.exact
     line = {
         "base": result.base_score,
         "candidate": result.cand_score,
@@ -140,10 +160,10 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     }
     title = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
     parts = [
-        *_head(title, _verdict(result), result.passed, format=format, screen=screen),
+        *_head(title, _verdict(result, exact), result.passed, format=format, screen=screen),
         _paragraph(rule_text(result.rules), format, screen),
         render([line], list(line), format, screen=screen, tones={"delta": delta_tone, _PAIRED: delta_tone}),
-        *(_paragraph(note, format, screen) for note in (paired_words(result), *result.notes) if note),
+        *(_paragraph(note, format, screen) for note in (paired_words(result, exact), *result.notes) if note),
     ]
     for name, count, what in (
         ("only_base", result.only_base_count, "with a value in the base only"),
@@ -154,11 +174,15 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
             parts.append(_paragraph(f"{count_text(count, compared.unit)} {what}: {ids}", format, screen))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:
-            values = ", ".join(f"{name} {format_value(value, screen.exact)}" for name, value in repeats.items())
+            values = ", ".join(f"{name} {format_value(value, exact)}" for name, value in repeats.items())
             parts.append(_paragraph(f"{side}: {values}", format, screen))
     if result.movers:
-        rows = [vars(mover) for mover in result.movers]
-        columns = ("question_id", "base_score", "cand_score", "delta")
+        before, after = f"base_{compared.metric}", f"cand_{compared.metric}"
+        columns = ("question_id", before, after, "delta")
+        rows = [
+            dict(zip(columns, (one.question_id, one.base_score, one.cand_score, one.delta), strict=True))
+            for one in result.movers
+        ]
         moved = result.improvements + result.regressions
         title = "moved most" + (f" ({len(rows)} of {moved:,})" if moved > len(rows) else "")
         parts += [titled(title, format), render(rows, columns, format, screen=screen, tones={"delta": delta_tone})]
@@ -210,10 +234,12 @@ def _measure(compared: ComparedRuns) -> str:
 def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen) -> str:
     """A line for each candidate, best first."""
     paired = any(result.is_of_more_than_pairs for result in results)
+    metric = results[0].compared.metric
+    value = metric if metric == "score" else f"cand_{metric}"
     rows = [
         {
             "candidate": result.candidate.name,
-            "score": result.cand_score,
+            value: result.cand_score,
             "delta": result.delta,
             **({_PAIRED: result.paired_delta} if paired else {}),
             _LOW: result.interval.low,
@@ -221,6 +247,7 @@ def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen
             "p (Holm)": result.p_holm,
             "better": result.improvements,
             "worse": result.regressions,
+            "n": result.shared,
             "passed": result.passed,
         }
         for result in sorted(results, key=lambda result: -(result.delta or 0.0))
@@ -228,7 +255,7 @@ def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen
     compared = results[0].compared
     failed = sum(not result.passed for result in results)
     verdict = "PASSED" if not failed else f"FAILED: {failed} of {len(results)} candidates"
-    base = f"{compared.base.name} ({format_value(results[0].base_score, screen.exact and format != 'md')})"
+    base = f"{compared.base.name} ({format_value(results[0].base_score, format == 'md' or screen.exact)})"
     title = f"{len(results)} candidates against {base}: {_measure(compared)}"
     notes = dict.fromkeys(note for result in results for note in result.notes)
     if paired:

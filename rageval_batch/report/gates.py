@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.analysis.gates import APPLICABLE_GATES, GatedRun, GateResult
-from rageval_batch.report.cells import format_value, json_line, truncate
+from rageval_batch.report.cells import format_value, json_line, limit_text, truncate, value_text
 from rageval_batch.report.formats import render
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.report.layout import table
@@ -67,24 +67,9 @@ def _rule(gate: GateResult) -> str:
     return f"{gate.stat} of {gate.metric}" if gate.metric else gate.stat.replace("_", " ")
 
 
-def actual_text(actual: float | None, limit: float, *, failed: bool, exact: bool = False) -> str:
-    """The value of a gate: whole numbers as they are, and a failing value not rounded so far that it looks like its
-    limit."""
-    if actual is None:
-        return format_value(None)
-    shown = f"{actual:.0f}" if float(actual).is_integer() else format_value(actual, exact)
-    return f"{actual:.12g}" if failed and float(shown) == limit else shown
-
-
-def limit_text(limit: float) -> str:
-    """A limit as it was given."""
-    return f"{limit:.12g}"
-
-
 def _against(gate: GateResult, exact: bool = False) -> tuple[str, str]:
-    """(actual, limit) as they are shown."""
-    actual = actual_text(gate.actual, gate.limit, failed=gate.status == "failed", exact=exact)
-    return actual, f"{gate.op} {limit_text(gate.limit)}"
+    """(actual, limit) as they are shown: a failing value is not rounded so far that it looks like its limit."""
+    return value_text(gate.actual, gate.limit, exact), f"{gate.op} {limit_text(gate.limit)}"
 
 
 def _why(gate: GateResult) -> str:
@@ -97,11 +82,11 @@ def _line(gate: GateResult, exact: bool = False) -> dict[str, Any]:
     return {"gate": gate.gate, "status": gate.status, "actual": actual, "limit": limit, "n": gate.n, "why": why}
 
 
-def _brief(gate: GateResult, limit: bool = False) -> str:
+def _brief(gate: GateResult, exact: bool, *, limit: bool = False) -> str:
     """A gate in a few words, for a line that has several; `limit`: with what it is not."""
     if gate.stat == APPLICABLE_GATES:
         return str(gate.failure)
-    return f"{gate.gate} {' not '.join(_against(gate)[: 1 + limit])}"
+    return f"{gate.gate} {' not '.join(_against(gate, exact)[: 1 + limit])}"
 
 
 def _details(result: GatedRun) -> list[str]:
@@ -116,8 +101,8 @@ def _details(result: GatedRun) -> list[str]:
 
 
 def _gate_sentence(gate: GateResult) -> str:
-    """A gate in one sentence."""
-    actual, limit = _against(gate)
+    """A gate in one sentence of a file."""
+    actual, limit = _against(gate, exact=True)
     if gate.status == "skipped":
         return f"{gate.gate}: skipped, {gate.reason}"
     return f"{gate.gate}: {_rule(gate)} is {actual}, must be {limit} (n {gate.n}): {_why(gate)}"
@@ -152,7 +137,7 @@ def _overview(results: Sequence[GatedRun], screen: Screen) -> str:
         {
             "run_id": result.run.record["run_id"],
             "result": _verdict(result),
-            "failed": ", ".join(map(_brief, result.of_status("failed"))),
+            "failed": ", ".join(_brief(gate, screen.exact) for gate in result.of_status("failed")),
             "skipped": ", ".join(gate.gate for gate in result.of_status("skipped")),
         }
         for result in ordered
@@ -206,7 +191,7 @@ def _all(count: int) -> str:
 
 def _failed_run(result: GatedRun) -> list[str]:
     lines = [f"**FAIL** {_md_run(result)}", ""]
-    rows = [_line(gate) for gate in result.of_status("failed")]
+    rows = [_line(gate, exact=True) for gate in result.of_status("failed")]
     lines.append(render(rows, ("gate", "actual", "limit", "n", "why"), "md"))
     if details := [*_details(result), *result.unanswered]:
         lines += ["", *map(markdown_text, details)]
@@ -219,12 +204,12 @@ def _failed_run(result: GatedRun) -> list[str]:
 
 def _failed_line(result: GatedRun) -> str:
     return f"- **FAIL** {_md_run(result)}: " + markdown_text(
-        "; ".join(_brief(gate, limit=True) for gate in result.of_status("failed"))
+        "; ".join(_brief(gate, True, limit=True) for gate in result.of_status("failed"))
     )
 
 
 def _passed_line(result: GatedRun) -> str:
-    parts = list(map(_brief, result.of_status("passed")))
+    parts = [_brief(gate, True) for gate in result.of_status("passed")]
     parts += [f"{gate.gate} skipped" for gate in result.of_status("skipped")]
     return f"- **PASS** {_md_run(result)}: " + markdown_text("; ".join([", ".join(parts), *result.unanswered]))
 

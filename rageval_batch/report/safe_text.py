@@ -19,6 +19,7 @@ _JOINERS = frozenset("\u200c\u200d")  # scripts and emoji are spelled with them;
 # forms are those of Asian input methods. Python and Polars read the pattern: it has no classes of one of them alone.
 _PASSED_OVER = "\0- \x7f-\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 FORMULA = f"^(?:[\t\r\n]|[{_PASSED_OVER}]*[=+@＝＋－＠-])"
+PLAIN_NUMBER = r"^[+\-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+\-]?[0-9]+)?$"  # no formula, whatever it begins with
 _OPERATOR = "=="  # of a gate: no formula
 
 _MOST_LINE = 4000  # characters of a message
@@ -80,9 +81,11 @@ def _json_escape(c: str) -> str:
 
 
 def csv_text_cell(text: str) -> str:
-    """The text of a CSV or spreadsheet cell: one that would run as a formula gets an apostrophe in front."""
+    """The text of a CSV or spreadsheet cell: one that would run as a formula gets an apostrophe in front. A cell that
+    is a number and nothing else is none."""
     text = valid_text(text)
-    return "'" + text if re.match(FORMULA, text) and text != _OPERATOR else text
+    is_number = re.match(PLAIN_NUMBER, text) and "\n" not in text
+    return "'" + text if re.match(FORMULA, text) and text != _OPERATOR and not is_number else text
 
 
 def valid_text(text: str) -> str:

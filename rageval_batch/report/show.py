@@ -7,6 +7,7 @@ from typing import Any
 
 from rageval_batch.analysis.runs import RunSummary
 from rageval_batch.model import Explanation
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.formats import render, titled
 from rageval_batch.report.layout import pair_lines
 from rageval_batch.report.provenance import given_by
@@ -57,6 +58,10 @@ def show_text(
     ]
     if summary.groups:
         parts += [titled("by group", format), render(summary.groups, _GROUP, format, screen=screen)]
+        parts += [
+            f"{count_text(n, 'question')} without {terminal_text(name)}: in none of these groups."
+            for name, n in summary.ungrouped.items()
+        ]
     if summary.fail_reasons:
         columns: tuple[str, ...] = ("fail_reason", "n", "share")
         parts += [titled("failures", format), render(summary.fail_reasons, columns, format, screen=screen)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.errors import InputError
-from rageval_batch.report.cells import json_line, to_jsonable
-from rageval_batch.report.safe_text import FORMULA, valid_text
+from rageval_batch.report.cells import format_value, json_line, to_jsonable
+from rageval_batch.report.safe_text import FORMULA, PLAIN_NUMBER, valid_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -174,8 +175,7 @@ def _csv_column(column: pa.Array) -> pl.Series:
         # Polars lays a timestamp out in one form for all rows; a zone is written as its offset.
         return pl.Series(pl.from_arrow(column)).dt.to_string("iso:strict")
     if pa.types.is_floating(kind):
-        numbers = pl.Series(pl.from_arrow(column.cast(pa.float64())))
-        return numbers.set(~numbers.is_finite(), None)
+        return pl.Series(pl.from_arrow(column.cast(pa.float64())))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_date(kind):
         return pl.Series(pl.from_arrow(column))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -184,7 +184,7 @@ def _csv_column(column: pa.Array) -> pl.Series:
         with _times_of_python():
             values = _python_values(column)
         texts = pl.Series([None if value is None else _json_or_text(value) for value in values], dtype=pl.String)
-    formula = texts.str.contains(FORMULA) & (texts != "==")
+    formula = texts.str.contains(FORMULA) & (texts != "==") & ~texts.str.contains(PLAIN_NUMBER)
     return pl.select(pl.when(formula).then(pl.lit("'") + texts).otherwise(texts)).to_series()
 
 
@@ -223,10 +223,22 @@ def _write_excel(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     stream = _Abandonable(out)
     try:
         with Workbook(stream, options) as book:
-            _fill_sheet(book.add_worksheet("rageval"), reader)
+            _fill_sheet(book.add_worksheet("rageval", _exact_worksheet()), reader)
     except BaseException:
         stream.out = None
         raise
+
+
+def _exact_worksheet() -> type[Any]:
+    """The class of a sheet whose numbers have all their digits: the library writes 16, and some doubles have 17."""
+    from xlsxwriter.worksheet import Worksheet
+
+    class ExactWorksheet(Worksheet):  # type: ignore[misc]
+        def _xml_number_element(self, number: float, attributes: Sequence[tuple[str, object]] = ()) -> None:
+            given = "".join(f' {name}="{self._escape_attributes(value)}"' for name, value in attributes)
+            self.fh.write(f"<c{given}><v>{number!r}</v></c>")
+
+    return ExactWorksheet
 
 
 def _fill_sheet(sheet: Any, reader: pa.RecordBatchReader) -> None:
@@ -273,7 +285,7 @@ class _Abandonable:
 
 
 def _excel_cell(sheet: Any, line: int, place: int, *, value: Any) -> None:
-    plain = to_jsonable(value)
+    plain = format_value(value) if isinstance(value, float) and not math.isfinite(value) else to_jsonable(value)
     if plain is None:
         return
     if isinstance(plain, bool):

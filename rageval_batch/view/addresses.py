@@ -11,9 +11,9 @@ KEY = "key."  # before the name of a column that picks one of several rows of a 
 
 
 def address(path: str, **values: Any) -> str:
-    """A path with what is not null behind it."""
-    given = {name: value for name, value in values.items() if value not in (None, "")}
-    return f"{path}?{urlencode(given)}" if given else path
+    """A path with what is not null behind it; each value of a tuple stands by itself."""
+    given = {name: value for name, value in values.items() if value not in (None, "", ())}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
 def sql_address(query: str) -> str:

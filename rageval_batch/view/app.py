@@ -17,15 +17,18 @@ from starlette.routing import Route
 
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError, RagevalError
+from rageval_batch.report.cells import count_text
+from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
+from rageval_batch.report.html.sections import Lister
 from rageval_batch.report.html.texts import cut, direction, readable
 from rageval_batch.view import contents
 from rageval_batch.view.addresses import KEY, address, sql_address
 from rageval_batch.view.contents import Content
 from rageval_batch.view.live import LiveStore, limited_query
 from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections
-from rageval_batch.view.paging import View
+from rageval_batch.view.paging import View, paged_lister
 from rageval_batch.view.queries import EXAMPLES, Result, Views, described_views, result_page, written_result
 from rageval_batch.view.waiting import RunningQueries, StillRunning
 
@@ -96,21 +99,30 @@ class Viewer:
     def runs(self, request: Request) -> Response:
         """All runs; two that were picked are compared."""
         given = request.query_params
-        picks = [_picked(pick) for pick in given.getlist("pick")]
-        of_one_profile = len({pick["profile"] for pick in picks}) == 1
-        if len(picks) == 2 and of_one_profile:
-            first, second = picks
+        picks = tuple(dict.fromkeys(given.getlist("pick")))
+        asked = given.get("do") == "compare"
+        of_one_profile = len({_picked(pick)["profile"] for pick in picks}) == 1
+        if asked and len(picks) == 2 and of_one_profile:
+            first, second = map(_picked, picks)
             about = {name: first[name] for name in ("profile", "eval_set")}
             return RedirectResponse(address("/compare", base=first["run"], cand=second["run"], **about), 303)
         text, profile = given.get("q"), given.get("profile")
         with self._store.session() as session:
-            content, profiles = contents.runs_content(session, text, profile, view=_view(request, "q", "profile"))
-        said = (
-            "Pick two runs to compare them." if of_one_profile else "Pick two runs of one profile." if picks else None
-        )
+            view = _view(request, "q", "profile", pick=picks)
+            content, profiles = contents.runs_content(session, text, profile, view=view, picks=picks)
+        here = {pick for block in content.sections[0].blocks if isinstance(block, Table) for pick in block.picks}
+        elsewhere = [
+            (pick, _picked(pick)["run"] or "", view.at(pick=tuple(one for one in picks if one != pick)))
+            for pick in picks
+            if pick not in here
+        ]
+        state = [(name, given[name]) for name in ("q", "profile", "sort", "down", "page") if given.get(name)]
+        of_one = " of one profile" if len(picks) == 2 else ""
+        said = f"Pick two runs{of_one} to compare them: {count_text(len(picks), 'run')} picked." if asked else None
         return self._page(
-            request, "runs.html", content, text=text or "", profile=profile or "", profiles=profiles, said=said
-        )
+            request, "runs.html", content, text=text or "", profile=profile or "", profiles=profiles, said=said,
+            picks=picks, elsewhere=elsewhere, state=state,
+        )  # fmt: skip
 
     def set(self, request: Request) -> Response:
         """One section about a profile and eval set."""
@@ -123,16 +135,15 @@ class Viewer:
     def _set(self, request: Request) -> Response:
         given = request.query_params
         name = given.get("section", "leaderboard")
+        asked = _needed(request, "profile", "eval_set")
         with self._store.session(reads_inputs=name == "movers") as session:
-            content = contents.set_content(
-                session, given.get("profile", ""), given.get("eval_set", ""), name=name, base=given.get("base")
-            )
+            content = contents.set_content(session, *asked, name=name, base=given.get("base"), listed=_lister(request))
         return self._page(request, "page.html", content)
 
     def run(self, request: Request) -> Response:
         """One run and its answers."""
         given = request.query_params
-        name = given.get("run", "")
+        (name,) = _needed(request, "run")
         view = _view(request, "run", "profile", "eval_set", "fail_reason", "q")
         with self._store.session(name) as session:
             content = contents.run_content(
@@ -153,16 +164,10 @@ class Viewer:
 
     def question(self, request: Request) -> Response:
         """One question in all runs."""
-        given = request.query_params
+        profile, eval_set, question = _needed(request, "profile", "eval_set", "question")
         view = _view(request, "profile", "eval_set", "question")
         with self._store.session() as session:
-            content = contents.question_content(
-                session,
-                given.get("profile", ""),
-                given.get("eval_set", ""),
-                question=given.get("question", ""),
-                view=view,
-            )
+            content = contents.question_content(session, profile, eval_set, question=question, view=view)
         return self._page(request, "page.html", content)
 
     def answer(self, request: Request) -> Response:
@@ -173,18 +178,18 @@ class Viewer:
         given = request.query_params
         keys = {name.removeprefix(KEY): value for name, value in given.items() if name.startswith(KEY)}
         about = {"profile": given.get("profile"), "eval_set": given.get("eval_set")}
-        name = given.get("run", "")
+        name, question = _needed(request, "run", "question")
         with self._store.session(name, reads_inputs=True) as session:
-            if not keys and contents.has_several_rows(session, name, about, question=given.get("question", "")):
-                return RedirectResponse(address("/run", run=name, q=given.get("question"), **about), 303)
+            if not keys and contents.has_several_rows(session, name, about, question=question):
+                return RedirectResponse(address("/run", run=name, q=question, **about), 303)
             content, found = contents.answer_content(
                 session,
                 name,
                 about,
-                question=given.get("question", ""),
-                repeat=_repeat(given.get("repeat")),
+                question=question,
+                repeat=_counted("repeat", given.get("repeat"), first=0) or 0,
                 keys=keys,
-                number=_whole_number(given.get("row"), 1) or 1,
+                number=_counted("row", given.get("row"), first=1) or 1,
             )
         parts = marked_sections(found.explanation) if found.explanation else []
         shown = None if found.output is None else readable(found.output)
@@ -205,7 +210,7 @@ class Viewer:
 
     def _compare(self, request: Request) -> Response:
         given = request.query_params
-        base, cand = given.get("base", ""), given.get("cand", "")
+        base, cand = _needed(request, "base", "cand")
         about = {name: given.get(name) for name in ("profile", "eval_set")}
         view = _view(request, "base", "cand", "profile", "eval_set", "answers")
         answers = bool(given.get("answers"))
@@ -216,7 +221,7 @@ class Viewer:
     def gates(self, request: Request) -> Response:
         """The verdicts of the gates."""
         with self._store.session() as session:
-            content = contents.gates_content(session)
+            content = contents.gates_content(session, _lister(request))
         return self._page(request, "page.html", content)
 
     def rejects(self, request: Request) -> Response:
@@ -312,22 +317,48 @@ def _picked(pick: str) -> dict[str, str | None]:
     return {name: values.get(name, [None])[0] for name in ("run", "profile", "eval_set")}
 
 
+def _needed(request: Request, *names: str) -> list[str]:
+    """What an address must say; InputError where it does not."""
+    given = request.query_params
+    if lacking := [name for name in names if not given.get(name)]:
+        raise InputError(f"The address of this page does not say which {' and '.join(lacking)}. Begin with the runs.")
+    return [given[name] for name in names]
+
+
 def _whole_number(text: str | None, other: int) -> int:
     return int(text) if text and text.isdecimal() and text.isascii() and len(text) < 10 else other
 
 
-def _repeat(text: str | None) -> int:
-    """The repeat that an address names, 0 where it names none; InputError for what is no number of a repeat."""
-    number = _whole_number(text or "0", -1)
-    if number < 0:
-        raise InputError(f"repeat={text} is no repeat: they are counted from 0.")
+def _counted(name: str, text: str | None, *, first: int) -> int | None:
+    """The number that an address gives of something, null where it gives none; InputError for what is none."""
+    if not text:
+        return None
+    number = _whole_number(text, -1)
+    if number < first:
+        raise InputError(f"{name}={text} is no {name}: they are counted from {first}.")
     return number
 
 
-def _view(request: Request, *names: str) -> View:
+def _lister(request: Request) -> Lister:
+    """What makes tables of a page that has several lists: where the reader is in each stands behind its id."""
+    given = request.query_params
+
+    def view(id: str) -> View:
+        prefix = f"{id}."
+        others = {name: value for name, value in given.items() if not name.startswith(prefix)}
+        return View(
+            request.url.path, others, given.get(f"{prefix}sort"), down=given.get(f"{prefix}down") == "1",
+            number=_whole_number(given.get(f"{prefix}page"), 1), prefix=prefix,
+        )  # fmt: skip
+
+    return paged_lister(view)
+
+
+def _view(request: Request, *names: str, **more: Any) -> View:
     """Where the reader is in the page's list."""
     given = request.query_params
+    known = {name: given.get(name) for name in names} | more
     return View(
-        request.url.path, {name: given.get(name) for name in names}, given.get("sort"), down=given.get("down") == "1",
+        request.url.path, known, given.get("sort"), down=given.get("down") == "1",
         number=_whole_number(given.get("page"), 1),
     )  # fmt: skip

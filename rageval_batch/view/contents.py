@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from markupsafe import Markup
 from rageval_batch.analysis.answers import ExplainedAnswer, explained_answer
 from rageval_batch.analysis.compared_runs import ComparedRuns, find_compared_runs
 from rageval_batch.analysis.comparison import Rules, compare
-from rageval_batch.analysis.runs import Run, find_run, matching_runs
+from rageval_batch.analysis.runs import find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import StoreError
 from rageval_batch.report.cells import count_text
@@ -29,6 +29,7 @@ from rageval_batch.report.html.comparisons import (
 from rageval_batch.report.html.distributions import distributions_section
 from rageval_batch.report.html.groups import groups_section
 from rageval_batch.report.html.scope import Scope, scopes
+from rageval_batch.report.html.sections import Lister
 from rageval_batch.report.html.words import results_text
 from rageval_batch.sql_text import identifier, quoted
 from rageval_batch.view.addresses import Links, address
@@ -76,8 +77,10 @@ def _set_crumbs(profile: str, eval_set: str) -> tuple[tuple[str, str], ...]:
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
-def runs_content(session: Session, text: str | None, profile: str | None, *, view: View) -> tuple[Content, list[str]]:
-    """(all runs, filtered and sorted; the profiles that there are)"""
+def runs_content(
+    session: Session, text: str | None, profile: str | None, *, view: View, picks: Sequence[str] = ()
+) -> tuple[Content, list[str]]:
+    """(all runs, filtered and sorted, some of them picked; the profiles that there are)"""
     if not session.has_kept("run_list"):
         session.keep_table(
             "run_list",
@@ -102,49 +105,51 @@ def runs_content(session: Session, text: str | None, profile: str | None, *, vie
     query = f"select * exclude ({', '.join(left_out)})\nfrom run_list"
     query += f"\nwhere {' and '.join(where)}" if where else ""
     table = paged(
-        session, "runs-table", "Runs", query=query, view=view, order="created_at desc, profile, run_id",
+        session, "runs-table", "Runs", query=query, view=view, order="created_at desc, profile, run_id, eval_set",
         numbers=("score", "n", "answered", "created_at"),
         note="n: what the score is over; every question counts, answered or not.",
     )  # fmt: skip
     public = (
         "select r.*, l.score, l.n\nfrom runs r\njoin leaderboard l on l.run_id = r.run_id and l.profile = r.profile "
-        "and l.eval_set = r.eval_set\norder by r.created_at desc, r.profile, r.run_id"
+        "and l.eval_set = r.eval_set\norder by r.created_at desc, r.profile, r.run_id, r.eval_set"
     )
-    picks = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
-    plot = [_score_bar(row["score"], _best(session, row["profile"])) for row in table.rows]
-    table = replace(table, sql=public, picks=picks, plots={"0 to the best": plot}, plotted="score")
+    names = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
+    plots = _score_bars([(row["score"], _best(session, row["profile"])) for row in table.rows])
+    table = replace(table, sql=public, picks=names, picked=frozenset(picks), plots=plots, plotted="score")
     profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
-    names = session.rows(f"select count(distinct run_id) as n from ({query})")[0]["n"]
-    title = results_text(table.total or 0, names)
+    count = session.rows(f"select count(distinct run_id) as n from ({query})")[0]["n"]
+    title = results_text(table.total or 0, count)
     return Content(title=title, sections=(Section("runs", "Runs", (table,)),)), profiles
 
 
-def _scope(session: Session, profile: str, eval_set: str) -> tuple[Scope, list[Run]]:
+def _scope(session: Session, profile: str, eval_set: str) -> Scope:
     """All runs of a profile and eval set."""
     runs = [run for run in matching_runs(session, profile) if run.record["eval_set"] == eval_set]
     if not runs:
         raise StoreError(f"The store has no run of {profile} with eval set {eval_set}.")
-    return scopes(session, runs)[0], runs
+    return scopes(session, runs)[0]
 
 
-def set_content(session: Session, profile: str, eval_set: str, *, name: str, base: str | None) -> Content:
+def set_content(
+    session: Session, profile: str, eval_set: str, *, name: str, base: str | None, listed: Lister
+) -> Content:
     """One section about a profile and eval set, as in the report."""
-    scope, runs = _scope(session, profile, eval_set)
+    scope = _scope(session, profile, eval_set)
     compared_with = None
     if name in ("comparison", "movers"):
-        outcome = compared_runs(session, scope, base, runs=runs)
+        outcome = compared_runs(session, scope, base)
         compared_with = outcome.results[0].compared.base.name if outcome.results else None
         section = (comparison_section if name == "comparison" else movers_section)(session, outcome, "set")
+    elif name in ("distributions", "groups"):
+        section = (distributions_section if name == "distributions" else groups_section)(session, scope, "set")
     else:
         made = {
             "leaderboard": sections.leaderboard_section,
-            "distributions": distributions_section,
             "fail-reasons": sections.fail_reasons_section,
             "confusions": sections.confusions_section,
-            "groups": groups_section,
             "hardest": sections.hardest_section,
         }
-        section = made[name](session, scope, "set")
+        section = made[name](session, scope, "set", listed=listed)
     about = {"profile": profile, "eval_set": eval_set}
     tabs = tuple(
         (SET_SECTIONS[one], address("/set", **about, section=one, base=base), one == name) for one in SET_SECTIONS
@@ -159,14 +164,14 @@ def set_content(session: Session, profile: str, eval_set: str, *, name: str, bas
     )
 
 
-def gates_content(session: Session) -> Content:
+def gates_content(session: Session, listed: Lister) -> Content:
     """The verdicts of the gates on all runs."""
     runs = matching_runs(session)
     if not runs:
         return Content(title="Gates", sections=(Section("gates", "Gates", (Words("The store has no runs."),)),))
     return Content(
         title="Gates",
-        sections=(sections.gates_section(session, scopes(session, runs), runs),),
+        sections=(sections.gates_section(session, scopes(session, runs), runs, listed=listed),),
         links=Links(),
         crumbs=(("Runs", "/"),),
     )
@@ -176,7 +181,8 @@ def rejects_content(session: Session, view: View) -> Content:
     """Input rows that could not be used."""
     table = paged(
         session, "rejects-table", "Input rows that could not be used",
-        query="select reason, file, line, detail, raw, commit\nfrom rejects", view=view, order="file, line, reason",
+        query="select reason, file, line, detail, raw, commit\nfrom rejects", view=view,
+        order="file, line, reason, detail, raw, commit",
     )  # fmt: skip
     title = count_text(table.total or 0, "reject")
     block = table if table.total else Words("Every input row was used.")
@@ -197,6 +203,11 @@ def _repeat_column(session: Session, profile: str, where: str) -> tuple[str, ...
     """The column `repeat`, where any of these rows is more than the first answer to its question."""
     rows = session.rows(f"select max(repeat) as most from {profile} where {where}")
     return ("repeat",) if rows[0]["most"] else ()
+
+
+def _ties(rows: str, keys: Sequence[str]) -> str:
+    """What orders rows of one question, repeat and score."""
+    return ", ".join(f"{rows}.{identifier(name)}" for name in (*keys, "fail_reason"))
 
 
 def run_content(
@@ -229,13 +240,13 @@ def run_content(
         "Answers that match" if reason or text else "Every answer",
         query=f"select {columns}\nfrom {rows}",
         view=view,
-        order="a.score nulls first, a.question_id, a.repeat",
+        order=f"a.score nulls first, a.question_id, a.repeat, {_ties('a', keys)}",
         numbers=("score",),
     )
     best = _best(session, scope.profile)
-    plot = [_score_bar(row["score"], best) for row in answers.rows]
+    plots = _score_bars([(row["score"], best) for row in answers.rows])
     parts = [
-        Section("answers", "Answers", (replace(answers, plots={"0 to the best": plot}, plotted="score"),)),
+        Section("answers", "Answers", (replace(answers, plots=plots, plotted="score"),)),
         distributions_section(session, scope, "run"),
         sections.fail_reasons_section(session, scope, "run"),
         groups_section(session, scope, "run"),
@@ -267,14 +278,15 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
     keys = _key_columns(session, profile)
     where = f"question_id = {quoted(question)} and eval_set = {quoted(eval_set)}"
     names = ("run_id", "question_id", *_repeat_column(session, profile, where), *keys, "score", "fail_reason")
-    query = f"select {', '.join(map(identifier, names))}\nfrom {profile}\nwhere {where}"
+    shown = ", ".join(f"a.{identifier(name)}" for name in names)
+    query = f"select {shown}\nfrom {profile} a\nwhere {where}"
     table = paged(
         session,
         "answers-table",
         "Answers of all runs",
         query=query,
         view=view,
-        order="score nulls last, run_id, repeat",
+        order=f"a.score nulls last, a.run_id, a.repeat, {_ties('a', keys)}",
         numbers=("score",),
         labels={"question_id": "answer"},
     )
@@ -289,8 +301,8 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
     if found["high"] is not None:
         best = max(found["high"], _best(session, profile))
         blocks.append(_score_histogram(session, query, min(0.0, found["low"]), high=best))
-        plot = [_score_bar(row["score"], best) for row in table.rows]
-        table = replace(table, plots={"0 to the best": plot}, plotted="score")
+        plots = _score_bars([(row["score"], best) for row in table.rows])
+        table = replace(table, plots=plots, plotted="score")
     blocks.append(table)
     facts = {
         "mean score of runs": of_runs["mean"], "n runs": of_runs["runs"], "n answers": found["n"],
@@ -299,7 +311,7 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
     return Content(
         title=question,
         sections=(Section("answers", "In all runs", tuple(blocks)),),
-        links=Links(profile, eval_set, None, keys=keys),
+        links=Links(profile, eval_set, keys=keys),
         crumbs=_set_crumbs(profile, eval_set),
         lead=_question_text(session, profile, eval_set, question=question),
         facts=facts,
@@ -311,8 +323,16 @@ def _question_text(session: Session, profile: str, eval_set: str, *, question: s
     return question_texts(session, Scope(profile, eval_set, (), every=False), (question,)).get(question)
 
 
-def _score_bar(score: float | None, best: float) -> Markup:
-    return Markup("") if score is None else figures.bar(max(0.0, score), best, f"{score:.4g} of {best:g}")
+def _score_bars(scores: Sequence[tuple[float | None, float]]) -> dict[str, list[Markup]]:
+    """A column of bars: each score as a share of the best that there is; negative ones go to the left of zero."""
+    shares = [(score, best, None if score is None or best <= 0 else score / best) for score, best in scores]
+    least = min([0.0, *(share for *_, share in shares if share is not None)])
+    title = "0 to the best" if least >= 0 else f"{least:.4g} of the best to the best"
+    bars = [
+        Markup("") if share is None else figures.bar(share, 1.0, f"{score:.4g} of {best:g}", least=least)
+        for score, best, share in shares
+    ]
+    return {title: bars}
 
 
 def _score_histogram(session: Session, query: str, low: float, *, high: float) -> Figure:
@@ -402,7 +422,8 @@ def compare_content(
         session, "questions-table", f"Every question{'' if view.sort else ', most moved first'}",
         query=f"select {', '.join((*(f'c.{name}' for name in _COMPARED), *asked))}\n"
         f"from (\n    {kept}\n) c{join}",
-        view=view, order="abs(c.delta) desc nulls last, c.question_id", numbers=("base_score", "cand_score", "delta"),
+        view=view, order="abs(c.delta) desc nulls last, c.question_id, c.base_score, c.cand_score",
+        numbers=("base_score", "cand_score", "delta"),
     )  # fmt: skip
     public = questions.sql.replace(kept, f"from regressions({macro_arguments(result)})")
     there = address("/compare", base=base, cand=candidate, **about, answers=1)

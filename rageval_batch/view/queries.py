@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from rageval_batch.analysis.comments import with_comments
 from rageval_batch.analysis.session import Session
+from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.texts import plain_text
@@ -68,16 +69,16 @@ class Result:
 
 
 def result_page(session: Session, query: str, view: View, *, x: str | None, y: str | None) -> Result:
-    """One page of a query's result, and with the first page a chart where columns were chosen for one."""
+    """One page of a query's result, and a chart of its first rows where columns were chosen for one."""
     number = max(1, view.number)
     first = (number - 1) * ROWS
     reader = session.reader(query)
     names = reader.schema.names
-    drawn = x in names and y in names and x != y and number == 1
-    whole = _slice(reader, first, MOST_POINTS + 1 if drawn else ROWS + 1)
+    drawn = x in names and y in names and x != y
+    beginning, whole = _slices(reader, (0, MOST_POINTS + 1 if drawn else 0), (first, ROWS + 1))
     shown = min(whole.num_rows, ROWS)
     more = whole.num_rows > ROWS
-    chart, told = _chart(whole.select([x, y]), str(x), str(y)) if drawn else (None, None)
+    chart, told = _chart(beginning.select([x, y]), str(x), str(y)) if drawn else (None, None)
     note = f"Rows {first + 1:,} to {first + shown:,}{', and there are more' if more else ''}." if shown else None
     return Result(
         Table("result", "Result", tuple(names), rows=row_dicts(whole.slice(0, ROWS)), sql=query, note=note),
@@ -88,32 +89,41 @@ def result_page(session: Session, query: str, view: View, *, x: str | None, y: s
     )
 
 
-def _slice(reader: pa.RecordBatchReader, first: int, count: int) -> pa.Table:
-    """So many rows from the first on; what comes behind them is not computed, what comes before is not held."""
-    kept = []
+def _slices(reader: pa.RecordBatchReader, *wanted: tuple[int, int]) -> list[pa.Table]:
+    """The rows of each (first, count); what comes behind them is not computed, what none has is not held."""
+    kept: list[list[pa.RecordBatch]] = [[] for _ in wanted]
+    end = max(first + count for first, count in wanted)
+    seen = 0
     for batch in reader:
-        mine = batch.slice(first, count)
-        first, count = max(0, first - batch.num_rows), count - mine.num_rows
-        if mine.num_rows:
-            kept.append(mine)
-        if not count:
+        for mine, (first, count) in zip(kept, wanted, strict=True):
+            start, stop = max(0, first - seen), min(batch.num_rows, first + count - seen)
+            if start < stop:
+                mine.append(batch.slice(start, stop - start))
+        seen += batch.num_rows
+        if seen >= end:
             break
-    return pa.Table.from_batches(kept, reader.schema)
+    return [pa.Table.from_batches(mine, reader.schema) for mine in kept]
 
 
 def _chart(rows: pa.Table, x: str, y: str) -> tuple[Markup | None, str | None]:
-    """(bars over names, or a line over numbers; what of the first rows it shows), nulls where y has no numbers."""
-    pairs = [(a, float(b)) for a, b in zip(*(rows.column(k).to_pylist() for k in (0, 1)), strict=True) if _is_finite(b)]
+    """(bars over names, or a line over numbers; what of the first rows it shows), no chart where y has no numbers."""
     told = f"{plain_text(y)} by {plain_text(x)}"
+    first = rows.slice(0, MOST_POINTS)
+    whole = [(a, b) for a, b in zip(*(first.column(k).to_pylist() for k in (0, 1)), strict=True)]
+    pairs = [(a, float(b)) for a, b in whole if _is_finite(b)]
     if not pairs:
         return None, None
     line = all(_is_finite(a) for a, _ in pairs)
-    most = MOST_POINTS if line else MOST_BARS
-    cut = f"The first {most:,} rows; there are more." if rows.num_rows > most else f"n = {len(pairs):,} rows."
+    shown = pairs if line else pairs[:MOST_BARS]
+    more = len(shown) < len(pairs) or rows.num_rows > MOST_POINTS
+    said = f"The first {len(shown):,} rows; there are more." if more else f"n = {count_text(len(shown), 'row')}."
+    if without := len(whole) - len(pairs):
+        said += f" Left out: {count_text(without, 'row')} without a number in {plain_text(y)}."
     if line:
-        points = [(float(a), b) for a, b in pairs[:most]]
-        return figures.line(points, plain_text(x, 40), plain_text(y, 40), told=told), cut
-    return figures.bars([(plain_text(str(a), 60), b) for a, b in pairs[:most]], told), cut
+        points = [(float(a), b) for a, b in shown]
+        return figures.line(points, plain_text(x, 40), plain_text(y, 40), told=told), said
+    names = ["null" if a is None else plain_text(str(a), 60) for a, _ in shown]
+    return figures.bars(list(zip(names, (b for _, b in shown), strict=True)), told), said
 
 
 def _is_finite(value: Any) -> bool:

@@ -192,6 +192,27 @@ def test_macros_take_the_eval_set_and_profile_that_are_named(tmp_path: Path) -> 
         assert found(", of_eval_set := 'other'") == found(", of_profile := 'other'") == none
 
 
+@pytest.mark.parametrize("profile", ["include_rate", "claim_evidence"])
+def test_score_deltas_are_run_delta_of_every_candidate(tmp_path: Path, profile: str) -> None:
+    """By one statement in a session as small as any, however many candidates there are."""
+    runs = {
+        f"r{k:02}": [score_row(f"q{q}", ((k * 7 + q * 3) % 11) / 10, weight=1.0 + q % 3) for q in range(4)]
+        for k in range(26)
+    }
+    publish(tmp_path, runs, profile=profile, with_summary=True)
+    names = ", ".join(f"'r{k:02}'" for k in range(1, 26))
+    with open_store(tmp_path) as session:
+        rows = session.rows(f"from score_deltas('r00', [{names}]) order by candidate")
+        assert [row["candidate"] for row in rows] == [f"r{k:02}" for k in range(1, 26)]
+        for row in (rows[0], rows[12]):
+            (want,) = session.rows(f"from run_delta('r00', '{row['candidate']}') where metric = 'score'")
+            assert {name: row[name] for name in want if name != "metric"} == {
+                k: v for k, v in want.items() if k != "metric"
+            }
+            assert row["n"] == 4
+        assert session.rows("from score_deltas('r00', ['r01'], of_eval_set := 'other')") == []
+
+
 def test_leaderboard_of_a_weighted_profile(tmp_path: Path) -> None:
     rows = [score_row("x", 1.0, weight=3.0), score_row("y", 0.0, weight=1.0)]
     publish(tmp_path, {"a": rows, "b": simple_run(x=1.0, y=1.0)})

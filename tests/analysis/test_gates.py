@@ -520,7 +520,7 @@ def test_markdown_of_a_failing_run_is_about_ten_lines(call: Any) -> None:
     assert code == 1
     assert len(out.splitlines()) <= 10
     assert "**FAIL** bad" in out
-    assert "| eval\\_score\\_avg | 66.67 | &gt;= 95 | 6 | QualityGateFailure |" in out
+    assert "| eval\\_score\\_avg | 66.66666666666667 | &gt;= 95 | 6 | QualityGateFailure |" in out
     passed = [line for line in call("good", "--format", "md")[1].splitlines() if line]
     assert len(passed) == 2 and passed[1].startswith("- **PASS** good")
     hostile = call(HOSTILE, "--format", "md")[1]
@@ -538,7 +538,7 @@ def test_junit(call: Any, tmp_path: Path) -> None:
     cases = {case.get("name"): case for case in suites["bad"]}
     failure = cases["eval_score_avg"].find("failure")
     assert failure is not None
-    message = "eval_score_avg: mean of score is 66.67, must be >= 95 (n 6): QualityGateFailure"
+    message = "eval_score_avg: mean of score is 66.66666666666667, must be >= 95 (n 6): QualityGateFailure"
     assert failure.get("message") == message
     assert sum(case.find("skipped") is not None for case in suites["good"]) == 1
 

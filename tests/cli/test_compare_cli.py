@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,46 @@ def json_run(path: Path, score: float | None, results: dict[str, Any], **summary
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of a command."""
     return run_command(capsys, *words)
+
+
+def test_digits_of_a_failing_delta_are_all_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a pipe, Markdown and JUnit; a delta that fails never reads as one that passes."""
+    publish(tmp_path, {"base": simple_run(a=0.5, b=0.5), "cand": simple_run(a=0.499999, b=0.5)})
+    for format in ("table", "md", "junit"):
+        code, out, _ = called(capsys, "compare", "base", "cand", "--store", str(tmp_path), "--format", format)
+        found = re.search(r"the delta is (\S+) and must be at least 0", out.replace("\\", ""))
+        assert code == 1 and found is not None and float(found[1]) == 0.4999995 - 0.5, format
+    code, out, _ = called(
+        capsys, "compare", "base", "cand", "--store", str(tmp_path), "--fail-on", "significant", "--format", "junit"
+    )
+    assert "-0.0000" not in out
+
+
+def test_without_weights_there_is_no_delta_and_the_reason_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = {name: [score_row("a", value, weight=0.0)] for name, value in (("base", 0.5), ("cand", 0.7))}
+    publish(tmp_path, runs, profile="include_rate")
+    code, out, _ = called(capsys, "compare", "base", "cand", "--store", str(tmp_path))
+    assert code == 1
+    assert "there is no delta: 'base' and 'cand' have no score, as no question has a value and a weight above 0" in out
+    code, out, _ = called(capsys, "leaderboard", "--store", str(tmp_path), "--format", "json")
+    assert [row["rank"] for row in json.loads(out)] == [None, None], "a run without a score has no rank"
+
+
+def test_several_candidates_have_their_n_and_metrics_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = {
+        name: [score_row(q, value, repeat=k, main_topic=n) for q in "ab" for k in range(2)]
+        for name, value, n in (("base", 0.5, 3), ("one", 0.7, 4), ("two", 0.6, 5))
+    }
+    publish(tmp_path, rows)
+    _, out, _ = called(capsys, "compare", "base", "one", "two", "--store", str(tmp_path))
+    assert re.search(r"candidate +score +delta .* worse +n +passed", out) and re.search(r"one .* 2  yes", out)
+    _, out, _ = called(capsys, "compare", "base", "one", "--metric", "main_topic", "--store", str(tmp_path))
+    assert re.search(r"question_id +base_main_topic +cand_main_topic +delta", out)
+    assert "score_std_over_repeats" not in out, "that is said of another number"
 
 
 def test_json_runs_print_one_object_on_the_first_line(tmp_path: Path) -> None:

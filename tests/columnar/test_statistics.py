@@ -222,6 +222,13 @@ def test_holm_equals_the_oracle(p_values: list[float | None]) -> None:
     assert statistics.holm(p_values) == oracle.holm(p_values)
 
 
+@given(st.lists(st.floats(0, 1), max_size=12), st.integers(0, 12))
+def test_holm_of_some_tests_is_a_bound_of_holm_of_all(p_values: list[float], some: int) -> None:
+    exact = oracle.holm(p_values)[:some]
+    bounds = statistics.holm(p_values[:some], len(p_values))
+    assert all(b is not None and e is not None and b >= e for b, e in zip(bounds, exact, strict=True))
+
+
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(1, 12))
 def test_pass_at_k_equals_the_oracle(repeats: int, passed: int, k: int) -> None:
     passed, k = min(passed, repeats), min(k, repeats)

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from rageval_batch.analysis import all_candidates
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs
 from rageval_batch.analysis.comparison import Rules, compare
@@ -273,10 +275,54 @@ def test_interval_and_test_are_said_in_one_sentence(
     publish(tmp_path, {"base": simple_run(a=50.0, b=70.0), "cand": simple_run(a=60.0, b=90.0)})
     with open_store(tmp_path, functions=False) as session:
         (result,) = compare(session, find_compared_runs(session, "base", ["cand"]), Rules())
-    told = replace(result, interval=replace(result.interval, low=low, high=high), p_value=p)
+    told = replace(result, interval=replace(result.interval, low=low, high=high), p_value=p, p_holm=p)
     words = comparison_words(told)
     assert words.endswith(f"The interval {said}") and words.count("chance") <= 1
     assert comparison_verdict(told) == sign
+
+
+def noise(folder: Path, runs: int) -> Path:
+    """Runs that differ by chance alone, on a few questions."""
+    random = Random(5)
+    scores = {f"n{k:02}": {f"q{q:02}": 100 * random.random() for q in range(20)} for k in range(runs)}
+    publish(folder, {name: simple_run(**values) for name, values in scores.items()})
+    return folder
+
+
+@pytest.mark.parametrize("most", [None, 0])
+def test_p_values_are_corrected_for_candidates_that_are_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int | None
+) -> None:
+    """The digits are those of a comparison of all; where there are too many for that, an upper bound that is named."""
+    if most is not None:
+        monkeypatch.setattr(all_candidates, "MOST_UNITS", most)
+    with open_store(noise(tmp_path, 40), functions=False) as session:
+        every = compare(session, find_compared_runs(session, "n07", [], every=True), Rules())
+        want = {result.candidate.name: result for result in every}
+        part = next(part for part in sections(build_report(session, [], "n07")) if part.id == "eval_json_v2-comparison")
+    table = next(block for block in part.blocks if isinstance(block, Table))
+    said = next(block.text for block in part.blocks if isinstance(block, Words))
+    assert len(table.rows) == 24 and "of n = 39 candidates are here" in said
+    assert [row["p"] for row in table.rows] == [want[row["candidate"]].p_value for row in table.rows]
+    pairs = [(row["p_holm"], want[row["candidate"]].p_holm) for row in table.rows]
+    if most is None:
+        assert all(got == exact for got, exact in pairs) and "p (Holm) is corrected for all of them." in said
+    else:
+        assert all(got >= exact for got, exact in pairs) and "it is an upper bound." in said
+        assert min(row["p_holm"] for row in table.rows) == min(1.0, 39 * min(row["p"] for row in table.rows))
+
+
+def test_the_verdict_is_that_of_the_corrected_p_value(tmp_path: Path) -> None:
+    publish(tmp_path, {"base": simple_run(a=50.0, b=70.0), "cand": simple_run(a=60.0, b=90.0)})
+    with open_store(tmp_path, functions=False) as session:
+        (result,) = compare(session, find_compared_runs(session, "base", ["cand"]), Rules())
+    told = replace(result, interval=replace(result.interval, low=0.1, high=0.3), p_value=0.0412, p_holm=0.989, tests=24)
+    words = comparison_words(told)
+    assert "(p = 0.0412; 0.989 when corrected for 24 candidates)" in words
+    assert "the test, corrected for 24 candidates, is not under 5 %" in words and "weak evidence of a gain" in words
+    assert "more than chance" not in words and comparison_verdict(told) is None
+    bound = replace(told, holm_is_bound=True)
+    assert "(p = 0.0412; at most 0.989 when corrected for 24 candidates)" in comparison_words(bound)
 
 
 def two_sets(folder: Path) -> Path:
@@ -323,7 +369,7 @@ def test_what_numbers_are_of_is_said(tmp_path: Path) -> None:
     assert {strip.n for strip in strips} == {5}
 
     by_topic = next(table for table in tables(made) if table.title == "Mean score by topic")
-    assert by_topic.note is not None and by_topic.note.endswith(" 1 of 5 questions has no topic.")
+    assert by_topic.note is not None and by_topic.note.endswith(" 1 question has no topic and is not here.")
 
     moved = next(block for part in sections(made) for block in part.blocks if isinstance(block, Answers)).moved
     assert {one.base_note for one in moved} == {None}

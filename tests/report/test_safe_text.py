@@ -80,7 +80,7 @@ def test_a_block_of_code_ends_where_it_should(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["=1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "＝1", " =1", "\xa0+1", "\ufeff @x", "\0=1"]
+    "text", ["=1", "+1+1", "-a", "@x", "\tx", "\rx", "\nx", "＝1", " =1", "\xa0+1", "\ufeff @x", "\0=1"]
 )
 def test_formulas_are_texts(text: str) -> None:
     assert safe_text.csv_text_cell(text) == "'" + text

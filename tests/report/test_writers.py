@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_batch.errors import InputError
+from rageval_batch.report.cells import format_value, json_line, limit_text, value_text
 from rageval_batch.report.formats import chosen_format, html_lines, markdown_lines
 from rageval_batch.report.safe_text import csv_text_cell
 from rageval_batch.report.writers import csv_text, row_dicts, text_chunks, to_arrow, write_file
@@ -61,7 +63,7 @@ def test_csv(format: str, separator: str) -> None:
         '["a", "=b"]',
         '{"k": "v"}',
     ]
-    assert rows[2][:4] == ["a\rb", "", str(2**53 + 1), ""]
+    assert rows[2][:4] == ["a\rb", "NaN", str(2**53 + 1), ""]
     assert rows[3][0] == 'q",\n' and len(rows) == 4
 
 
@@ -83,6 +85,54 @@ def test_json_and_json_lines() -> None:
     assert "".join(text_chunks(empty.to_reader(), "jsonl")) == ""
 
 
+def test_numbers_that_are_not_finite_are_not_missing() -> None:
+    """But in JSON, which has none of them."""
+    values = [math.inf, -math.inf, math.nan, None]
+    rows = [{"x": value} for value in values]
+    assert csv_text(rows, ["x"]).splitlines() == ["x", "inf", "-inf", "NaN"]
+    assert [format_value(value) for value in values] == ["inf", "-inf", "NaN", "–"]
+    assert [json.loads(json_line(value)) for value in values] == [None] * 4
+    assert list(markdown_lines(rows, ["x"]))[2:] == ["| inf |", "| -inf |", "| NaN |", "| – |"]
+
+
+def test_a_text_that_is_a_number_is_no_formula() -> None:
+    texts = ["-1", "+1.5", "-2e-3", "-", "-1+1", "+a", "-1\n", "=1"]
+    cells = [row[0] for row in csv.reader(io.StringIO(csv_text([{"x": text} for text in texts], ["x"]), newline=""))]
+    assert cells[1:] == ["-1", "+1.5", "-2e-3", "'-", "'-1+1", "'+a", "'-1\n", "'=1"]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(-5e-7, "-5e-07"), (0.00004, "4e-05"), (-0.0, "0.0000"), (0.0, "0.0000"), (0.5, "0.5000"), (12.345, "12.35")],
+)
+def test_a_number_does_not_read_as_zero(value: float, said: str) -> None:
+    assert format_value(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "exact", "said"),
+    [
+        (0.49999999, 0.5, False, "0.49999999"),
+        (0.49999999, 0.5, True, "0.49999999"),
+        (0.4, 0.5, False, "0.4000"),
+        (0.5, 0.5, False, "0.5000"),
+        (3.0, 2.0, False, "3"),
+        (None, 0.5, False, "–"),
+    ],
+)
+def test_a_value_does_not_read_as_a_limit_that_it_is_not(
+    value: float | None, limit: float, exact: bool, said: str
+) -> None:
+    assert value_text(value, limit, exact) == said
+    assert float(limit_text(0.1 + 0.2)) == 0.1 + 0.2 and limit_text(0.5) == "0.5"
+
+
+def test_excel_has_all_digits_of_a_double(tmp_path: Path) -> None:
+    numbers = [0.1 + 0.2, 1e-300, 1 / 3, 5e-324, 123456789.123456789]
+    write_file(to_arrow([{"x": value} for value in numbers], ["x"]).to_reader(), "xlsx", str(tmp_path / "x.xlsx"))
+    assert [float(row[0]) for row in sheet(tmp_path / "x.xlsx")[1:]] == numbers
+
+
 def test_parquet(tmp_path: Path) -> None:
     write_file(reader(), "parquet", str(tmp_path / "x.parquet"))
     assert pq.read_table(tmp_path / "x.parquet").drop_columns("number").equals(TABLE.drop_columns("number"))
@@ -102,7 +152,7 @@ def test_excel(tmp_path: Path) -> None:
     rows = sheet(tmp_path / "x.xlsx")
     assert rows[0] == TABLE.column_names
     assert rows[1][:4] == ["=1+1", "0.1", "1", "1"]
-    assert rows[2][1] == str(2**53 + 1), "a number that Excel would round is a text"
+    assert rows[2][1:3] == ["NaN", str(2**53 + 1)], "a number that Excel would round is a text"
     hostile = to_arrow([{"a": text} for text in HOSTILE], ["a"])
     write_file(hostile.to_reader(), "xlsx", str(tmp_path / "h.xlsx"))
     assert len(sheet(tmp_path / "h.xlsx")) == len(HOSTILE) + 1

@@ -85,15 +85,21 @@ def test_runs_are_filtered_sorted_and_picked(client: Client) -> None:
     assert re.findall(r">(adapter-\w+)</bdi>", client.get("/", q="WEAK")) == ["adapter-weak"]
     assert "No run matches." in client.get("/", q="no such run")
     picks = [pick.replace("&amp;", "&") for pick in re.findall(r'name="pick" value="([^"]+)"', page)]
-    status, _, headers = client.ask(f"/?{urlencode([('pick', picks[0]), ('pick', picks[1])])}")
+    status, _, headers = client.ask(f"/?{urlencode([('pick', picks[0]), ('pick', picks[1]), ('do', 'compare')])}")
     assert status == 303
     compared = client.get(headers["location"])
     assert "adapter-gaps is 17.70 worse than adapter-good by score" in compared
     assert "<del>" in compared and "<ins>" in compared
-    assert "Pick two runs" in client.get(f"/?{urlencode([('pick', picks[0])])}")
+    assert "Pick two runs" in client.get(f"/?{urlencode([('pick', picks[0]), ('do', 'compare')])}")
+    kept = client.get(f"/?{urlencode([('pick', picks[0]), ('pick', picks[1]), ('sort', 'score')])}")
+    assert len(re.findall(r'name="pick" value="[^"]+" checked', kept)) == 2, "an address restores what was picked"
+    sorts = re.findall(r'<th [^>]*><a href="([^"]+)"', kept)
+    assert sorts and all(one.count("pick=") == 2 for one in sorts), "sorting keeps it"
+    away = client.get(f"/?{urlencode([('pick', picks[0]), ('q', 'nothing like this'), ('pick', picks[1])])}")
+    assert len(re.findall(r'type="hidden" name="pick"', away)) == 2, "a filter keeps it"
     (other,) = re.findall(r'name="pick" value="([^"]+)"', client.get("/", q="regressed"))
-    mixed = client.get(f"/?{urlencode([('pick', picks[0]), ('pick', other.replace('&amp;', '&'))])}")
-    assert "Pick two runs of one profile." in mixed
+    both = urlencode([("pick", picks[0]), ("pick", other.replace("&amp;", "&")), ("do", "compare")])
+    assert "Pick two runs of one profile" in client.get(f"/?{both}")
     status, page, _ = client.ask("/compare?base=baseline&cand=adapter-good")
     assert status == 400 and "their scores cannot be compared." in page, "what a command takes helps nobody here"
     assert " -p" not in page
@@ -157,6 +163,36 @@ def test_what_is_not_there_is_said(client: Client) -> None:
         status, body, _ = client.ask(path)
         assert status == 400 and 'class="error"' in body
     assert "Did you mean &#39;adapter-good&#39;" in client.ask("/run?run=adaptor-good")[1]
+
+
+NEEDED = {
+    "/set": ("profile", "eval_set"),
+    "/run": ("run",),
+    "/question": ("profile", "eval_set", "question"),
+    "/answer": ("run", "question"),
+    "/compare": ("base", "cand"),
+}
+OTHERS = ("sort", "down", "page", "q", "repeat", "row", "fail_reason", "section", "x", "y", "pick", "answers", "key.x")
+
+
+@pytest.mark.parametrize("path", ["/", "/gates", "/rejects", "/sql", *NEEDED])
+def test_no_address_is_an_error_of_ours(client: Client, path: str) -> None:
+    """Whatever is missing, empty, given twice, unknown or nonsense: a page, or a sentence and 400 or 404."""
+    good = {
+        "profile": "include_rate", "eval_set": eval_set(client, "include_rate"), "run": "baseline", "question": "r19",
+        "base": "baseline", "cand": "better",
+    }  # fmt: skip
+    mine = {name: good[name] for name in NEEDED.get(path, ())}
+    assert client.ask(address(path, **mine))[0] == 200
+    for name in mine:
+        for value in (None, "", "\x01'\";"):
+            status, body, _ = client.ask(address(path, **{**mine, name: value}))
+            assert status == 400 and 'class="error"' in body, (name, value)
+        assert client.ask(f"{address(path, **mine)}&{address('', **{name: good[name]})[1:]}")[0] == 200, name
+    for name in OTHERS:
+        for value in ("nonsense", "9" * 30):
+            status, body, _ = client.ask(f"{address(path, **mine)}{'&' if mine else '?'}{name}={value}")
+            assert status < 500 and (status < 400 or 'class="error"' in body), (name, value)
 
 
 def test_sql_is_shown_drawn_and_downloaded(client: Client) -> None:

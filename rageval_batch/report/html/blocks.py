@@ -36,6 +36,7 @@ class Table:
     sorts: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)  # where a heading leads, how it is sorted
     pages: tuple[tuple[str, str], ...] = ()  # other pages of the same rows: what they are called, where they are
     picks: Sequence[str] = ()  # what a row is called in a form, where rows can be picked
+    picked: frozenset[str] = frozenset()  # those that are
 
     def label(self, column: str) -> str:
         """The heading of a column."""

@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rageval_batch.analysis.compared_runs import ComparedRun, find_compared_runs
+from rageval_batch.analysis.compared_runs import (
+    ComparedRun,
+    ComparedRuns,
+    NothingToCompare,
+    differences,
+    find_compared_runs,
+)
 from rageval_batch.analysis.comparison import Comparison, Rules, compare, with_answers
 from rageval_batch.analysis.paired_units import Mover
-from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.errors import RagevalError
@@ -29,7 +34,6 @@ MOST_ANSWER = 1_500  # characters of an answer
 _MOST_MOVED = 100
 _FEW_POINTS, _FINE, _COARSE = 300, 60, 24  # questions up to which each has its own place in a scatter plot; its grid
 _DELTA_BINS = 21
-_SAME = ("questions_sha256", "source_sha256", "params_sha256")
 
 
 @dataclass(frozen=True)
@@ -52,24 +56,34 @@ class Outcome:
         return self.results[:MOST_DRAWN]
 
 
-def compared_runs(session: Session, scope: Scope, base: str | None, *, runs: Sequence[Run]) -> Outcome:
+def compared_runs(session: Session, scope: Scope, base: str | None) -> Outcome:
     """The comparison of a scope; without a base the best run is the base. The session keeps the pairs."""
     chosen = base if base in scope.runs else None if base else scope.runs[0]
     if chosen is None or len(scope.runs) == 1:
         said = f"{plain_text(base or '')} has no result here." if chosen is None else "There is one run only."
         return Outcome((Words(f"{said} Nothing to compare."),))
-    records = {run.record["run_id"]: run.record for run in runs if _in(run, scope)}
-    same = [run for run in scope.runs if run != chosen and _comparable(records[chosen], records[run])]
-    notes = _notes(scope, chosen, same, chosen_base=base)
-    if not same:
-        return Outcome((Words("No run has the same questions, source and parameters."), *notes))
     try:
-        compared = find_compared_runs(
-            session, chosen, same[:MOST_CANDIDATES], profile=scope.profile, eval_set=scope.eval_set
-        )
-        return Outcome(notes, tuple(compare(session, compared, Rules(), answers=False, keep_pairs=True)))
+        every = _all_compared(session, scope, chosen)
+        shown, others = every.parted(MOST_CANDIDATES)
+        results = tuple(compare(session, shown, Rules(), answers=False, keep_pairs=True, others=others))
+    except NothingToCompare:
+        return Outcome((Words("No other run has the same questions, source, parameters and version of the profile."),))
     except RagevalError as error:
         return Outcome((Words(str(error)),))
+    return Outcome(_notes(scope, every, results, chosen_base=base), results)
+
+
+def _all_compared(session: Session, scope: Scope, base: str) -> ComparedRuns:
+    """The base and all runs of the scope that can be compared with it, best first; of all runs of a set those that
+    `rageval compare --all` compares."""
+    names = () if scope.every else [run for run in scope.runs if run != base]
+    found = find_compared_runs(
+        session, base, names, every=scope.every, profile=scope.profile, eval_set=scope.eval_set, strict=False
+    )
+    same = {run.name: run for run in found.candidates if not differences(found.base, run)}
+    if not same:
+        raise NothingToCompare(f"No run can be compared with '{base}'.")
+    return replace(found, candidates=tuple(same[name] for name in scope.runs if name in same))
 
 
 def comparison_section(session: Session, outcome: Outcome, id: str) -> Section:
@@ -88,22 +102,22 @@ def movers_section(session: Session, outcome: Outcome, id: str) -> Section:
     return Section(f"{id}-movers", "Movers", (*outcome.drawn_note, *blocks) or outcome.notes)
 
 
-def _in(run: Run, scope: Scope) -> bool:
-    return (run.record["profile"], run.record["eval_set"]) == (scope.profile, scope.eval_set)
-
-
-def _comparable(base: dict[str, Any], candidate: dict[str, Any]) -> bool:
-    return all(base[name] == candidate[name] for name in _SAME)
-
-
-def _notes(scope: Scope, base: str, same: Sequence[str], *, chosen_base: str | None) -> tuple[Words, ...]:
-    """Who the base is, and who was left out."""
-    notes = [f"The base is {plain_text(base)}{'' if chosen_base else ', the best run'}."]
-    if other := len(scope.runs) - 1 - len(same):
-        notes.append(f"Not compared, because scored with another source or parameters: {count_text(other, 'run')}.")
-    if len(same) > MOST_CANDIDATES:
+def _notes(
+    scope: Scope, every: ComparedRuns, results: Sequence[Comparison], *, chosen_base: str | None
+) -> tuple[Words, ...]:
+    """Who the base is, who was left out, and what p-values are corrected for."""
+    count = len(every.candidates)
+    notes = [f"The base is {plain_text(every.base.name)}{'' if chosen_base else ', the best run'}."]
+    if other := len(scope.runs) - 1 - count:
         notes.append(
-            f"The best {MOST_CANDIDATES} of n = {len(same):,} candidates are here; rageval compare --all has all."
+            "Not compared, because scored with another source, other parameters or another version of the profile: "
+            f"{count_text(other, 'run')}."
+        )
+    if count > len(results):
+        bound = "; there are so many that it is an upper bound" if results[0].holm_is_bound else ""
+        notes.append(
+            f"The best {len(results)} of n = {count:,} candidates are here; rageval compare --all has all. "
+            f"p (Holm) is corrected for all of them{bound}."
         )
     return (Words(" ".join(notes)),)
 
@@ -120,10 +134,7 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         }
         for result in results
     ]  # fmt: skip
-    one = (
-        "select {0} as candidate, cand, delta, improvements, regressions, ties,\n"
-        "    improvements + regressions + ties as n\nfrom run_delta({1})\nwhere metric = 'score'"
-    )
+    rows.sort(key=lambda row: (row["cand"] is None, -(row["cand"] or 0.0), row["candidate"]))
     ends = [row[name] for row in rows for name in ("paired_delta", "low", "high") if row[name] is not None] + [0.0]
     plot = [
         figures.interval(row["paired_delta"], row["low"], row["high"], scale=(min(ends), max(ends)), line=0.0)
@@ -131,7 +142,9 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     ]
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows=rows,
-        sql="\nunion all\n".join(one.format(quoted(r.candidate.name), macro_arguments(r)) for r in results),
+        sql="select candidate, cand, delta, improvements, regressions, ties, n\n"
+        f"from score_deltas({_of_all(results)})\n"
+        "order by cand desc nulls last, candidate",
         total=len(rows),
         note="delta: of the whole runs; paired: mean of the n shared questions. low, high: 95 % interval of "
         f"that, by {RESAMPLES:,} resamples; p: sign-flip test. Both are computed by rageval compare, not in SQL.",
@@ -144,13 +157,21 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
 def macro_arguments(result: Comparison) -> str:
     """What `regressions` and `run_delta` are called with to give this comparison, and not one of the same two runs by
     another profile or eval set."""
-    base, candidate = result.compared.base, result.candidate
-    same = base.eval_set == candidate.eval_set
-    eval_set = base.eval_set if same else base.questions_sha256 or base.eval_set  # one set may have two names
-    return (
-        f"{quoted(base.name)}, {quoted(candidate.name)},\n    "
-        f"of_eval_set := {quoted(eval_set)}, of_profile := {quoted(result.compared.profile)}"
-    )
+    return f"{quoted(result.compared.base.name)}, {quoted(result.candidate.name)},\n    {_of_set([result])}"
+
+
+def _of_all(results: Sequence[Comparison]) -> str:
+    """What `score_deltas` is called with to give these comparisons."""
+    names = ", ".join(quoted(result.candidate.name) for result in results)
+    return f"{quoted(results[0].compared.base.name)}, [{names}],\n    {_of_set(results)}"
+
+
+def _of_set(results: Sequence[Comparison]) -> str:
+    """The arguments that say which eval set and profile comparisons are of."""
+    compared = results[0].compared
+    same = all(result.candidate.eval_set == compared.base.eval_set for result in results)
+    name = compared.base.eval_set if same else compared.base.questions_sha256 or compared.base.eval_set  # of two names
+    return f"of_eval_set := {quoted(name)}, of_profile := {quoted(compared.profile)}"
 
 
 def drawn_comparison(session: Session, result: Comparison, id: str) -> list[Block]:

@@ -58,10 +58,14 @@ def span(value: float, low: float, high: float, *, scale: tuple[float, float]) -
     )
 
 
-def bar(value: float, most: float, told: str) -> Markup:
-    """A share of the largest value."""
-    width = _place(value, 0.0, most) if most > 0 else 0.0
-    return _small("bar", told, f'<rect width="{_n(width)}" y="3" height="14"/>')
+def bar(value: float, most: float, told: str, *, least: float = 0.0) -> Markup:
+    """A share of the largest value, from zero on; to the left of it where the least value is negative."""
+    if most <= least:
+        return _small("bar", told, "")
+    a, b = sorted((_place(0.0, least, most), _place(value, least, most)))
+    at = f' x="{_n(a)}"' if a else ""
+    zero = f'<path class="diagonal" d="M{_n(_place(0.0, least, most))} 0V20"/>' if least < 0 else ""
+    return _small("bar", told, f'<rect{at} width="{_n(b - a)}" y="3" height="14"/>{zero}')
 
 
 def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float], *, told: str) -> Markup:

@@ -162,7 +162,7 @@ def exact(column: str, value: Any, most: int) -> str | None:
         return None
     value = _plain_number(value)
     if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else ""
+        return repr(value) if math.isfinite(value) else number_text(value).replace("−", "-")
     if isinstance(value, int):
         return str(value) if _is_grouped(column, value) else None
     if isinstance(value, datetime):

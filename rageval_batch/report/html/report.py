@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 from rageval_batch.analysis.gates import wanted_runs
-from rageval_batch.analysis.runs import Run, find_run
+from rageval_batch.analysis.runs import find_run
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import sections
@@ -75,9 +75,7 @@ def build_report(
     found = scopes(session, runs)
     last = Chapter("input", None, None, sections=(sections.rejects_section(session, found, runs), *_left_out(found)))
     ids = scope_ids(found)
-    chapters = [
-        _chapter(session, scope, ids[k], base=chosen, runs=runs) for k, scope in enumerate(found[:_MOST_CHAPTERS])
-    ]
+    chapters = [_chapter(session, scope, ids[k], base=chosen) for k, scope in enumerate(found[:_MOST_CHAPTERS])]
     gates = sections.gates_section(session, found, runs)
     first = Chapter(
         "all",
@@ -116,8 +114,8 @@ def scope_ids(found: Sequence[Scope]) -> list[str]:
     return ids
 
 
-def _chapter(session: Session, scope: Scope, id: str, *, base: str | None, runs: Sequence[Run]) -> Chapter:
-    outcome = compared_runs(session, scope, base, runs=runs)
+def _chapter(session: Session, scope: Scope, id: str, *, base: str | None) -> Chapter:
+    outcome = compared_runs(session, scope, base)
     return Chapter(
         id, scope.profile, scope.eval_set,
         sections=(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 from markupsafe import Markup
 
 from rageval_batch.analysis.gates import wanted_levels
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
-from rageval_batch.report.cells import count_text, format_value
-from rageval_batch.report.gates import actual_text, limit_text
+from rageval_batch.report.cells import count_text, format_value, limit_text, value_text
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_join
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
@@ -26,16 +26,41 @@ _PROVENANCE = (
 )  # fmt: skip
 
 
+# A query that says of these runs alone what takes long to compute; its rows and their order are those of the whole one.
+OfRuns = Callable[[Sequence[str]], str]
+Lister = Callable[..., Table]  # what makes a table of a query: `queried`, or one that has pages
+
+
 def queried(
-    session: Session, id: str, title: str, *, sql: str, most: int = MOST_ROWS, cheaper: str | None = None, **more: Any
+    session: Session,
+    id: str,
+    title: str,
+    *,
+    sql: str,
+    most: int = MOST_ROWS,
+    of_runs: OfRuns | None = None,
+    **more: Any,
 ) -> Table:
-    """A table of the first rows of a query, and how many there are; `cheaper` is one that has the same first rows."""
-    found = session.table(f"{cheaper or sql}\nlimit {most + 1}")
+    """A table of the first rows of a query, and how many there are."""
+    found = some_rows(session, sql, of_runs, limit=f"limit {most + 1}")
     rows = found.to_pylist()
     total = len(rows)
     if total > most:
-        total = session.rows(f"select count(*) as n from (\n{cheaper or sql}\n)")[0]["n"]
+        total = count_rows(session, sql, of_runs)
     return Table(id, title, tuple(found.column_names), rows=rows[:most], sql=sql, total=total, **more)
+
+
+def some_rows(session: Session, sql: str, of_runs: OfRuns | None, *, limit: str) -> pa.Table:
+    """Some rows of a query: by `of_runs`, first which runs they are of, then what there is to say of those."""
+    if of_runs is None:
+        return session.table(f"{sql}\n{limit}")
+    names = [row["run_id"] for row in session.rows(f"{of_runs(())}\n{limit}")]
+    return session.table(f"{of_runs(names)}\n{limit}")
+
+
+def count_rows(session: Session, sql: str, of_runs: OfRuns | None) -> int:
+    """How many rows a query has."""
+    return int(session.rows(f"select count(*) as n from (\n{of_runs(()) if of_runs else sql}\n)")[0]["n"])
 
 
 def _section(scope_id: str, name: str, title: str, *blocks: Block) -> Section:
@@ -75,11 +100,13 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     return _section("", "compared", "What was compared", runs, origin)
 
 
-def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]) -> Section:
+def gates_section(
+    session: Session, scopes: Sequence[Scope], runs: Sequence[Run], *, listed: Lister = queried
+) -> Section:
     """The verdicts of the gates, each run at its level, and every gate that stands behind them."""
     keep_summaries(session, ("gate_results",))
     where = f"{picked_runs(scopes)}\n  and {level_condition(session, runs)}"
-    verdicts = queried(
+    verdicts = listed(
         session, "gates-verdicts", "Verdict of each run",
         sql="select run_id,\n"
         "    case when bool_or(status = 'failed') then 'failed' else 'passed' end as verdict,\n"
@@ -88,7 +115,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
         "    string_agg(gate, ', ' order by gate) filter (status = 'failed') as failed_gates,\n"
         f"    profile{_eval_set_column(scopes)}\n"
         f"from gate_results\nwhere {where}\ngroup by run_id, profile, eval_set\n"
-        "order by failed desc, profile, run_id",
+        "order by failed desc, profile, run_id, eval_set",
         note="n: gates of the run.",
         labels={"n": "n gates", "failed_gates": "which failed"},
     )  # fmt: skip
@@ -99,11 +126,12 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
             "Gates",
             Words("None of these profiles has gates of its own; rageval gate --gates FILE gives some."),
         )
-    every = queried(
+    every = listed(
         session, "gates-all", "Every gate",
         sql="select run_id, gate, status, actual, op, \"limit\", level, n, question_count, failure\n"
         f"from gate_results\njoin runs using (run_id, profile, eval_set)\nwhere {where}\n"
-        "order by case status when 'failed' then 0 when 'skipped' then 1 else 2 end, profile, run_id, gate, level",
+        "order by case status when 'failed' then 0 when 'skipped' then 1 else 2 end, profile, run_id, eval_set,\n"
+        "    gate, level",
         note="n: questions that the value is over; fewer than all where those without an answer do not count.",
         labels={"question_count": "of questions"},
     )  # fmt: skip
@@ -126,7 +154,7 @@ def gates_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Run]
 
 def _gate_numbers(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Values and limits of gates as the terminal shows them, with the minus sign of other numbers here."""
-    actual = [actual_text(row["actual"], row["limit"], failed=row["status"] == "failed") for row in rows]
+    actual = [value_text(row["actual"], row["limit"]) for row in rows]
     texts = {"actual": actual, "limit": [limit_text(row["limit"]) for row in rows]}
     return {name: [text.replace("-", "−") for text in column] for name, column in texts.items()}
 
@@ -162,7 +190,7 @@ def rejects_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Ru
         return _section("", "rejects", "Rejects", Words("Every input row was used: n = 0 rejects."))
     rows = queried(
         session, "rejects-rows", "Row by row",
-        sql=f"select file, line, reason, detail, raw\nfrom rejects{where}\norder by file, line, reason",
+        sql=f"select file, line, reason, detail, raw\nfrom rejects{where}\norder by file, line, reason, detail, raw",
     )  # fmt: skip
     return _section("", "rejects", "Rejects", reasons, rows)
 
@@ -170,13 +198,16 @@ def rejects_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Ru
 # --- of one profile and eval set --------------------------------------------------------------------------------------
 
 
-def leaderboard_section(session: Session, scope: Scope, id: str) -> Section:
+def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
     """Runs ranked, with intervals on one scale."""
     sql = f"select rank, run_id, score, low, high, n\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
-    shown = ", ".join(map(quoted, scope.runs[:MOST_ROWS]))
-    table = queried(
+
+    def of_runs(names: Sequence[str]) -> str:
+        return sql.replace("leaderboard", f"ranked([{', '.join(map(quoted, names))}])", 1)
+
+    table = listed(
         session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals", sql=sql,
-        cheaper=None if session.has_kept("leaderboard") else sql.replace("leaderboard", f"ranked([{shown}])", 1),
+        of_runs=None if session.has_kept("leaderboard") else of_runs,
         labels={"low": "95 % low", "high": "95 % high"},
         note=f"n: {_units(session, scope.profile)} that the score is over. Runs whose intervals overlap widely may "
         "differ by chance alone; the comparison pairs them question by question.",
@@ -198,11 +229,11 @@ def _plotted(table: Table, title: str, plot: Sequence[Markup], *, behind: str | 
     return replace(table, plots={title: plot}, plotted=behind)
 
 
-def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
+def fail_reasons_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
     """How often each run fails in which way; before it, where there are several, how often all of them do."""
     keep_summaries(session, ("fail_reasons",))
     several = len(scope.runs) > 1
-    table = queried(
+    table = listed(
         session, f"{id}-fail-reasons-table", "Answers with a fail reason",
         sql=f"select {'run_id, ' if several else ''}fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
         f"order by n desc, {'run_id, ' if several else ''}fail_reason",
@@ -215,7 +246,7 @@ def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
     by_run = _plotted(table, f"0 to {format_value(most)}", plot)
     if not several:
         return _section(id, "fail-reasons", "Fail reasons", by_run)
-    reasons = queried(
+    reasons = listed(
         session, f"{id}-fail-reasons-all", "Reasons, all runs together",
         sql="select fail_reason, sum(n)::bigint as n, count(*) as runs, max(share) as share,\n"
         "    first(run_id order by share desc, run_id) as run_id\n"
@@ -228,10 +259,10 @@ def fail_reasons_section(session: Session, scope: Scope, id: str) -> Section:
     return _section(id, "fail-reasons", "Fail reasons", _plotted(reasons, f"0 to {most:,}", plot, behind="n"), by_run)
 
 
-def confusions_section(session: Session, scope: Scope, id: str) -> Section:
+def confusions_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
     """What was said in place of what."""
     several = len(scope.runs) > 1
-    table = queried(
+    table = listed(
         session, f"{id}-confusions-table", "Wrong answers by what was expected",
         sql=f"select field, expected, got, sum(n)::bigint as n{', count(distinct run_id) as runs' if several else ''}\n"
         f"from confusions\nwhere {scope.where}\ngroup by field, expected, got\norder by n desc, field, expected, got",
@@ -244,11 +275,11 @@ def confusions_section(session: Session, scope: Scope, id: str) -> Section:
     return _section(id, "confusions", "Confusions", _plotted(table, "how often", plot))
 
 
-def hardest_section(session: Session, scope: Scope, id: str) -> Section:
+def hardest_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
     """The questions with the lowest means over all runs of the eval set."""
     keep_summaries(session, ("question_difficulty",))
     asked, join = question_join(session, scope, "d")
-    table = queried(
+    table = listed(
         session, f"{id}-hardest-table", "Questions by mean score, hardest first",
         sql=f"select {', '.join(('d.question_id', *asked))}, d.runs as n, d.mean, d.min, d.max, d.failures,\n"
         "    d.usual_failure\n"

@@ -23,7 +23,10 @@ def comparison_words(result: Comparison) -> str:
     compared = result.compared
     name, base = plain_text(result.candidate.name), plain_text(compared.base.name)
     if result.delta is None:
-        return f"{name} cannot be measured against {base}: one of the two has no {compared.metric}."
+        return (
+            f"{name} cannot be measured against {base}: one of the two has no {compared.metric}, as no "
+            f"{compared.unit} of it has a value and a weight above 0."
+        )
     size = number_text(abs(result.delta))
     if result.delta == 0:
         first = f"{name} and {base} have the same {compared.metric}, {number_text(result.base_score)}"
@@ -50,28 +53,37 @@ def _interval_words(result: Comparison) -> str:
     if low is None or high is None:
         return "There is too little in common for an interval."
     within = f"The 95 % interval of the mean difference goes from {number_text(low)} to {number_text(high)}"
-    return f"{within}. {_p_words(result)} {_verdict_words(low, high, p=result.p_value)}"
+    return f"{within}. {_p_words(result)} {_verdict_words(result, low, high=high)}"
 
 
 def comparison_verdict(result: Comparison) -> str | None:
-    """passed or failed where interval and test both say that the difference is more than chance; else nothing."""
+    """passed or failed where interval and test both say that the difference is more than chance; else nothing.
+
+    The test is that of the corrected p-value: of many candidates some differ by chance.
+    """
     low, high = result.interval.low, result.interval.high
-    if low is None or high is None or result.p_value >= _UNLIKELY:
+    if low is None or high is None or result.p_holm >= _UNLIKELY:
         return None
     return "passed" if low > 0 else "failed" if high < 0 else None
 
 
-def _verdict_words(low: float, high: float, *, p: float) -> str:
+def _verdict_words(result: Comparison, low: float, *, high: float) -> str:
     """What interval and test say together: they are two measures of chance and may disagree."""
-    rare = p < _UNLIKELY
+    rare = result.p_holm < _UNLIKELY
+    test = f"the test, corrected for {result.tests:,} candidates," if result.tests > 1 else "the test"
     if low <= 0 <= high:
         if rare:
-            return "The interval includes zero, but the test is under 5 %: weak evidence of a difference."
-        return "The interval includes zero and the test is not under 5 %: chance alone can explain the difference."
+            return f"The interval includes zero, but {test} is under 5 %: weak evidence of a difference."
+        return f"The interval includes zero and {test} is not under 5 %: chance alone can explain the difference."
     side, what = ("above", "gain") if low > 0 else ("below", "loss")
     if rare:
-        return f"The interval lies {side} zero and the test is under 5 %: the {what} is more than chance."
-    return f"The interval lies {side} zero, but the test is not under 5 %: weak evidence of a {what}."
+        return f"The interval lies {side} zero and {test} is under 5 %: the {what} is more than chance."
+    if result.p_value < _UNLIKELY:
+        return (
+            f"The interval lies {side} zero, but {test} is not under 5 %: of so many candidates one may be this "
+            f"far off by chance alone, which is weak evidence of a {what}."
+        )
+    return f"The interval lies {side} zero, but {test} is not under 5 %: weak evidence of a {what}."
 
 
 def _p_words(result: Comparison) -> str:
@@ -79,6 +91,7 @@ def _p_words(result: Comparison) -> str:
     share = f"about {1000 * p:.0f} in 1,000" if p < _RARE else f"about {100 * p:.0f} in 100"
     share = "fewer than 1 in 1,000" if p < _SMALL else "almost all" if p > 1 - _RARE else share
     text = f"If the two runs were equally good, a difference this large would come up in {share} cases (p = {p:.3g}"
-    return text + (
-        f"; {result.p_holm:.3g} when corrected for the number of candidates)." if result.p_holm > p else ")."
-    )
+    if result.tests == 1:
+        return text + ")."
+    bound = "at most " if result.holm_is_bound else ""
+    return f"{text}; {bound}{result.p_holm:.3g} when corrected for {result.tests:,} candidates)."

@@ -72,11 +72,45 @@
     });
   }
   for (const input of all("input[data-filter]")) {
-    const rows = all("tbody tr", input.closest(".block"));
+    const block = input.closest(".block");
+    const rows = all("tbody tr", block);
+    const said = document.createElement("p");
+    said.className = "note";
+    said.setAttribute("role", "status");
+    block.querySelector(".scroll").after(said);
     input.addEventListener("input", () => {
       const wanted = input.value.trim().toLowerCase();
       for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      const left = rows.filter((row) => !row.hidden).length;
+      said.textContent = !wanted ? "" : left ? `${left} of the ${rows.length} rows here match.` : `None of the ${rows.length} rows here matches.`;
     });
+  }
+
+  // Picked rows are part of the address: lists keep them when they are sorted, filtered and paged.
+  for (const form of all("form[data-picks]")) {
+    const boxes = all("input[name=pick]", form);
+    const keep = () => {
+      const picks = boxes.filter((box) => box.type === "hidden" || box.checked).map((box) => box.value);
+      const kept = (address) => {
+        const url = new URL(address, location.href);
+        url.searchParams.delete("pick");
+        for (const pick of picks) url.searchParams.append("pick", pick);
+        return url.pathname + url.search;
+      };
+      for (const link of all("thead a, .pages a", form)) link.setAttribute("href", kept(link.href));
+      for (const other of all("form[data-keeps-picks]")) {
+        for (const old of all("input[name=pick]", other)) old.remove();
+        for (const pick of picks) {
+          const field = document.createElement("input");
+          field.type = "hidden";
+          field.name = "pick";
+          field.value = pick;
+          other.append(field);
+        }
+      }
+      history.replaceState(null, "", kept(location.href));
+    };
+    for (const box of boxes) box.addEventListener("change", keep);
   }
 
   // Copies: what a table holds, unrounded; a text that a spreadsheet would run gets an apostrophe.
@@ -97,7 +131,9 @@
     setTimeout(() => { button.textContent = said; }, 1200);
   };
   const quoted = (value, number) => {
-    const safe = !number && /^[=+\-@\t\r\n＝＋－＠]/.test(value) && value !== "==" ? `'${value}` : value;
+    const formula = /^(?:[\t\r\n]|[\0- \x7f-\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]*[=+@＝＋－＠\-])/.test(value);
+    const plain = value === "==" || /^[+\-]?(\d+\.?\d*|\.\d+)(e[+\-]?\d+)?$/i.test(value);
+    const safe = !number && formula && !plain ? `'${value}` : value;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   const csv = (table) => {
