@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.places import TextPlaces
@@ -20,7 +21,7 @@ from rageval_batch.inputs.check import MAX_ID_BYTES, checked_questions
 from rageval_batch.inputs.outputs import Answers, Ingest, Rows, read_keys, read_repeats, read_run_ids
 from rageval_batch.inputs.protocols import MAX_ROWS, InputCopyFormat, RunCounts, ScoreWriter
 from rageval_batch.inputs.readers import ABSENT, LIST, NUMERIC, Block, Field
-from rageval_batch.inputs.readers.blocks import Names
+from rageval_batch.inputs.readers.blocks import Names, places_of_ids
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model import BATCH, ByQuestion, EvalSet, OutputField, Params, Profile
 from rageval_batch.model.schemas import CHUNKS, KEPT, OUTPUT, QUESTION_ID, REPEAT, RUN_ID
@@ -182,7 +183,8 @@ class QuestionRows:
         self.output_names = (*OUTPUT, *fields)
         self.known = frozenset((*RUN_ID, *REPEAT, *fields))
         self.read: tuple[Names, ...] = (QUESTION_ID, OUTPUT, CHUNKS)
-        self._places = TextPlaces(as_column(ids))
+        self._ids = as_column(ids)
+        self._places = TextPlaces(self._ids)
         self._seen = _Seen(len(ids), max_rows)
 
     def output(self, block: Block) -> Field:
@@ -203,7 +205,10 @@ class QuestionRows:
         key = block.field(QUESTION_ID)
         question_id, bad_question = read_keys(key, None)
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
-        question = self._places.of(question_id)
+        question = places_of_ids(self._places, key)
+        if key.doubles is not None:
+            known = self._ids.take(pa.array(np.maximum(question, 0)))
+            question_id = pc.if_else(pa.array(question >= 0), known, question_id)
         batch = pa.RecordBatch.from_arrays(
             [
                 run_id, pa.array(np.maximum(question, 0)), pa.array(repeat),
@@ -213,8 +218,8 @@ class QuestionRows:
             schema=BATCH,
         )  # fmt: skip
         unusable = (
-            ("bad_run_id", bad_run & (block.field(RUN_ID).kind > NUMERIC)), ("null_run_id", bad_run),
-            ("bad_question_id", key.kind > NUMERIC), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
+            ("bad_run_id", bad_run & _is_bad(block.field(RUN_ID))), ("null_run_id", bad_run),
+            ("bad_question_id", _is_bad(key)), ("null_question_id", bad_question), ("bad_repeat", bad_repeat),
             ("unknown_question", question < 0),
             ("wrong_shape", (output.kind >= LIST) & self._texts_only),
         )  # fmt: skip
@@ -236,6 +241,12 @@ class QuestionRows:
     def repeats(self) -> Counter[str]:
         """How many different repeats each run has."""
         return Counter(run for run, _ in self._seen.codes)
+
+
+def _is_bad(key: Field) -> Flags:
+    """Whether each value can be no key."""
+    bad: Flags = (key.kind > NUMERIC) | key.not_finite()
+    return bad
 
 
 def question_rows(ids: Sequence[str], declared: ByQuestion, max_rows: int = MAX_ROWS) -> QuestionRows:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
+from rageval_batch.columnar.json_numbers import plain_numbers
 from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import as_column
 from rageval_batch.errors import InputError
@@ -246,8 +247,14 @@ def schema_rule(schema: dict[str, Any]) -> Callable[[Any], Iterator[Found]]:
 
     validator = Draft202012Validator(schema, validate_formats=True)
 
+    def errors(value: Any) -> Iterator[Any]:
+        try:
+            return validator.iter_errors(value)
+        except ValueError:  # it takes no classes of numbers but Python's own; few files have others
+            return validator.iter_errors(plain_numbers(value))
+
     def violations_of(value: Any) -> Iterator[Found]:
-        for error in validator.iter_errors(value):
+        for error in errors(value):
             steps, rules, keyword = error.instance_path, _at(schema, error.schema_path[:-1]), str(error.schema_path[-1])
             if isinstance(error.kind, ValidationErrorKind.Required):
                 missing = error.kind.property

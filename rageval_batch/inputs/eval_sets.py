@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from array import array
 from collections.abc import Collection, Iterator, Sequence
@@ -18,12 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.json_arrays import joined_arrays
+from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets, TextColumn, as_column, release_unused_memory
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file
 from rageval_batch.inputs.readers import NUMERIC, TEXT, Block
+from rageval_batch.inputs.readers.blocks import places_of_ids
 from rageval_batch.inputs.sources import Source, content_hash
 from rageval_batch.locations import arrow_input
 from rageval_batch.model.schemas import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, QuestionChunks, first_of
@@ -140,7 +141,7 @@ def _weight(file: QuestionFile, index: int, question: dict[str, Any]) -> float:
 
 
 def _text_or_none(value: Any) -> str | None:
-    return None if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return None if value is None else value_text(value)
 
 
 # --- lists and texts of records -------------------------------------------------------------------------------------
@@ -224,7 +225,8 @@ def with_contexts(
 ) -> tuple[EvalSet, RunContexts | None, UnknownContexts]:
     """The eval set with the chunks of its questions; those of single runs, which lie in a file of the folder; and what
     belongs to no question."""
-    places = TextPlaces(eval_set.id_column())
+    ids = eval_set.id_column()
+    places = TextPlaces(ids)
     general, general_question = list[pa.Array](), [np.zeros(0, np.int32)]
     spilled = _Spill(folder / "contexts.parquet")
     unknown = UnknownContexts()
@@ -232,12 +234,14 @@ def with_contexts(
         before = unknown.of
         for block in readers.read_blocks(file):
             rows = _fragments(file, block)
-            question = places.of(rows.column("question_id").combine_chunks())
+            question = places_of_ids(places, block.field(QUESTION_ID))
             unknown.add(file, block, question >= 0)
             of_all = rows.column("run_id").is_null().to_numpy()
             general.append(rows.column("fragment").filter(pa.array((question >= 0) & of_all)).combine_chunks())
             general_question.append(question[(question >= 0) & of_all])
-            spilled.write(rows.filter(pa.array((question >= 0) & ~of_all)))
+            mine = pa.array((question >= 0) & ~of_all)
+            own = rows.filter(mine)
+            spilled.write(own.set_column(1, "question_id", ids.take(pa.array(question).filter(mine))))
         if unknown.of == before:
             unknown.empty.append(file.name)
     fragments = pa.chunked_array(general, LARGE_STRING)
@@ -258,7 +262,7 @@ def _fragments(file: Source, block: Block) -> pa.Table:
             f"{file.name}, line {line}: not a context: {row_error.reason}, {row_error.detail}. Mend the line."
         )
     question = block.field(QUESTION_ID)
-    missing = question.text.is_null().to_numpy(zero_copy_only=False)
+    missing = question.text.is_null().to_numpy(zero_copy_only=False) | question.not_finite()
     if missing.any():
         line = block.lines[int(missing.argmax())]
         raise InputError(f"{file.name}, line {line}: a context without {' or '.join(QUESTION_ID)}.")

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.json_numbers import written_float, written_int, written_json
 from rageval_batch.columnar.strings import LARGE_STRING, Flags
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
@@ -24,7 +25,7 @@ from rageval_batch.inputs.readers import NOTHING, TEXT, Block
 from rageval_batch.inputs.readers.mapped import MappedBlock
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.sources import Source
-from rageval_batch.model import OutputField, Profile, canonical_json
+from rageval_batch.model import OutputField, Profile
 from rageval_batch.model.schemas import EXPECTED, EXPECTED_NAMES, OUTPUT, OUTPUT_NAMES, QUESTION, QUESTION_ID
 
 _GROUPS = (QUESTION_ID, QUESTION, EXPECTED_NAMES)
@@ -62,7 +63,7 @@ def take_questions(files: Sequence[Source], profile: Profile, folder: Path) -> O
             found.add(number, _mapped(file, block))
     questions = found.checked()
     path = folder / f"{_NAME}.jsonl"
-    path.write_text("".join(canonical_json(question) + "\n" for question in questions), "utf-8", newline="")
+    path.write_text("".join(written_json(question) + "\n" for question in questions), "utf-8", newline="")
     source = Source(path.name, path, "jsonl", compression=None, stem=_NAME, reading=Reading(derived=True))
     notes = [f"No -q: the {len(questions):,} questions are taken from the rows."]
     if found.by_text:
@@ -306,6 +307,6 @@ def _first_value(block: Block, reading: Reading, names: tuple[str, ...]) -> pl.S
 def _json_value(text: str) -> Any:
     """The value of a JSON text; InputError where it is nested too deeply."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=written_float, parse_int=written_int)
     except RecursionError as error:
         raise InputError(f"A field of a question is nested too deeply: {text[:60]}…") from error

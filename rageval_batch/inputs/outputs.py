@@ -359,6 +359,7 @@ _REJECTED = (
 _REASON = {name: code for code, name in enumerate(_REJECTED)}
 _SKIPPED = np.int8(-2)
 _SHOWN_OF_KEY = 1_024  # characters
+_NO_KEY = "true, false, a list, an object or a number that is not finite where a text or number is wanted"
 
 
 def _detail(reason: str, run: str | None, question: str | None) -> str:
@@ -366,11 +367,9 @@ def _detail(reason: str, run: str | None, question: str | None) -> str:
     run, question = (text if text is None else text[:_SHOWN_OF_KEY] for text in (run, question))
     return {
         "null_run_id": "no run_id",
-        "bad_run_id": "run_id is true, false, a list or an object where a text or number is wanted",
+        "bad_run_id": f"run_id is {_NO_KEY}",
         "null_question_id": f"no {' or '.join(QUESTION_ID)}",
-        "bad_question_id": (
-            f"{' or '.join(QUESTION_ID)} is true, false, a list or an object where a text or number is wanted"
-        ),
+        "bad_question_id": f"{' or '.join(QUESTION_ID)} is {_NO_KEY}",
         "bad_repeat": "repeat is not a whole number from 0",
         "unknown_question": f"question '{question}' is not in the eval set",
         "wrong_shape": "the answer is an object or list where a text is wanted; --map output=PATH names the text",
@@ -404,8 +403,10 @@ def read_run_ids(block: Block, source: Source, has_run: bool) -> tuple[pa.Array,
 def read_keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:
     """(text, unusable) of a key: a string or number that is not empty; `default` where the field is absent."""
     text = found.text
-    usable = ((found.kind == TEXT) | (found.kind == NUMERIC)) & (
-        pc.fill_null(pc.greater(pc.binary_length(text), 0), False).to_numpy(zero_copy_only=False)
+    usable = (
+        ((found.kind == TEXT) | (found.kind == NUMERIC))
+        & ~found.not_finite()
+        & (pc.fill_null(pc.greater(pc.binary_length(text), 0), False).to_numpy(zero_copy_only=False))
     )
     if default is not None and (absent := found.kind == ABSENT).any():
         text = pc.if_else(pa.array(absent), pa.scalar(default, LARGE_STRING), text)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, overload
 
+from rageval_batch.columnar.json_numbers import number_text, written_float, written_int
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
@@ -66,7 +67,7 @@ class Questions(Sequence[dict[str, Any]]):
         """A text that was decoded before, so that what is wrong with some needs no second look."""
         text = self._texts[self._bounds[place] : self._bounds[place + 1]].decode("utf-8", "surrogatepass")
         if self._source.format in JSON_FORMATS and "null" not in text:
-            question: dict[str, Any] = json.loads(text)
+            question: dict[str, Any] = (_SIGNED_ZEROS if "-0" in text else _NUMBERS).decode(text)
             return question
         return _question(self._source, text)
 
@@ -94,11 +95,11 @@ class QuestionFile:
 
 
 def question_id(question: dict[str, Any]) -> str | None:
-    """The id of a question as text; None where it has none that can be used."""
+    """The id of a question as text, a number as it is written; None where it has none that can be used."""
     found = first_of(question, QUESTION_ID)
     if isinstance(found, bool) or not isinstance(found, str | int | float) or found == "":
         return None
-    return found if isinstance(found, str) else json.dumps(found)
+    return found if isinstance(found, str) else number_text(found)
 
 
 def read_question_file(file: Source) -> QuestionFile:
@@ -218,7 +219,7 @@ def python_list(text: str) -> Any:
 
 def _loads(text: str) -> Any:
     """JSON whose null members are absent; ValueError for a number that is not finite and a name that is there twice."""
-    return json.loads(text, object_pairs_hook=_members, parse_float=_finite_number, parse_constant=_no_number)
+    return (_STRICT_SIGNED_ZEROS if "-0" in text else _STRICT).decode(text)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -231,12 +232,21 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite_number(text: str) -> float:
-    value = float(text)
+    value = written_float(text)
     return value if math.isfinite(value) else _no_number(text)
 
 
 def _no_number(text: str) -> float:
     raise ValueError(f"a value with {text}, a number that is not finite")
+
+
+# Python reads whole numbers itself where it is asked for no more; -0 is the only one that it writes otherwise.
+_NUMBERS = json.JSONDecoder(parse_float=written_float)
+_SIGNED_ZEROS = json.JSONDecoder(parse_float=written_float, parse_int=written_int)
+_STRICT = json.JSONDecoder(object_pairs_hook=_members, parse_float=_finite_number, parse_constant=_no_number)
+_STRICT_SIGNED_ZEROS = json.JSONDecoder(
+    object_pairs_hook=_members, parse_float=_finite_number, parse_int=written_int, parse_constant=_no_number
+)
 
 
 def shown_json(value: Any) -> str:

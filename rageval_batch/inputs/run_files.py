@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rageval_batch.columnar.json_numbers import number_text, written_float, written_int
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.sources import unreadable
 from rageval_batch.model.schemas import QUESTION_ID
@@ -101,7 +102,9 @@ def open_run_file(path: str) -> RunFile:
 
 def _open_json(path: str) -> RunFile:
     try:
-        content = json.loads(Path(path).read_bytes().decode("utf-8-sig"))
+        content = json.loads(
+            Path(path).read_bytes().decode("utf-8-sig"), parse_float=written_float, parse_int=written_int
+        )
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
@@ -116,10 +119,21 @@ def _open_json(path: str) -> RunFile:
     return RunFile(
         path,
         _about(about),
-        _finite_or_none(summary.get("weighted_score")),
+        _weighted_score(path, summary.get("weighted_score")),
         numbers=tuple(numbers),
         results=tuple(results),
     )
+
+
+def _weighted_score(path: str, value: Any) -> float | None:
+    """The score of the whole run; null where the summary has none."""
+    found = _finite_or_none(value)
+    if value is not None and (found is None or isinstance(value, bool)):
+        shown = number_text(value) if isinstance(value, int | float) else repr(value)
+        raise InputError(
+            f"{path}: summary.weighted_score is {shown[:80]}, not a finite number. Correct it or leave it out."
+        )
+    return found
 
 
 def _json_row(path: str, number: int, entry: Any, *, metric: str) -> tuple[str, int, float | None, float | None]:
@@ -136,7 +150,7 @@ def _json_row(path: str, number: int, entry: Any, *, metric: str) -> tuple[str, 
             raise InputError(f"{where}: {name} is {number_!r}, not a number.")
     if isinstance(repeat, bool) or not isinstance(repeat, int):
         raise InputError(f"{where}: repeat is {repeat!r}, not a whole number.")
-    question = found if isinstance(found, str) else json.dumps(found)
+    question = found if isinstance(found, str) else number_text(found)
     try:
         question.encode()
     except UnicodeEncodeError:

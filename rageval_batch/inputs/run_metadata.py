@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rageval_batch.columnar.json_numbers import value_text, written_float, written_int
 from rageval_batch.config import read_small_file
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
@@ -77,7 +78,7 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
     for block in readers.read_blocks(file):
         for row, line in enumerate(block.lines.tolist()):
             try:
-                fields = json.loads(block.raw(row))
+                fields = json.loads(block.raw(row), parse_float=written_float, parse_int=written_int)
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {line}: not readable run metadata: {error}.") from error
             if file.format == "csv" and isinstance(fields, dict):  # a blank cell says nothing
@@ -86,7 +87,7 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
             if run_id is None:
                 raise InputError(f"{path}, line {line}: run metadata without run_id.")
             told = _texts(fields)
-            if out.setdefault(str(run_id), told) != told:
+            if out.setdefault(value_text(run_id), told) != told:
                 raise InputError(
                     f"{path}, line {line}: run '{run_id}' has other metadata already. Give each run one row."
                 )
@@ -96,7 +97,12 @@ def read_run_meta(path: str) -> dict[str, dict[str, str]]:
 def _object_of_objects(file: Source) -> dict[str, dict[str, str]] | None:
     try:
         content = (
-            json.loads(read_bytes(file.name, "metadata of runs"), object_pairs_hook=_once)
+            json.loads(
+                read_bytes(file.name, "metadata of runs"),
+                object_pairs_hook=_once,
+                parse_float=written_float,
+                parse_int=written_int,
+            )
             if file.compression is None
             else None
         )
@@ -123,8 +129,4 @@ def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _texts(fields: dict[str, Any]) -> dict[str, str]:
-    return {
-        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for name, value in fields.items()
-        if value is not None
-    }
+    return {name: value_text(value) for name, value in fields.items() if value is not None}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.readers import Block
@@ -25,7 +26,7 @@ def stratum(question: dict[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
 
 
 def _as_text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value_text(value)
 
 
 def _require_fields(eval_set: EvalSet, fields: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.json import ARRAY
 from rageval_batch.columnar.nested import held_kinds
+from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 
@@ -34,6 +35,29 @@ class Field:
 
     text: pa.Array
     kind: np.ndarray[tuple[int], np.dtype[np.int8]]
+    doubles: pa.Array | None = None  # the values that come of a column of doubles, which have no text of their own
+
+    def not_finite(self) -> Flags:
+        """The rows whose value is a double that is NaN or infinite."""
+        if self.doubles is None:
+            return np.zeros(len(self.kind), np.bool_)
+        odd: Flags = pc.invert(pc.fill_null(pc.is_finite(self.doubles), True)).to_numpy(zero_copy_only=False)
+        return odd
+
+
+def places_of_ids(places: TextPlaces, ids: Field) -> Ints:
+    """The place of each id among those of an eval set, -1 for one that it does not have.
+
+    A double of a column has no text of its own: 1.0 is the question 1, else the question 1.0.
+    """
+    found = places.of(ids.text)
+    if ids.doubles is None or (found >= 0).all():
+        return found
+    values = ids.doubles.dictionary_encode()
+    written = pa.array([json.dumps(value) for value in values.dictionary.to_pylist()], LARGE_STRING)
+    others = places.of(written.take(values.indices))
+    doubled = values.is_valid().to_numpy(zero_copy_only=False)
+    return np.where((found < 0) & doubled, others, found).astype(np.int32)
 
 
 def absent_field(rows: int) -> Field:

@@ -73,7 +73,8 @@ class ColumnBlock:
             if name in self.columns:
                 column = self.columns[name]
                 kind = np.where(column.is_valid().to_numpy(zero_copy_only=False), _kind_of(column.type), NOTHING)
-                return Field(_as_text(column), kind.astype(np.int8))
+                doubles = column.cast(pa.float64()) if pa.types.is_floating(column.type) else None
+                return Field(_as_text(column), kind.astype(np.int8), doubles)
         return absent_field(len(self))
 
     def field_at(self, path: str) -> Field:

@@ -151,12 +151,16 @@ class MappedBlock:
     def _first_there(self, fields: list[Field]) -> Field:
         """For each row the first field that has a value."""
         text, kind = absent_field(len(self)).text, absent_field(len(self)).kind
+        doubles = None
         for field in fields:
             empty = kind <= NOTHING
             better: Flags = empty & (field.kind > kind)
             text = pc.if_else(pa.array(better), field.text, text)
             kind = np.where(better, field.kind, kind).astype(np.int8)
-        return Field(text, kind)
+            if field.doubles is not None:
+                others = pa.nulls(len(self), pa.float64()) if doubles is None else doubles
+                doubles = pc.if_else(pa.array(better), field.doubles, others)
+        return Field(text, kind, doubles)
 
 
 def question_hashes(questions: Field) -> Field:

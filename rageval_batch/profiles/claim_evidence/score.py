@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects
+from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.json_objects import MISSING_FIELD, MISSING_OUTPUT, WRONG_SHAPE, shape_detail
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.json_values import (
@@ -73,9 +73,7 @@ def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     categories = [task.get("category") for task in given]
     return Prepared(
         params=params,
-        category=pa.array(
-            [(name if isinstance(name, str | None) else json.dumps(name)) or None for name in categories], LARGE_STRING
-        ),
+        category=pa.array([(None if name is None else value_text(name)) or None for name in categories], LARGE_STRING),
         entities=EntityIndex([task.get("expected_entities", []) for task in given]),
         min_citations=np.array([task.get("min_citations", math.nan) for task in given], np.float64),
         ranking=GradedIds(graded, params["ndcg_k"]),

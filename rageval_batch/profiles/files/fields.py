@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_tape
+from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
 from rageval_batch.model import QuestionFormat
@@ -126,13 +127,8 @@ def _typed_value(type_: str, value: Any) -> Any:
     if type_ == "json":
         return json.dumps(value, ensure_ascii=False)
     if type_ == "graded":
-        return [{"id": as_text(item["id"]), "grade": float(item.get("grade", 1))} for item in value]
-    return [None if item is None else as_text(item) for item in (value if isinstance(value, list) else [value])]
-
-
-def as_text(value: Any) -> str:
-    """A text as it is, anything else as its JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return [{"id": value_text(item["id"]), "grade": float(item.get("grade", 1))} for item in value]
+    return [None if item is None else value_text(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def group_column(field: Field, questions: Sequence[dict[str, Any]]) -> pa.Array:
@@ -140,7 +136,7 @@ def group_column(field: Field, questions: Sequence[dict[str, Any]]) -> pa.Array:
     values = [first_of(question, field.names) for question in questions]
     if field.type == "list":
         return pa.array([_typed_value("list", value) for value in values], LIST_OF_TEXTS)
-    return pa.array([None if value is None else as_text(value) for value in values], LARGE_STRING)
+    return pa.array([None if value is None else value_text(value) for value in values], LARGE_STRING)
 
 
 def all_groups(questions: Sequence[dict[str, Any]], used: Sequence[str]) -> pa.Array:
@@ -152,7 +148,7 @@ def all_groups(questions: Sequence[dict[str, Any]], used: Sequence[str]) -> pa.A
             for name, value in sorted(question.items())
             if name not in apart
             and isinstance(value, str | int | float)
-            and len(text := as_text(value)) <= _LONGEST_GROUP
+            and len(text := value_text(value)) <= _LONGEST_GROUP
         ]
         for question in questions
     ]

@@ -7,7 +7,7 @@ from rageval_batch.profiles.include_rate.score import missing_columns, prepare, 
 
 PROFILE = Profile(
     name="include_rate",
-    version=3,
+    version=4,
     title="Required and forbidden phrases, citations, weights",
     doc=(
         "The answer must have a phrase of every required group, none of the forbidden phrases and, where the question "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
+from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
 from rageval_batch.model import EvalSet, Params, Scored
 from rageval_batch.profiles.include_rate.declaration import COLUMNS, PAGES
@@ -114,7 +114,7 @@ def _phrases(found: _Groups, params: Params) -> Phrases:
 def _group(entry: Any) -> list[str]:
     """The phrases of a group, which may be one phrase by itself; a number is its JSON text."""
     phrases = entry if isinstance(entry, list) else [entry]
-    return [phrase if isinstance(phrase, str) else json.dumps(phrase) for phrase in phrases]
+    return [value_text(phrase) for phrase in phrases]
 
 
 # --- the answers --------------------------------------------------------------------------------------------------

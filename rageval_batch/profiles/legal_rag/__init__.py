@@ -16,7 +16,7 @@ from rageval_batch.profiles.legal_rag.score import missing_columns, prepare, sco
 
 PROFILE = Profile(
     name="legal_rag",
-    version=6,
+    version=7,
     title="Exact facts, sets of evidence, and gaps in a record",
     doc=(
         "Three types of question. fact_exact: typed values and their citations. evidence_set: recall and precision of "

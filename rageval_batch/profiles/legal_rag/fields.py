@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
 from typing import Any
 
+from rageval_batch.columnar.json_numbers import number_text
 from rageval_batch.columnar.kernels.json import FALSE, NULL, NUMBER, STRING, TRUE
 from rageval_batch.columnar.values import Kind, Number, Reader, fold
 
@@ -123,7 +124,7 @@ def _as_decimal(value: Any) -> Decimal | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return Decimal(value)
     if isinstance(value, float):
-        number = Decimal(repr(value))
+        number = Decimal(number_text(value))
         return number if number.is_finite() else None
     return None
 

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any
 
+from rageval_batch.columnar.json_numbers import written_float
 from rageval_batch.columnar.values import Reader, agrees, fold, holds_parts, quote_parts, squash
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import EXPECTED, QUESTION, EvalSet, first_of
@@ -108,7 +109,7 @@ def _structured(value: Any) -> Any:
     """A value, or what it says where it is the JSON text of an object or array, as in a column of texts."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
-            return json.loads(value)
+            return json.loads(value, parse_float=written_float)
     return value
 
 
