@@ -31,17 +31,25 @@ def single_query(text: str) -> str:
     if len(statements) > 1:
         raise InputError(f"Give one query at a time: there are {len(statements)}.")
     query: str = statements[0].query.strip().rstrip(";")
-    if not _only_reads(statements[0], query):
-        kind = statements[0].type.name.lower()
+    kind = _kind(statements[0])
+    if not _only_reads(kind, query):
+        named = "" if kind is None else f" of the kind {kind.name.lower()}"
         raise InputError(
-            f"Queries only read, and a statement of the kind {kind} does more. "
+            f"Queries only read, and a statement{named} does more. "
             "Results are written by rageval sql -o FILE, or downloaded from rageval view."
         )
     return query
 
 
-def _only_reads(statement: duckdb.Statement, query: str) -> bool:
-    kind = statement.type
+def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """The kind of a statement; None for one that DuckDB has no name for in Python, as `update extensions`."""
+    try:
+        return statement.type
+    except ValueError:
+        return None
+
+
+def _only_reads(kind: duckdb.StatementType | None, query: str) -> bool:
     if kind == duckdb.StatementType.SELECT:
         return True
     if kind == duckdb.StatementType.MULTI:  # a pivot is two statements for DuckDB; so is the copy of one
@@ -51,7 +59,7 @@ def _only_reads(statement: duckdb.Statement, query: str) -> bool:
             explained = duckdb.extract_statements(found[1])
         except duckdb.Error:
             return False
-        return len(explained) == 1 and explained[0].type == duckdb.StatementType.SELECT
+        return len(explained) == 1 and _kind(explained[0]) == duckdb.StatementType.SELECT
     return False
 
 

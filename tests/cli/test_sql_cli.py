@@ -59,7 +59,7 @@ MORE = (
     "export database 'out'", "import database 'out'", "create table t as select 1", "create view v as select 1",
     "create secret (type s3)", "insert into commits select * from commits", "delete from commits", "drop view runs",
     "update commits set profile = 'x'", "call pragma_version()", "use memory", "checkpoint", "vacuum", "begin",
-    "prepare p as copy (select 1) to 'out.csv'", "execute p", "explain analyze copy (select 1) to 'out.csv'",
+    "update extensions", "prepare p as copy (select 1) to 'out.csv'", "execute p", "explain analyze copy (select 1) to 'out.csv'",
     "explain /* */ analyze copy (select 1) to 'out.csv'", "explain (analyze) copy (select 1) to 'out.csv'",
     "copy (pivot (select 1 as a, 2 as b) on a using sum(b)) to 'out.csv'",
     "create table t as pivot (select 1 as a, 2 as b) on a using sum(b)", "select 1; copy (select 1) to 'out.csv'",

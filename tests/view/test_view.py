@@ -218,7 +218,7 @@ def test_sql_is_shown_drawn_and_downloaded(client: Client) -> None:
     "query",
     [
         "copy runs to '/tmp/stolen.csv'", "from read_text('/etc/hostname')", "from '/etc/passwd'",
-        "set enable_external_access = true", "attach '/tmp/a.db'", "install httpfs", "load httpfs",
+        "set enable_external_access = true", "attach '/tmp/a.db'", "install httpfs", "load httpfs", "update extensions",
         "create table t as select 1", "select 1; select 2", "pragma database_list", "from glob('/*')", "",
         "select getenv('HOME')", "export database '/tmp/x'", "selec 1",
     ],
