@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Objects made before garbage is looked for. Importing makes tens of thousands that all stay: with Python's own limits,
 # looking through them again and again took 0.02 s of a command's 0.38.
 _COLLECT_AFTER = (100_000, 20, 20)
+_OPEN_FILES = 1 << 16
+_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def main() -> NoReturn:
@@ -35,6 +37,9 @@ def main() -> NoReturn:
         _open_closed_streams()
         _set_encodings()
         _forgive_stderr()
+        _allow_open_files()
+        _share_arenas()
+        _ignore_warnings()
         interrupts.watch()
         from rageval_batch.cli import main as run
 
@@ -64,6 +69,43 @@ def _broken_install(error: Exception) -> int:
 def collect_garbage_seldom() -> None:
     """Let Python look for garbage as seldom as a command does."""
     gc.set_threshold(*_COLLECT_AFTER)
+
+
+def _allow_open_files() -> None:
+    """Have as many files open as the system lets a process ask for, within reason: a store of many commits is many
+    files, and shells begin with 256 or 1,024."""
+    try:
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    except (ImportError, OSError, ValueError):  # Windows, and systems that refuse
+        pass
+
+
+def _share_arenas() -> None:
+    """Where the address space is limited (ulimit -v), let threads share two arenas of the C library: one of its own
+    takes 64 MiB of addresses, and DuckDB crashes where a thread gets none."""
+    try:
+        import resource
+
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            import ctypes
+
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
+    except (ImportError, OSError, AttributeError):  # Windows, and other C libraries
+        pass
+
+
+def _ignore_warnings() -> None:
+    """What libraries warn of is for who asks Python for it (-W, PYTHONWARNINGS); commands say themselves what they have
+    to say."""
+    if not sys.warnoptions:
+        import warnings
+
+        warnings.simplefilter("ignore")
 
 
 def _forgive_stderr() -> None:

@@ -65,6 +65,7 @@ _JUDGES = {"gate", "compare", "monitor", "benchmark"}  # commands whose exit cod
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS)  # none that we can read or make
 _PANIC = "PanicException"  # of a library in Rust; no Exception for Python
+_NO_MEMORY = ("std::bad_alloc", "Cannot allocate memory", "Out of Memory Error")
 _MOST_DETAIL = 300  # characters that are said of an error of ours
 
 
@@ -187,6 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         elif isinstance(error, OSError) and error.errno in _NO_PATH:
             say_error(f"rageval: Cannot use {str(error.filename)[:_MOST_DETAIL]}: {error.strerror}. Check the path.")
             code = EXIT_BAD_INPUT
+        elif (said := _exhausted(error)) and not interrupts.seen():
+            say_error(f"rageval: {said}")
+            code = EXIT_BAD_INPUT
         elif isinstance(error, ValueError) and "embedded null" in str(error):  # of a word that a caller in Python gave
             say_error("rageval: A name has a NUL character, which no file has. Check the names.")
             code = EXIT_BAD_INPUT
@@ -197,6 +201,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         code = _unexpected(error, debug)
     sys.exit(interrupts.exit_code() if interrupts.seen() else code)
+
+
+def _exhausted(error: BaseException) -> str | None:
+    """What the system has no more of, in a sentence with the way out; None where it was something else."""
+    found: BaseException | None = error
+    while found is not None:
+        text = str(found)
+        if getattr(found, "errno", None) in (errno.EMFILE, errno.ENFILE) or "Too many open files" in text:
+            return (
+                "Too many open files: the store has more than this process may open. Put its commits together with "
+                "`rageval compact`, or raise the limit (ulimit -n)."
+            )
+        if "can't start new thread" in text or "Resource temporarily unavailable" in text:
+            return "The system allows no more threads: raise the limit (ulimit -u or -v), or close other programs."
+        if isinstance(found, MemoryError) or any(words in text for words in _NO_MEMORY):
+            return "There is not enough memory: raise the limit (ulimit -v), close other programs, or give fewer rows."
+        found = found.__cause__ or found.__context__
+    return None
 
 
 def _drop_output() -> None:

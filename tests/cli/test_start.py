@@ -1,12 +1,15 @@
 """What commands must not import, because it takes long: each is measured in a process of its own by what it loaded."""
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from rageval_batch.cli import _exhausted
 from rageval_batch.runs.store import Store
 from support.places import SAMPLES_FOLDER
 from support.stores import publish, simple_run
@@ -169,3 +172,71 @@ def test_a_terminal_gets_escapes_for_what_it_cannot_show(small_store: Path) -> N
     shown = os.read(ours, 1 << 16).decode()
     os.close(ours)
     assert code == 0 and "\\u65e5" in shown and "\\u2013" in shown
+
+
+# --- limits of the system -------------------------------------------------------------------------------------------
+
+
+def test_a_command_may_open_as_many_files_as_the_system_allows() -> None:
+    resource = pytest.importorskip("resource")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    code = (
+        "import resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))\n"
+        "sys.argv = ['rageval', '--version']\n"
+        "from rageval_batch import interrupts, start\n"
+        "interrupts.leave = lambda code: None\n"
+        "start.main()\n"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    most = 1 << 16
+    assert int(done.stdout.split()[-1]) == (most if hard == resource.RLIM_INFINITY else min(hard, most))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "rageval compact"),
+        (duckdb.IOException('IO Error: Cannot open file "x": Too many open files'), "rageval compact"),
+        (MemoryError(), "memory"),
+        (duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate"), "memory"),
+        (RuntimeError("can't start new thread"), "threads"),
+        (ValueError("of ours"), None),
+    ],
+    ids=str,
+)
+def test_what_the_system_has_no_more_of_is_a_sentence(error: Exception, said: str | None) -> None:
+    """Also where a library has made another error of it."""
+    outer = RuntimeError("of a library")
+    outer.__cause__ = error
+    for found in (_exhausted(error), _exhausted(outer)):
+        assert (found is None) == (said is None)
+        assert said is None or said in str(found)
+
+
+def test_warnings_of_libraries_are_not_shown_unless_python_is_asked(tmp_path: Path) -> None:
+    profile = "import warnings\nwarnings.warn('of a library', RuntimeWarning)\nPROFILE = None\n"
+    (tmp_path / "own.py").write_text(profile, encoding="utf-8")
+    words = ["-m", "rageval_batch", "profiles", "own.py:PROFILE"]
+    quiet, shown = (
+        subprocess.run([sys.executable, *options, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        for options in ((), ("-W", "default"))
+    )
+    assert quiet.returncode == shown.returncode == 2
+    assert "of a library" not in quiet.stderr and "of a library" in shown.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not limit address space so")
+def test_a_limited_address_space_is_no_crash(tmp_path: Path) -> None:
+    import resource
+
+    publish(tmp_path / "runs", {"a": simple_run(x=0.25)}, with_summary=True)
+    words = [sys.executable, "-m", "rageval_batch", "runs", "--store", str(tmp_path / "runs")]
+    limit = 1_000_000 << 10
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )  # fmt: skip
+    assert done.returncode in (0, 2), (done.returncode, done.stderr)
+    assert "Traceback" not in done.stderr
