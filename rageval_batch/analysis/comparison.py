@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rageval_batch.analysis.all_candidates import p_values
 from rageval_batch.analysis.compared_runs import ComparedRun, ComparedRuns, described, differences
 from rageval_batch.analysis.merged_units import merged_units
+from rageval_batch.analysis.missing_answers import raised_by_missing
 from rageval_batch.analysis.paired_units import (
     IMPROVEMENT,
     ONLY_BASE,
@@ -28,6 +32,7 @@ from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import statistics
 from rageval_batch.columnar.statistics import TOLERANCE, Interval
+from rageval_batch.columnar.strings import Floats
 from rageval_batch.errors import InputError
 
 MOST_LISTED = 1_000  # question ids of a kind in a result; of several candidates, fewer
@@ -177,11 +182,13 @@ def compare(
             raise InputError(
                 f"'{compared.base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
             )
+        _check_sums(compared, candidate, paired[candidate.name].deltas)
     chances = _chances(paired, compared.run_stat == WEIGHTED, seed=seed)
     found = [
         _comparison(compared, candidate, paired[candidate.name], chance=chances[candidate.name], rules=rules)
         for candidate in compared.candidates
     ]
+    found = _with_missing(session, found)
     found = _corrected(session, found, others, seed=seed)
     if few:
         return [_with_details(session, result, answers) for result in found]
@@ -201,6 +208,43 @@ def _corrected(
         for result, p in zip(results, corrected, strict=False)
         if p is not None
     ]
+
+
+def _check_sums(compared: ComparedRuns, candidate: ComparedRun, deltas: Floats) -> None:
+    """InputError where values are too large to be summed."""
+    if len(deltas) and not np.abs(deltas).max() <= sys.float_info.max / (2 * len(deltas)):
+        raise InputError(
+            f"'{compared.base.name}' and '{candidate.name}' have values of {compared.metric} too large to be summed. "
+            "Scale them, and compare again."
+        )
+
+
+def require_shared_questions(results: Sequence[Comparison]) -> None:
+    """InputError where no question has a value in both runs: scores of the whole runs alone must pass no candidate.
+
+    Units of other kinds, as samples of judges, may differ from run to run.
+    """
+    for result in results:
+        if not result.shared and result.compared.unit == "question":
+            raise InputError(
+                f"'{result.compared.base.name}' and '{result.candidate.name}' have no question with a value of "
+                f"{result.compared.metric} in both, so nothing can be compared. Check that both are results of the "
+                "same questions, with scores."
+            )
+
+
+def _with_missing(session: Session, results: Sequence[Comparison]) -> list[Comparison]:
+    """The same comparisons with what missing answers do to runs whose scores go below 0."""
+    runs = [run.run for result in results for run in (result.compared.base, result.candidate) if run.run is not None]
+    raised = raised_by_missing(session, list({tuple(run.key.values()): run for run in runs}.values()))
+    if not raised:
+        return list(results)
+
+    def said(run: ComparedRun) -> tuple[str, ...]:
+        sentence = raised.get(tuple(run.run.key.values())) if run.run is not None else None
+        return (f"WARNING: {sentence}",) if sentence else ()
+
+    return [replace(one, notes=(*said(one.compared.base), *said(one.candidate), *one.notes)) for one in results]
 
 
 _Chance = tuple[float | None, Interval, float]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_batch.analysis.gate_file import GateFile, gates_of
+from rageval_batch.analysis.missing_answers import raised_by_missing
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError, did_you_mean
@@ -64,6 +65,7 @@ class GatedRun:
     gates: tuple[GateResult, ...]
     failing_claims: tuple[dict[str, Any], ...] = ()
     note: str | None = None  # why the claims could not be looked at
+    raised_by_missing: str | None = None  # where missing answers count for more than some that were given
 
     def of_status(self, status: str) -> list[GateResult]:
         """The gates that passed, failed or were skipped."""
@@ -76,8 +78,9 @@ class GatedRun:
 
     @property
     def unanswered(self) -> list[str]:
-        """The sentences of `unanswered_by_gate`."""
-        return list(self.unanswered_by_gate.values())
+        """What missing answers do to the run and to its gates."""
+        own = [self.raised_by_missing] if self.raised_by_missing else []
+        return [*own, *self.unanswered_by_gate.values()]
 
     @property
     def unanswered_by_gate(self) -> dict[str, str]:
@@ -210,11 +213,14 @@ def gate_runs(session: Session, runs: Sequence[Run], levels: Sequence[str], *, e
         key = tuple(row.pop(name) for name in ("run_id", "profile", "eval_set"))
         found.setdefault(key, []).append(row)
     places = session.gate_places()
+    raised = raised_by_missing(session, runs)
     gated = []
     for run, level in zip(runs, levels, strict=True):
         mine = [row for row in found.get(tuple(run.key.values()), []) if row["level"] in ("", level)]
         mine.sort(key=lambda row: places.get((run.record["profile"], row["gate"], row["level"]), len(places)))
-        gated.append(GatedRun(run=run, level=level, gates=tuple(GateResult(**row) for row in mine)))
+        gates = tuple(GateResult(**row) for row in mine)
+        said = raised.get(tuple(run.key.values()))
+        gated.append(GatedRun(run=run, level=level, gates=gates, raised_by_missing=said))
     return gated
 
 

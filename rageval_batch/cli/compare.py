@@ -58,7 +58,7 @@ def compare(
       rageval compare adapter-good adapter-weak --max-regressions 2 --format md
     """
     from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
-    from rageval_batch.analysis.comparison import Rules
+    from rageval_batch.analysis.comparison import Rules, require_shared_questions
     from rageval_batch.analysis.comparison import compare as compare_runs
     from rageval_batch.columnar import statistics
     from rageval_batch.report.compare import COLUMNS, compare_rows, compare_text, mismatch_text
@@ -78,6 +78,7 @@ def compare(
                 emit(text, target, format)
             raise
         results = compare_runs(session, compared, rules, seed=statistics.SEED if seed is None else seed)
+    require_shared_questions(results)
     if compared.left_out:
         names = and_more(compared.left_out, len(compared.left_out), _SHOWN)
         say(

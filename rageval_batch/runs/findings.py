@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.json_objects import MISSING_OUTPUT, REASONS
+from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Offsets
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.model import Profile
@@ -49,6 +50,9 @@ class Observed:
     uncomputed: Mapping[str, Mapping[str, tuple[int, int]]]  # condition -> run -> (rows with it, all rows)
     failures: tuple[tuple[str, str, int, int, str | None], ...]  # run, reason that most answers share, how many of
     # how many, detail; by run
+    # Runs with missing answers, how many of how many rows, and the worst score where it is below the 0 of a missing one.
+    below_zero: tuple[tuple[str, int, int, float], ...] = ()
+    above_top: tuple[tuple[str, float], ...] = ()  # runs with a score above the best of their profile, and that score
 
     @staticmethod
     def joined(several: Sequence[Observed]) -> Observed:
@@ -57,7 +61,12 @@ class Observed:
         for one in several:
             for part, runs in one.uncomputed.items():
                 uncomputed.setdefault(part, {}).update(runs)
-        return Observed(uncomputed, tuple(failure for one in several for failure in one.failures))
+        return Observed(
+            uncomputed,
+            tuple(failure for one in several for failure in one.failures),
+            tuple(run for one in several for run in one.below_zero),
+            tuple(run for one in several for run in one.above_top),
+        )
 
 
 def observed(scores: Sequence[Path], profile: Profile, *, database: Database) -> Observed:
@@ -71,7 +80,12 @@ def observed(scores: Sequence[Path], profile: Profile, *, database: Database) ->
             part.where: _counts(connection, reader, f"count(*) filter ({part.where})")
             for part in profile.scoring.uncomputed
         }
-        return Observed(uncomputed, _common_failures(connection, reader))
+        return Observed(
+            uncomputed,
+            _common_failures(connection, reader),
+            _below_zero(connection, reader),
+            _above_top(connection, reader, profile.summary.score_top),
+        )
 
 
 def _flags(where: str, schema: pa.Schema) -> list[str] | None:
@@ -83,7 +97,8 @@ def _flags(where: str, schema: pa.Schema) -> list[str] | None:
 
 class CountedRows:
     """Score rows that are counted to see whether they show anything: whether a row has all flags of a condition, or a
-    run a reason that most of its answers share. Mostly none, and seen by counting alone."""
+    run a reason that most of its answers share, or a score lies outside 0 to the best. Mostly none, which counting
+    alone shows."""
 
     def __init__(self, profile: Profile, schema: pa.Schema) -> None:
         """`schema`: the columns of the rows."""
@@ -92,6 +107,7 @@ class CountedRows:
         self._answers: Counter[str] = Counter()
         self._failed: Counter[tuple[str, str]] = Counter()
         self._may_be_nothing = all(conditions)
+        self._top = profile.summary.score_top + TOLERANCE
         self.nothing = Observed({part.where: {} for part in profile.scoring.uncomputed}, ())
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
@@ -119,6 +135,9 @@ class CountedRows:
             for name in names:
                 flagged = pc.and_kleene(flagged, rows.column(name))
             self._may_be_nothing = self._may_be_nothing and not pc.any(flagged).as_py()
+        worst, best = pc.min_max(rows.column("score")).as_py().values()
+        in_range = worst is None or (worst >= 0 and best <= self._top)
+        self._may_be_nothing = self._may_be_nothing and in_range
         if not self._may_be_nothing:
             return None
         run, reason = (_coded(rows.column(name)) for name in ("run_id", "fail_reason"))
@@ -136,7 +155,12 @@ class CountedRows:
 
     def show_nothing(self, scores: Sequence[Path]) -> bool:
         """Whether the rows of files show nothing."""
-        columns = ["run_id", "fail_reason", *dict.fromkeys(name for names in self._conditions for name in names)]
+        columns = [
+            "run_id",
+            "fail_reason",
+            "score",
+            *dict.fromkeys(name for names in self._conditions for name in names),
+        ]
         for path in scores:
             with pq.ParquetFile(path, read_dictionary=["run_id", "fail_reason"]) as file:
                 for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
@@ -159,7 +183,12 @@ def findings_of(
     """What to say of the runs of a commit; `unused`: sentences about what was given and belongs to none of them."""
     said = list(unused)
     of_run: dict[str, list[str]] = {}
-    for sentence, by_run in (*_uncomputed(seen, profile), *_failures(seen)):
+    for sentence, by_run in (
+        *_uncomputed(seen, profile),
+        *_failures(seen),
+        *_raised_by_missing(seen),
+        *_too_high(seen, profile),
+    ):
         said.append(sentence)
         for run, own in by_run.items():
             of_run.setdefault(run, []).append(own)
@@ -209,6 +238,49 @@ def _common_failures(
             from answers group by run_id, fail_reason
         ) where fail_reason is not null and n > {MOST} * rows order by run_id"""
     return tuple(connection.execute(query).fetchall())
+
+
+def _below_zero(connection: duckdb.DuckDBPyConnection, reader: str) -> tuple[tuple[str, int, int, float], ...]:
+    """Of every run with missing answers and a score below 0: how many of how many rows are missing, the worst score."""
+    query = f"""
+        select run_id, count(*) filter (fail_reason in {_UNANSWERED}) as missing, count(*), min(score)::double as worst
+        from {reader} group by run_id having missing > 0 and worst < 0 order by run_id"""
+    return tuple(connection.execute(query).fetchall())
+
+
+def _above_top(connection: duckdb.DuckDBPyConnection, reader: str, top: float) -> tuple[tuple[str, float], ...]:
+    """Of every run with a score above the best: the highest."""
+    query = (
+        f"select run_id, max(score)::double as high from {reader} group by run_id having high > $top order by run_id"
+    )
+    return tuple(connection.execute(query, {"top": top + TOLERANCE}).fetchall())
+
+
+def _too_high(seen: Observed, profile: Profile) -> list[_Finding]:
+    top = profile.summary.score_top
+    by_run = {run: f"a score of {high:g} is above the best, {top:g}" for run, high in seen.above_top}
+    if not by_run:
+        return []
+    high = max(high for _, high in seen.above_top)
+    sentence = f"WARNING: scores of {_runs(len(by_run))} go up to {high:g}, above the best score {top:g}"
+    return [(f"{sentence} (score.top of the profile, import-scores --top): {_few_names(list(by_run))}.", by_run)]
+
+
+def missing_counts_more(missing: int, rows: int, worst: float) -> str:
+    """What a missing answer does to a run whose scores go below 0, and what to do about it."""
+    return (
+        f"{missing:,} of {rows:,} answers are missing, and each counts as 0, more than the worst answer ({worst:g}): "
+        "leaving questions out raises the mean. Compare runs that answer the same questions, or give scores from 0 up"
+    )
+
+
+def _raised_by_missing(seen: Observed) -> list[_Finding]:
+    by_run = {run: missing_counts_more(missing, rows, worst) for run, missing, rows, worst in seen.below_zero}
+    if not by_run:
+        return []
+    run, said = next(iter(by_run.items()))
+    more = f" So it is in {_runs(len(by_run))} in all." if len(by_run) > 1 else ""
+    return [(f"WARNING: '{run}': {said}.{more}", by_run)]
 
 
 def _failures(seen: Observed) -> list[_Finding]:

@@ -124,6 +124,11 @@ def _metric_name(column: str) -> str:
         return name
     name = f"_{name}" if name[0].isdigit() else name
     name = f"{name}_value" if name in SQL_WORDS or name in ("output", "chunks") else name
+    if name == "weight":
+        raise InputError(
+            f"The column {column}: weights are those of the questions. Give them with -q FILE, each question with its "
+            "`weight`, and leave the column out; a metric needs another name."
+        )
     check_column_name(name, f"the column {column}")
     return name
 

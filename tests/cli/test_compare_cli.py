@@ -90,6 +90,34 @@ def test_several_candidates_have_their_n_and_metrics_their_names(
     assert "score_std_over_repeats" not in out, "that is said of another number"
 
 
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        ({}, "no question with a value of score in both"),
+        ({"q1": None, "q2": None}, "no question with a value of score in both"),
+        ({"other": 1.0}, "no question with a value of score in both"),
+        ({"q1": 1e308, "q2": -1e308}, "too large to be summed"),
+    ],
+)
+def test_scores_of_whole_runs_alone_pass_no_candidate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], results: dict[str, Any], said: str
+) -> None:
+    base = json_run(tmp_path / "base.json", 0.5, {"q1": 0.5, "q2": -1e300})
+    cand = json_run(tmp_path / "cand.json", 0.75, results)
+    code, out, err = called(capsys, "compare", base, cand, "--store", str(tmp_path / "none"))
+    assert (code, out) == (2, "") and said in err
+
+
+@pytest.mark.parametrize("written", ["1e999", "NaN", '"0.5"', "true", "[]"])
+def test_a_score_of_a_whole_run_that_is_none_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str
+) -> None:
+    base = json_run(tmp_path / "base.json", 0.5, {"q1": 0.5})
+    (tmp_path / "cand.json").write_text((tmp_path / "base.json").read_text().replace("0.5", written, 1), "utf-8")
+    code, out, err = called(capsys, "compare", base, str(tmp_path / "cand.json"), "--store", str(tmp_path / "none"))
+    assert (code, out) == (2, "") and "summary.weighted_score" in err
+
+
 def test_json_runs_print_one_object_on_the_first_line(tmp_path: Path) -> None:
     base = json_run(tmp_path / "base.json", 0.5, {"q1": 0.5, "q2": 0.5})
     cand = json_run(tmp_path / "cand.json", 0.75, {"q1": 1.0, "q2": 0.5})

@@ -98,7 +98,7 @@ def test_a_column_called_score_is_the_score(call: Call, tmp_path: Path) -> None:
         ([{"question_id": "a", "x": 1}], ["--name", "include_rate"], "that is a profile already"),
         ([{"question_id": "a", "x": 1}], ["--name", "a b"], "'a b' is no name"),
         ([{"question_id": "a", "x y": 1, "x-y": 1}], ["--score", "x y"], "Several columns"),
-        ([{"question_id": "a", "weight": 1, "x": 1}], ["--score", "x"], "key column"),
+        ([{"question_id": "a", "weight": 1, "x": 1}], ["--score", "x"], "weights are those of the questions"),
     ],
 )
 def test_what_cannot_be_imported(call: Call, tmp_path: Path, rows: list[Any], more: list[str], part: str) -> None:
@@ -134,3 +134,39 @@ def test_a_row_whose_only_cell_is_empty(call: Call, tmp_path: Path) -> None:
     code, out, err = call("import-scores", tmp_path / "one.csv", "--format", "json", *store)
     assert (code, json.loads(out)["score_avg"]) == (0, 0.25), err
     assert "1 row has an expression without a value" in err
+
+
+# --- scores outside of 0 to the best --------------------------------------------------------------------------------
+
+
+def test_missing_answers_that_count_for_more_than_given_ones_are_told(call: Call, tmp_path: Path) -> None:
+    """Log-likelihoods: the run without an answer to the hard question wins, and every command that says so says why."""
+    put(tmp_path / "all.csv", "question_id,ll\n1,-1.0\n2,-5.0\n")
+    put(tmp_path / "some.csv", "question_id,ll\n1,-1.0\n")
+    questions = put(tmp_path / "q.jsonl", [{"id": "1"}, {"id": "2"}])
+    store = ("--store", tmp_path / "runs")
+    code, _, err = call("import-scores", tmp_path / "all.csv", tmp_path / "some.csv", "-q", questions, *store)
+    said = "1 of 2 answers are missing, and each counts as 0, more than the worst answer (-1)"
+    assert code == 0 and f"WARNING: 'some': {said}" in err and "'all'" not in err
+    code, out, _ = call("compare", "all", "some", *store, "--format", "json")
+    assert code == 0 and said in json.loads(out)["notes"][0]
+    assert json.loads(call("compare", "all", "all", *store, "--format", "json")[1])["notes"] == []
+    gates = put(
+        tmp_path / "g.toml", '[[gate]]\nname = "mean"\nmetric = "score"\nstat = "mean"\nop = ">="\nlimit = -1\n'
+    )
+    for format in ("json", "table", "md"):
+        code, out, _ = call("gate", "some", "--gates", gates, *store, "--format", format)
+        assert code == 0 and "more than the worst answer" in " ".join(out.split())
+    code, out, _ = call(
+        "sql", "select run_id, meta['warnings'] as said from runs order by all", *store, "--format", "jsonl"
+    )
+    assert [json.loads(line)["said"] is None for line in out.splitlines()] == [True, False]
+
+
+def test_scores_above_the_best_are_told(call: Call, tmp_path: Path) -> None:
+    put(tmp_path / "high.csv", "question_id,s\n1,2\n2,4\n")
+    store = ("--store", tmp_path / "runs")
+    code, _, err = call("import-scores", tmp_path / "high.csv", "--top", 1, *store)
+    assert code == 0 and "WARNING: scores of 1 run go up to 4, above the best score 1" in err
+    code, _, err = call("import-scores", tmp_path / "high.csv", "--top", 4, "--name", "graded", *store)
+    assert code == 0 and "WARNING" not in err
