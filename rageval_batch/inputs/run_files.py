@@ -126,14 +126,18 @@ def _open_json(path: str) -> RunFile:
 
 
 def _weighted_score(path: str, value: Any) -> float | None:
-    """The score of the whole run; null where the summary has none."""
+    """The score of the whole run; null where the summary has none, which Python writes as NaN too."""
     found = _finite_or_none(value)
-    if value is not None and (found is None or isinstance(value, bool)):
+    if value is not None and not _is_nan(value) and (found is None or isinstance(value, bool)):
         shown = number_text(value) if isinstance(value, int | float) else repr(value)
         raise InputError(
             f"{path}: summary.weighted_score is {shown[:80]}, not a finite number. Correct it or leave it out."
         )
     return found
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _json_row(path: str, number: int, entry: Any, *, metric: str) -> tuple[str, int, float | None, float | None]:

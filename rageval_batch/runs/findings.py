@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,8 @@ class Observed:
     uncomputed: Mapping[str, Mapping[str, tuple[int, int]]]  # condition -> run -> (rows with it, all rows)
     failures: tuple[tuple[str, str, int, int, str | None], ...]  # run, reason that most answers share, how many of
     # how many, detail; by run
-    # Runs with missing answers, how many of how many rows, and the worst score where it is below the 0 of a missing one.
+    _: KW_ONLY
+    # Runs with missing answers, how many of how many rows, and the worst score where it is below the 0 of those.
     below_zero: tuple[tuple[str, int, int, float], ...] = ()
     above_top: tuple[tuple[str, float], ...] = ()  # runs with a score above the best of their profile, and that score
 
@@ -64,8 +65,8 @@ class Observed:
         return Observed(
             uncomputed,
             tuple(failure for one in several for failure in one.failures),
-            tuple(run for one in several for run in one.below_zero),
-            tuple(run for one in several for run in one.above_top),
+            below_zero=tuple(run for one in several for run in one.below_zero),
+            above_top=tuple(run for one in several for run in one.above_top),
         )
 
 
@@ -83,8 +84,8 @@ def observed(scores: Sequence[Path], profile: Profile, *, database: Database) ->
         return Observed(
             uncomputed,
             _common_failures(connection, reader),
-            _below_zero(connection, reader),
-            _above_top(connection, reader, profile.summary.score_top),
+            below_zero=_below_zero(connection, reader),
+            above_top=_above_top(connection, reader, profile.summary.score_top),
         )
 
 

@@ -108,7 +108,7 @@ def test_scores_of_whole_runs_alone_pass_no_candidate(
     assert (code, out) == (2, "") and said in err
 
 
-@pytest.mark.parametrize("written", ["1e999", "NaN", '"0.5"', "true", "[]"])
+@pytest.mark.parametrize("written", ["1e999", "-Infinity", '"0.5"', "true", "[]"])
 def test_a_score_of_a_whole_run_that_is_none_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str
 ) -> None:

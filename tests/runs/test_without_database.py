@@ -26,6 +26,7 @@ SCORES = pa.schema(
         ("fail_detail", pa.large_string()),
         ("context_missing", pa.bool_()),
         ("schema_ok", pa.bool_()),
+        ("score", pa.float64()),
     ]
 )
 ROWS = st.lists(
@@ -35,6 +36,7 @@ ROWS = st.lists(
         st.sampled_from([None, "x", "y"]),
         st.sampled_from([False, False, False, False, True, None]),
         st.sampled_from([True, True, False, None]),
+        st.sampled_from([0.0, 50.0, 100.0, None, -1.0, 101.0]),
     ),
     max_size=30,
 )

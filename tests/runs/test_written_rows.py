@@ -55,9 +55,17 @@ def test_a_commit_is_the_same_as_of_the_file_read_again(
 
 def test_rows_that_the_loops_do_not_take_leave_no_summary(tmp_path: Path) -> None:
     """Values that are not finite are for SQL; the rows go on all the same."""
-    schema = pa.schema([("run_id", pa.large_string()), ("weight", pa.float64()), ("fail_reason", pa.large_string())])
+    schema = pa.schema(
+        [
+            ("run_id", pa.large_string()),
+            ("weight", pa.float64()),
+            ("fail_reason", pa.large_string()),
+            ("score", pa.float64()),
+        ]
+    )
     tables = [
-        pa.table([[run], [weight], [None]], schema) for run, weight in (("a", 1.0), ("b", float("inf")), ("c", 1.0))
+        pa.table([[run], [weight], [None], [1.0]], schema)
+        for run, weight in (("a", 1.0), ("b", float("inf")), ("c", 1.0))
     ]
     written = WrittenRows(PROFILE, schema, tmp_path / "summary.parquet", repeats=dict)
     assert list(written.watch(iter(tables))) == tables
