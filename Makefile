@@ -87,7 +87,8 @@ fuzz: $(READY) $(KERNELS)
 	$(BIN)/python tests/fuzz/long.py --seconds $(SECONDS)
 
 # The tests of the kernels and of all that scores, with bounds checks in every access, then with the address sanitizer
-# (of GCC; it must be loaded before Python, and Python's and Arrow's own pools of memory would hide errors from it).
+# (of GCC; it must be loaded before Python, with the C++ library, whose exceptions DuckDB throws through it; and Python's
+# and Arrow's own pools of memory would hide errors from it).
 # Not `python -m pytest`: that would find the package of the checkout first.
 SOAKED := tests/columnar tests/profiles tests/inputs
 VARIANT = RAGEVAL_KERNELS=$(1) PYTHONPATH=build/$(1):tests $(BIN)/pytest -p support.kernel_variant -n auto
@@ -96,7 +97,7 @@ soak-kernels: $(READY) $(KERNELS)
 	$(BIN)/python hatch_build.py checked
 	$(call VARIANT,checked) $(SOAKED)
 	$(BIN)/python hatch_build.py sanitized
-	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	ARROW_DEFAULT_MEMORY_POOL=system $(call VARIANT,sanitized) $(SOAKED)
 
 # The pages of profiles, commands and views, written from the code (a test holds them to it), and the site of all pages.
