@@ -43,16 +43,24 @@ def pages(file: IO[bytes], chunk: Any) -> Iterator[Page]:
         if header is None:
             return  # what is wrong with the file is for its reader to say
         fields, header_bytes = header
-        values = fields.get(_DATA) or fields.get(_DATA_V2) or fields.get(_DICTIONARY) or {}
+        values = next(
+            (found for kind in (_DATA, _DATA_V2, _DICTIONARY) if isinstance(found := fields.get(kind), dict)), {}
+        )
         page = Page(
-            size=max(0, int(fields.get(_UNCOMPRESSED, 0))),
-            values=max(0, int(values.get(_NUM_VALUES, 0))),
+            size=_count(fields, _UNCOMPRESSED),
+            values=_count(values, _NUM_VALUES),
             is_dictionary=_DICTIONARY in fields,
             place=place + header_bytes,
-            stored=max(0, int(fields.get(_COMPRESSED, 0))),
+            stored=_count(fields, _COMPRESSED),
         )
         yield page
         place = page.place + page.stored
+
+
+def _count(fields: dict[int, Any], number: int) -> int:
+    """The whole number of a field; 0 where a damaged header has none, or something else."""
+    found = fields.get(number)
+    return max(0, found) if isinstance(found, int) else 0
 
 
 def longest_text(file: IO[bytes], chunk: Any, page: Page) -> int:

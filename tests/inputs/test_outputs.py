@@ -428,6 +428,30 @@ def test_a_line_whose_bytes_begin_like_a_space_is_rejected(tmp_path: Path) -> No
     assert found.reasons == [(2, "not_utf8")]
 
 
+@pytest.mark.parametrize("bad", [b"a\xff", b"\xf0", b"\xe4\xb8", b"\xed\xa0\x80"])
+@pytest.mark.parametrize("column", ["run_id", "question_id", "output"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_columns_that_call_bytes_text(kind: pa.DataType, column: str, bad: bytes, tmp_path: Path) -> None:
+    """Parquet readers take the bytes of a text as they come; kernels that trust them would read beyond their end."""
+    columns = {"run_id": [b"r", b"r"], "question_id": [b"q1", b"q2"], "output": [b"x", b"y"]}
+    columns[column][0] = bad
+    written = {name: _as_text(cells) for name, cells in columns.items()}
+    if pa.types.is_dictionary(kind):
+        written[column] = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), written[column])
+    else:
+        written[column] = _as_text(columns[column], kind)
+    pq.write_table(pa.table(written), tmp_path / "outputs.parquet")
+    found = read_paths(tmp_path / "outputs.parquet")
+    assert found.keys == [("r", "q2", 0, "y")]
+    assert found.reasons == [(1, "not_utf8")]
+
+
+def _as_text(cells: list[bytes], kind: pa.DataType | None = None) -> pa.Array:
+    """An array that says it is text, whatever its bytes are."""
+    is_large = kind == pa.large_string()
+    return pa.array(cells, pa.large_binary() if is_large else pa.binary()).view(kind or pa.string())
+
+
 def test_a_file_without_any_answer_field_is_refused(tmp_path: Path) -> None:
     path = put(tmp_path / "outputs.jsonl", [{"run_id": "r", "question_id": "q1", "text": "x"}])
     with pytest.raises(InputError, match=r"outputs\.jsonl has no answers.*output or response or actual_output"):

@@ -284,9 +284,13 @@ def _text_start(cell: pa.Scalar) -> str | None:
 
 
 def column_block(batch: pa.RecordBatch, lines: Offsets, texts: Container[str] | None = None) -> ColumnBlock:
-    """The rows of one batch. A binary column is text; bytes that are not UTF-8 are a row error in one of `texts` (all
-    columns without it), and shown as \\xNN in another."""
+    """The rows of one batch. A binary column is text; bytes that are not UTF-8, which a column of texts may hold as
+    well, are a row error in one of `texts` (all columns without it), and shown as \\xNN in another."""
     columns = {name: _decoded(plain_column(batch.column(k))) for k, name in enumerate(batch.schema.names)}
+    for k, (name, column) in enumerate(columns.items()):
+        if _has_bad_texts(column):
+            columns[name] = column.cast(pa.large_binary())
+            batch = batch.set_column(k, name, columns[name])
     bad = np.zeros(batch.num_rows, np.bool_)
     for name, column in columns.items():
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
@@ -300,6 +304,14 @@ def column_block(batch: pa.RecordBatch, lines: Offsets, texts: Container[str] | 
         for row in np.flatnonzero(bad).tolist()
     ]
     return ColumnBlock(lines=lines, columns=columns, row_errors=row_errors, raw_rows=batch)
+
+
+def _has_bad_texts(column: pa.Array) -> bool:
+    """Whether a column that calls itself text has bytes that are not UTF-8: Arrow's readers take them as they come."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return False
+    texts = _binary_strings(column.cast(pa.large_binary()))
+    return not bool(valid_utf8(texts.data, texts.starts, texts.ends).all())
 
 
 def _decoded(column: pa.Array) -> pa.Array:
