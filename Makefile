@@ -91,13 +91,15 @@ fuzz: $(READY) $(KERNELS)
 # and Arrow's own pools of memory would hide errors from it).
 # Not `python -m pytest`: that would find the package of the checkout first.
 SOAKED := tests/columnar tests/profiles tests/inputs
+# pytrec_eval, which tests compare with, frees what it made by new[].
+ASAN := detect_leaks=0:alloc_dealloc_mismatch=0
 VARIANT = RAGEVAL_KERNELS=$(1) PYTHONPATH=build/$(1):tests $(BIN)/pytest -p support.kernel_variant -n auto
 
 soak-kernels: $(READY) $(KERNELS)
 	$(BIN)/python hatch_build.py checked
 	$(call VARIANT,checked) $(SOAKED)
 	$(BIN)/python hatch_build.py sanitized
-	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" ASAN_OPTIONS=$(ASAN) PYTHONMALLOC=malloc \
 	ARROW_DEFAULT_MEMORY_POOL=system $(call VARIANT,sanitized) $(SOAKED)
 
 # The pages of profiles, commands and views, written from the code (a test holds them to it), and the site of all pages.
