@@ -168,7 +168,7 @@ def test_who_is_not_drawn_question_by_question_is_said(tmp_path: Path) -> None:
     publish(tmp_path / "runs", {f"run {k}": simple_run(a=float(k), b=50.0 + k) for k in range(7)})
     with open_store(tmp_path / "runs", functions=False) as session:
         report = build_report(session, [], None)
-    said = "Question by question: the best 4 of n = 6 candidates."
+    said = "Question by question: the best 4 of the 6 candidates that are listed."
     for part in sections(report):
         words = [block.text for block in part.blocks if isinstance(block, Words)]
         assert (said in words) == part.id.endswith(("-comparison", "-movers")), part.id
@@ -321,6 +321,11 @@ def test_the_verdict_is_that_of_the_corrected_p_value(tmp_path: Path) -> None:
     assert "(p = 0.0412; 0.989 when corrected for 24 candidates)" in words
     assert "the test, corrected for 24 candidates, is not under 5 %" in words and "weak evidence of a gain" in words
     assert "more than chance" not in words and comparison_verdict(told) is None
+    least = replace(told, p_value=1 / 10_001, p_holm=0.0999, tests=999)
+    assert (
+        "lies above zero; the test, corrected for 999 candidates, is not under 5 % and cannot be, as p is at "
+        "least 1 in 10,001 before it is corrected: the interval alone speaks for a gain."
+    ) in comparison_words(least)
     bound = replace(told, holm_is_bound=True)
     assert "(p = 0.0412; at most 0.989 when corrected for 24 candidates)" in comparison_words(bound)
 

@@ -48,7 +48,8 @@ class Outcome:
         """That not every candidate is shown question by question, where that is so."""
         if len(self.results) <= MOST_DRAWN:
             return ()
-        return (Words(f"Question by question: the best {MOST_DRAWN} of n = {len(self.results):,} candidates."),)
+        listed = f"{len(self.results):,} candidates that are listed"
+        return (Words(f"Question by question: the best {MOST_DRAWN} of the {listed}."),)
 
     @property
     def drawn(self) -> tuple[Comparison, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from rageval_batch.analysis.comparison import Comparison
+from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.report.cells import count_text
 from rageval_batch.report.compare import paired_words
 from rageval_batch.report.html.texts import number_text, plain_text
 
 _SMALL, _RARE = 0.001, 0.01
 _UNLIKELY = 0.05
+_LEAST_P = 1.000001 / (RESAMPLES + 1)  # of a test by resamples: all of them less extreme than what was seen
 
 
 def results_text(results: int, runs: int) -> str:
@@ -78,6 +80,11 @@ def _verdict_words(result: Comparison, low: float, *, high: float) -> str:
     side, what = ("above", "gain") if low > 0 else ("below", "loss")
     if rare:
         return f"The interval lies {side} zero and {test} is under 5 %: the {what} is more than chance."
+    if result.p_value <= _LEAST_P:
+        return (
+            f"The interval lies {side} zero; {test} is not under 5 % and cannot be, as p is at least 1 in "
+            f"{RESAMPLES + 1:,} before it is corrected: the interval alone speaks for a {what}."
+        )
     if result.p_value < _UNLIKELY:
         return (
             f"The interval lies {side} zero, but {test} is not under 5 %: of so many candidates one may be this "
