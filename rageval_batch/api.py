@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import polars as pl
@@ -14,6 +14,7 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.commit_record import Counts
 from rageval_batch.runs.job_inputs import given_job, given_sources

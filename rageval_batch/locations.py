@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
@@ -18,6 +17,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 
 if TYPE_CHECKING:

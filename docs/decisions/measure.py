@@ -315,6 +315,34 @@ def measure_functions() -> None:
         line(f"{rate.function}, {rate.implementation}, rows/s", f"{rate.rows / rate.cpu_s:,.0f}")
 
 
+def measure_dataclasses() -> None:
+    import dataclasses
+    from typing import NamedTuple
+
+    import msgspec
+
+    from rageval_batch.dataclass import dataclass
+
+    members = {"a": "int", "b": "str", "c": "list[int]", "d": "float", "e": "str"}
+    given = (1, "b", [], 1.0, "e")
+
+    def declared(*bases: type, **options: bool) -> Any:
+        return type(bases[0])(
+            "X", bases, {"__annotations__": members, "__doc__": "X", "__module__": __name__}, **options
+        )
+
+    kinds: dict[str, Callable[[], Any]] = {
+        "dataclasses.dataclass(frozen=True)": lambda: dataclasses.dataclass(frozen=True)(declared(object)),
+        "ours": lambda: dataclass(frozen=True)(declared(object)),
+        "NamedTuple": lambda: NamedTuple("X", [(name, Any) for name in members]),
+        "msgspec.Struct": lambda: declared(msgspec.Struct, frozen=True),
+    }
+    for name, made in kinds.items():
+        whole, cls = cpu(lambda made=made: [made() for _ in range(100)]), made()  # type: ignore[misc]
+        line(f"{name}: a class", f"{whole * 1e4:.0f} µs")
+        line(f"{name}: an object", f"{cpu(lambda cls=cls: [cls(*given) for _ in range(100_000)]) * 10:.2f} µs")  # type: ignore[misc]
+
+
 MEASUREMENTS = {
     "json": measure_json,
     "kernels": measure_kernels,
@@ -323,6 +351,7 @@ MEASUREMENTS = {
     "schemas": measure_schemas,
     "numbers": measure_numbers,
     "functions": measure_functions,
+    "dataclasses": measure_dataclasses,
 }
 
 if __name__ == "__main__":

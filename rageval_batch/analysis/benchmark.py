@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rageval_batch.analysis.runs import RunSummary, summaries
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import TOLERANCE, population_std
 from rageval_batch.config import read_small_file
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep

@@ -6,12 +6,12 @@ import glob
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import run_metadata, sources
 from rageval_batch.inputs.run_names import with_run_names

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.runs.store import Commit
 from rageval_batch.runs.summary_plan import SummarizedMetric, SummaryPlan

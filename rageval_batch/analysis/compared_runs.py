@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.catalog_rows import UNKNOWN_PROFILE, MetricRow, ProfileRow
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import IncompatibleRuns, InputError, StoreError, did_you_mean
 from rageval_batch.inputs.run_files import RunFile, WantedRows, is_run_file, open_run_file
 

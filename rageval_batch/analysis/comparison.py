@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import statistics
 from rageval_batch.columnar.statistics import TOLERANCE, Interval
 from rageval_batch.columnar.strings import Floats
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 
 MOST_LISTED = 1_000  # question ids of a kind in a result; of several candidates, fewer

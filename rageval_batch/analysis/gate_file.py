@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import msgspec
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import LEVELS, OPS, RUN_STATS, STATS, Gate, Profile
 from rageval_batch.typed_config import read_typed_config

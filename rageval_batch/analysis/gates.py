@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.missing_answers import raised_by_missing
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import LEVELS
 from rageval_batch.model.schemas import PROVENANCE

@@ -9,7 +9,6 @@ paired_units, which defines all that is said here; both give the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +32,7 @@ from rageval_batch.columnar.kernels.group_statistics import decimal_sum
 from rageval_batch.columnar.kernels.merging import merged_places
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Flags, Floats, Ints, Strings, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.run_statistics import MOST_SUMMED
 from rageval_batch.runs.score_runs import OtherRows, finite_numbers, rows_of_run
 

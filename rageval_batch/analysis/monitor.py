@@ -6,7 +6,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import drift
 from rageval_batch.columnar.drift import Sample
 from rageval_batch.columnar.statistics import TOLERANCE
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 
 TIMESTAMP = "timestamp"

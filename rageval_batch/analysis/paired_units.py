@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow as pa
 from rageval_batch.analysis.compared_runs import ComparedRuns
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.strings import Floats
+from rageval_batch.dataclass import dataclass
 
 PAIRS = "compared"  # the table that a session keeps them in
 MOVERS = 10

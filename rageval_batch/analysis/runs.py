@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow as pa
 from rageval_batch.analysis.repeats import repeat_summary
 from rageval_batch.analysis.run_lines import stat_name, statistic
 from rageval_batch.analysis.session import Session
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError, did_you_mean
 from rageval_batch.sql_text import identifier
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -17,6 +17,7 @@ from random import Random
 from rageval_batch.bench import raw_join
 from rageval_batch.bench.memory import in_mib
 from rageval_batch.bench.sweeps import Sweep
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import EXIT_FAILED, EXIT_OK
 from rageval_batch.runs.store import Store
 

@@ -8,7 +8,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from rageval_batch.bench.commands import (
 )
 from rageval_batch.bench.memory import peak_mib
 from rageval_batch.bench.sweeps import SWEEPS, Sweep, repeat_answers
+from rageval_batch.dataclass import dataclass
 from rageval_batch.start import collect_garbage_seldom
 
 WITH_ORACLE = "eval_json_v2"  # the profile whose row-at-a-time oracle is a part of the package

@@ -6,12 +6,13 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import Any
 
 from rageval_batch.bench import synthetic
 from rageval_batch.bench.functions import made_up_texts
+from rageval_batch.dataclass import dataclass
 from rageval_batch.resources import samples_folder
 
 COPIES = 20  # of every sample question

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rageval_batch.dataclass import dataclass
 
 QUESTIONS = 500
 DAMAGED = 0.03

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from rageval_batch.columnar.statistics import RESAMPLES, SEED, percentile_interval, resample_means
 from rageval_batch.columnar.strings import Floats
+from rageval_batch.dataclass import dataclass
 
 
 @dataclass(frozen=True)

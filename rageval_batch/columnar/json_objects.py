@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from rageval_batch.columnar import json_tape, kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Offsets, from_arrow
+from rageval_batch.dataclass import dataclass
 
 # In the order in which they are tested; the first that holds is the reason.
 REASONS = (

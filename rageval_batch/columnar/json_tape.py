@@ -6,8 +6,6 @@ no escaped lone surrogates. Of duplicate keys the last one counts. Nesting has n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -26,6 +24,7 @@ from rageval_batch.columnar.kernels.json import (
     UNEXPECTED,
 )
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, Strings
+from rageval_batch.dataclass import dataclass
 
 PROBLEMS = {
     EMPTY: "nothing there",

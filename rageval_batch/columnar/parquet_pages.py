@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO, Any
 
 import pyarrow as pa
+
+from rageval_batch.dataclass import dataclass
 
 _HEADER_BYTES = 1 << 13  # enough as a rule: statistics of long values are left out by most writers
 _MOST_HEADER_BYTES = 1 << 24  # of a header that Arrow reads

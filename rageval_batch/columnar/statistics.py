@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +24,7 @@ from rageval_batch.columnar.kernels.resample import (
 )
 from rageval_batch.columnar.kernels.sums import fsum
 from rageval_batch.columnar.strings import Floats
+from rageval_batch.dataclass import dataclass
 
 RESAMPLES = 10_000
 BLOCKS = 16_384

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from rageval_batch.dataclass import dataclass
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]

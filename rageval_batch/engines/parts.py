@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
+from rageval_batch.dataclass import dataclass
 from rageval_batch.engines.shared import SharedFolder
 from rageval_batch.errors import RagevalError
 from rageval_batch.inputs.outputs import FileColumns, InputCounts

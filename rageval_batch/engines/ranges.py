@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
+from rageval_batch.dataclass import dataclass
 
 ROWS_A_FILE = 1_000_000  # score rows of a file, unless that makes too many files
 MOST_FILES = 10_000

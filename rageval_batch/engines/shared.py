@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.locations import Folder, is_url
 from rageval_batch.runs.file_system import sync
 

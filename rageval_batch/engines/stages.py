@@ -7,7 +7,6 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from types import ModuleType
@@ -21,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.window import Window
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.engines import tasks
 from rageval_batch.engines.parts import SplitResult
 from rageval_batch.engines.session import quiet_pandas

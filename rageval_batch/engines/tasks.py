@@ -11,7 +11,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, as_column
+from rageval_batch.dataclass import dataclass
 from rageval_batch.engines.parts import Part, SplitResult, ipc_bytes, read_part, write_part
 from rageval_batch.engines.ranges import Piece, Ranges
 from rageval_batch.engines.shared import SharedFolder

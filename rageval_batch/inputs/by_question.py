@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, as_column
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import eval_sets, readers
 from rageval_batch.inputs.check import MAX_ID_BYTES, checked_questions

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 from rageval_batch.columnar.json_numbers import plain_numbers
 from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import as_column
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file, shortened, shown_json
 from rageval_batch.inputs.sources import Source

@@ -6,7 +6,7 @@ import hashlib
 import sys
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from rageval_batch.columnar.json_arrays import joined_arrays
 from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets, TextColumn, as_column, release_unused_memory
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.questions import QuestionFile, question_id, read_question_file

@@ -8,11 +8,12 @@ import math
 from array import array
 from collections.abc import Iterator, MutableSequence, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, overload
 
 from rageval_batch.columnar.json_numbers import number_text, written_float, written_int
 from rageval_batch.columnar.kernels.json import OK
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.readers import Block, JsonDocument

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 
 JOINED = " + "  # between the paths of a name that is made of several

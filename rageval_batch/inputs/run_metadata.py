@@ -6,11 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from rageval_batch.columnar.json_numbers import value_text, written_float, written_int
 from rageval_batch.config import read_small_file
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.sources import Source, source, unreadable

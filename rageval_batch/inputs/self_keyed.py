@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.kernels.spaces import strip
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs import eval_sets
 from rageval_batch.inputs.check import checked_questions
 from rageval_batch.inputs.outputs import KNOWN_FIELDS, Answers, Ingest, Rows, read_repeats, read_run_ids

@@ -12,13 +12,14 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.file_hashes import file_hash
 from rageval_batch.inputs.folders import glob_root, outside_commits, url_in_commit, visible_files

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.outputs import has_run_column
 from rageval_batch.inputs.readers import LineSpan, Part, RowGroups

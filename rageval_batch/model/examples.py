@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model.inputs import Example, Inputs
 from rageval_batch.model.profile import Profile
 from rageval_batch.model.schemas import QUESTION, QUESTION_ID

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from functools import cached_property
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model.schemas import CHUNKS, EXPECTED, OUTPUT, QUESTION, QUESTION_ID
 
 MISTAKEN_NAMES = "x-mistaken-names"  # annotation of a property: other names that are written when it is meant

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model.field_names import SAME_FIELD
 
 _TYPE_NAMES = {

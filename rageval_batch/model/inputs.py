@@ -6,11 +6,12 @@ Declarations only: `rageval_batch.inputs` has the class that reads each kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model.field_table import Field
 from rageval_batch.model.metric import Column
 from rageval_batch.model.params import Params

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 import pyarrow as pa
+
+from rageval_batch.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from rageval_batch.columnar.strings import is_text
 from rageval_batch.config import read_config
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 
 Params = Mapping[str, Any]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DeclarationError, InputError, did_you_mean
 from rageval_batch.model.gate import COVERAGE_STATS, SCORE_STATS, Gate
 from rageval_batch.model.inputs import ByQuestion, Inputs

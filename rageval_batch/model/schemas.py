@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar.json_arrays import joined_arrays
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, as_column, bounds_by_owner
+from rageval_batch.dataclass import dataclass
 
 _CHUNKED_AT_ONCE = 1_024  # questions whose chunks are put together
 

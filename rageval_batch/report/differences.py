@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.report.graphemes import cut_place
 
 _WINDOW = 800  # words that are compared at a time: the matcher is quadratic

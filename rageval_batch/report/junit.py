@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.report.safe_text import xml_attribute, xml_text
 
 

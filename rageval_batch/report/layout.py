@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from itertools import chain, islice, zip_longest
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.report.cells import format_value, padded, truncate, width
 from rageval_batch.report.safe_text import terminal_text
 from rageval_batch.report.screen import PLAIN, Screen

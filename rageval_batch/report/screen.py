@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+
+from rageval_batch.dataclass import dataclass
 
 NARROWEST = 20
 GOOD, BAD, DOUBTFUL, STRONG = "good", "bad", "doubtful", "strong"

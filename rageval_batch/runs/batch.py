@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
+from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.protocols import RowKeys
 from rageval_batch.model import BATCH, EvalSet, Params, Profile, Scored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs.outputs import InputCounts
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.inputs.sources import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.json_objects import MISSING_OUTPUT, REASONS
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Offsets
+from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.model import Profile
 from rageval_batch.runs.database import Database

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.inputs import readers
 from rageval_batch.inputs.outputs import KNOWN_FIELDS

@@ -10,12 +10,13 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError
 from rageval_batch.runs.commit_files import copy_rows
 from rageval_batch.runs.damage import damage_in

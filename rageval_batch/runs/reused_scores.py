@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from threading import Lock
 
 import numpy as np
@@ -25,6 +25,7 @@ from rageval_batch.columnar.kernels.digests import (
     room_for_digests,
 )
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_by_owner, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Scored
 
 Digests = npt.NDArray[np.uint64]  # two words a row

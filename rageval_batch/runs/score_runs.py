@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Offsets
+from rageval_batch.dataclass import dataclass
 
 MOST_AT_ONCE = 1 << 18  # rows whose columns are all held in memory
 _ROWS_AT_ONCE = 1 << 15

@@ -7,13 +7,13 @@ rows of all runs mixed are for a sort that spills.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import Ints, Offsets, bounds_by_owner
+from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.parts import Part, table_of_part
 
 ORDER = ("run_id", "question_id", "repeat")

@@ -8,11 +8,11 @@ import secrets
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import BaseFileLock
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.file_system import try_lock
 
 _PREFIX = "rageval-spill-"

@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any
 
 from filelock import BaseFileLock
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DamagedCommit, StoreError
 from rageval_batch.locations import COMMIT_NAME, MANIFEST, Entry, is_url, plain_name
 from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably

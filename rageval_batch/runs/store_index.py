@@ -15,10 +15,10 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.manifest import checksum_of, checksums, file_checksum
 
 FOLDER = ".index"

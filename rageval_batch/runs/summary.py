@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.dataclass import dataclass
 from rageval_batch.resources import sql_definition
 from rageval_batch.runs.database import Database
 from rageval_batch.runs.run_statistics import statistics_of_runs

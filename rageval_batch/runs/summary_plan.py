@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Profile
 from rageval_batch.resources import sql_definition
 

@@ -12,11 +12,11 @@ import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, StoreError, did_you_mean
 from rageval_batch.runs.manifest import TOMBSTONE_FORMAT
 from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store, hidden_runs, removable_commits

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from rageval_batch.dataclass import dataclass
 
 KEY = "key."  # before the name of a column that picks one of several rows of a question
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -13,6 +13,7 @@ from rageval_batch.analysis.compared_runs import ComparedRuns, find_compared_run
 from rageval_batch.analysis.comparison import Rules, compare
 from rageval_batch.analysis.runs import find_run, matching_runs
 from rageval_batch.analysis.session import Session
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError
 from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import figures, sections

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Explanation, Section
 from rageval_batch.report.graphemes import cut_place
 

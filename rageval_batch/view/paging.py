@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 from rageval_batch.analysis.session import Session
+from rageval_batch.dataclass import dataclass
 from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.pages import is_number
 from rageval_batch.report.html.sections import Lister, OfRuns, count_rows, queried, some_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from rageval_batch.analysis.comments import with_comments
 from rageval_batch.analysis.session import Session
+from rageval_batch.dataclass import dataclass
 from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Table

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotDone
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from rageval_batch.dataclass import dataclass
 
 WAIT = 1.2  # seconds that a page waits for its query
 _MOST = 8  # queries whose results nobody came back for

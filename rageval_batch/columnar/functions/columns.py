@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Offsets, bounds_of
+from rageval_batch.dataclass import dataclass
 
 Type = Literal["text", "refs", "list", "groups", "integer", "number", "numbers"]
 TYPE_WORDS: dict[str, str] = {

@@ -4,7 +4,7 @@ all call it through `Function.call`."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.functions.columns import ReadColumn, Type, one_array, read_column
+from rageval_batch.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import local
 
@@ -17,6 +16,7 @@ from rageval_batch.columnar.kernels import grams
 from rageval_batch.columnar.kernels import overlap as kernel
 from rageval_batch.columnar.kernels.words import ALONE_BIT, DROPPED_BIT, SPACE_BIT, WORD_BIT, encoded, word_codes
 from rageval_batch.columnar.strings import Floats, Ints, Offsets, Strings, bounds_of, from_arrow
+from rageval_batch.dataclass import dataclass
 
 Counts = npt.NDArray[np.int64]
 

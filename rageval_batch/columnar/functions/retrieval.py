@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.functions.columns import Lists, SharedLists
 from rageval_batch.columnar.kernels.cutoffs import best_gains, gold_ranks
 from rageval_batch.columnar.strings import Floats, Ints, Offsets
+from rageval_batch.dataclass import dataclass
 
 Counts = npt.NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import lru_cache
 from typing import Any, NamedTuple, overload
 
@@ -20,6 +20,7 @@ from rageval_batch.columnar.values.dates import PERHAPS_DATE
 from rageval_batch.columnar.values.references import PERHAPS_CITED
 from rageval_batch.columnar.values.window_classes import classes_for_reading
 from rageval_batch.columnar.values.windows import WHOLE, find_windows, padded
+from rageval_batch.dataclass import dataclass
 
 Places = npt.NDArray[np.int64]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from string import ascii_letters, digits
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.resources import packaged_data
 
 # Spellings of one unit. The 万元 family multiplies and is 元 then.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from decimal import Decimal
 
 from rageval_batch.columnar.computed_once import computed_once
+from rageval_batch.dataclass import dataclass
 
 MASK = "\x00"  # stands where a character says nothing about a value
 HAN = "\u4e00-\u9fff\u3400-\u4dbf"

@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from rageval_batch.columnar.kernels.json import ARRAY
 from rageval_batch.columnar.nested import held_kinds
 from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 
 BLOCK_BYTES = 8 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any, BinaryIO
 
@@ -16,6 +16,7 @@ from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import ARRAY, OK
 from rageval_batch.columnar.kernels.lines import behind_element
 from rageval_batch.columnar.strings import Bytes
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, JsonBlock, json_blocks, nodes_at, read_more

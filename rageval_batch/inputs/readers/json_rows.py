@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any, BinaryIO
 
@@ -19,6 +19,7 @@ from rageval_batch.columnar.kernels.lines import HAS_WIDE, is_valid_utf8, split_
 from rageval_batch.columnar.kernels.rows import MOST_GROUPS, ROOM, ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, RecycledBytes, Strings, pooled_bytes
+from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,

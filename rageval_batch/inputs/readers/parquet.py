@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
 from rageval_batch.columnar.parquet_pages import longest_text, pages
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.columns import COLUMN_BYTES, ColumnBlock, check_names, column_blocks, field_columns

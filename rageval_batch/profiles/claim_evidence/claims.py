@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from rageval_batch.columnar import kernels
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.json_values import filled, ids, labels, members, objects, text_nodes, words
 from rageval_batch.columnar.strings import Flags, Ints, Strings
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.claim_evidence.support import Support, lexical_support
 
 TYPES = ("", "fact", "log")  # of a claim; a missing one is a fact, any other word something else

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from rageval_batch.columnar.json_values import (
 )
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, bounds_by_owner, bounds_of
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import BATCH, EvalSet, Gate, Params, Scored
 from rageval_batch.profiles.claim_evidence import tasks
 from rageval_batch.profiles.claim_evidence.claims import WHY, Claims, read_claims

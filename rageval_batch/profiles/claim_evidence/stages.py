@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from rageval_batch.columnar.json_values import (
 )
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, from_arrow
+from rageval_batch.dataclass import dataclass
 
 DONE = ("done", "ok", "success", "completed", "passed", "true")
 

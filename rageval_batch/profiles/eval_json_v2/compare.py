@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +23,7 @@ from rageval_batch.columnar.kernels.answers import Comparison
 from rageval_batch.columnar.kernels.json import ARRAY, OK, STRING
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Params
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts
 from rageval_batch.profiles.eval_json_v2.declaration import CLASSES, FIELDS, LISTS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from rageval_batch.columnar.strings import (
     bounds_of,
     from_arrow,
 )
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model.schemas import CHUNK_TEXT, SOURCE_PATH
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Points32
 from rageval_batch.columnar.kernels.answer_fields import ExpectedItems
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_of, from_arrow, release_unused_memory
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Params
 from rageval_batch.model.schemas import EXPECTED, EvalSet, first_of
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts, joined_contexts, read_contexts

@@ -6,7 +6,6 @@ import atexit
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.functions import register_functions
 from rageval_batch.columnar.functions.columns import flat_array
 from rageval_batch.columnar.strings import Flags
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.sql_text import identifier
 

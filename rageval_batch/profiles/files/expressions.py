@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from rageval_batch.columnar.functions import FUNCTIONS
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.profiles.files.engine import has_function, syntax_tree
 from rageval_batch.profiles.files.names import words_in

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from rageval_batch.columnar import json_tape
 from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.kernels.json import ARRAY, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import QuestionFormat
 from rageval_batch.model.field_names import schema_of_first
 from rageval_batch.model.schemas import EXPECTED, QUESTION, QUESTION_ID, first_of

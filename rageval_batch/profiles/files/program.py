@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.functions import FUNCTIONS, has_type
 from rageval_batch.columnar.functions.columns import TYPE_WORDS, flat_array, one_array
 from rageval_batch.columnar.strings import LARGE_STRING, Flags
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.model import Params
 from rageval_batch.profiles.files import engine

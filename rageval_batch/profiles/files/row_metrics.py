@@ -6,13 +6,14 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from importlib import import_module
 from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DeclarationError
 from rageval_batch.profiles.files.engine import Values
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, text
 from rageval_batch.columnar.strings import LARGE_STRING, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Column, EvalSet, Explanation, Params, Profile, Scored, Section
 from rageval_batch.profiles.files.fields import (
     Field,

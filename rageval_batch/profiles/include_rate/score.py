@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar import json_objects, kernels, text
 from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import EvalSet, Params, Scored
 from rageval_batch.profiles.include_rate.declaration import COLUMNS, PAGES
 

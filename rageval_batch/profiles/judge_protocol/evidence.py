@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from rageval_batch.columnar import kernels
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.judge_protocol.fields import Fields
 from rageval_batch.profiles.judge_protocol.rubric import EVIDENCE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels import record
 from rageval_batch.columnar.kernels.json import ARRAY, NULL, OBJECT, STRING
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Strings, bounds_by_owner, from_arrow
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.judge_protocol.evidence import Evidence, entries_of
 from rageval_batch.profiles.judge_protocol.fields import Fields, absent
 from rageval_batch.profiles.judge_protocol.rubric import EVIDENCE, JUDGE, KEYS, OVERALL, SAMPLE, SCORES, Rubric

@@ -6,12 +6,13 @@ Checked when it is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from rageval_batch.columnar.strings import is_text
+from rageval_batch.dataclass import dataclass
 from rageval_batch.resources import packaged_data
 from rageval_batch.typed_config import DecodeError, decode
 

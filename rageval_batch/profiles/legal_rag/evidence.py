@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Grams, Points32
 from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, bounds_of, from_list, spread
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.legal_rag.outputs import Codes, Items, Labels, joined
 from rageval_batch.profiles.legal_rag.questions import Question
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from rageval_batch.columnar.json_numbers import number_text
 from rageval_batch.columnar.kernels.json import FALSE, NULL, NUMBER, STRING, TRUE
 from rageval_batch.columnar.values import Kind, Number, Reader, fold
+from rageval_batch.dataclass import dataclass
 
 _SANE_EXPONENT = 20_000
 _PAGE = re.compile("[0-9]{1,9}")

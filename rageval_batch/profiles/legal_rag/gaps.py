@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from rageval_batch.columnar.strings import (
 from rageval_batch.columnar.values import Reader, Reading, fold, holds_parts
 from rageval_batch.columnar.values.columns import ReadTexts, Stretch
 from rageval_batch.columnar.values.numerals import EXACT
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.legal_rag.fields import as_boolean, as_text
 from rageval_batch.profiles.legal_rag.outputs import FLAG, Coded, Codes, Outputs
 from rageval_batch.profiles.legal_rag.questions import Known, Question, breakdown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, S
 from rageval_batch.columnar.text import folded
 from rageval_batch.columnar.values import Citation, Reading
 from rageval_batch.columnar.values.columns import ColumnReader, ReadTexts, Stretch
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.legal_rag.fields import as_label, as_page, as_text, decode
 from rageval_batch.profiles.legal_rag.questions import NAMES
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from decimal import Decimal
 from typing import Any
 
 from rageval_batch.columnar.json_numbers import written_float
 from rageval_batch.columnar.values import Reader, agrees, fold, holds_parts, quote_parts, squash
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.model.schemas import EXPECTED, QUESTION, EvalSet, first_of
 from rageval_batch.profiles.legal_rag.fields import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +17,7 @@ from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints
 from rageval_batch.columnar.values import Reader, lexicon
 from rageval_batch.columnar.values.columns import ColumnReader
+from rageval_batch.dataclass import dataclass
 from rageval_batch.model import EvalSet, Params, Scored
 from rageval_batch.profiles.legal_rag import evidence, gaps
 from rageval_batch.profiles.legal_rag.declaration import COLUMNS, LIST_PARAMS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow as pa
 from rageval_batch.columnar import kernels
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Strings, from_arrow, from_list
 from rageval_batch.columnar.text import folded, soft_match
+from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.legal_rag.facts import Match
 from rageval_batch.profiles.legal_rag.fields import as_text
 from rageval_batch.profiles.legal_rag.outputs import Coded, Codes, Outputs

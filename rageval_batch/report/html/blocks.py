@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 from markupsafe import Markup
 
+from rageval_batch.dataclass import dataclass
 from rageval_batch.report.differences import Pieces, stretches
 
 _LONG_NAME = 20

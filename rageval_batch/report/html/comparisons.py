@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rageval_batch.analysis.compared_runs import (
@@ -17,6 +17,7 @@ from rageval_batch.analysis.comparison import Comparison, Rules, compare, with_a
 from rageval_batch.analysis.paired_units import Mover
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import RagevalError
 from rageval_batch.report.cells import count_text
 from rageval_batch.report.differences import Pieces, beginning, marked_differences

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -13,6 +13,7 @@ from markupsafe import Markup
 from rageval_batch.analysis.gates import wanted_runs
 from rageval_batch.analysis.runs import find_run
 from rageval_batch.analysis.session import Session
+from rageval_batch.dataclass import dataclass
 from rageval_batch.report.cells import count_text
 from rageval_batch.report.html import sections
 from rageval_batch.report.html.blocks import Block, Cards, Chapter, Figure, Section, Tiles, Words
