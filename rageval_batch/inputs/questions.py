@@ -22,6 +22,7 @@ from rageval_batch.model.schemas import QUESTION, QUESTION_ID, first_of
 
 JSON_FORMATS = ("json", "jsonl")
 SHOWN = 80  # characters of a value that was found
+_KEPT_BYTES = 1 << 20  # of JSON text, whose questions stay decoded: some 10 MiB of objects
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,22 @@ class Unreadable:
 
 class Questions(Sequence[dict[str, Any]]):
     """Questions of a file, kept as the bytes of their JSON texts and decoded whenever they are asked for: as objects
-    they take several times the memory, as strings up to twice."""
+    they take several times the memory, as strings up to twice. The first _KEPT_BYTES stay decoded: a file is gone
+    through four times, and most are no longer than that. Nobody may change a question."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._texts = bytearray()
         self._bounds = array("q", [0])
+        self._first: list[dict[str, Any]] = []
 
     def add(self, text: str) -> None:
         """One more; ValueError where the text is no question."""
-        _question(self._source, text)
+        question = _question(self._source, text)
         self._texts += text.encode("utf-8", "surrogatepass")
         self._bounds.append(len(self._texts))
+        if len(self._texts) <= _KEPT_BYTES:
+            self._first.append(question)
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
@@ -66,6 +71,8 @@ class Questions(Sequence[dict[str, Any]]):
 
     def _decoded(self, place: int) -> dict[str, Any]:
         """A text that was decoded before, so that what is wrong with some needs no second look."""
+        if place < len(self._first):
+            return self._first[place]
         text = self._texts[self._bounds[place] : self._bounds[place + 1]].decode("utf-8", "surrogatepass")
         if self._source.format in JSON_FORMATS and "null" not in text:
             question: dict[str, Any] = (_SIGNED_ZEROS if "-0" in text else _NUMBERS).decode(text)

@@ -53,8 +53,13 @@ class FieldNames:
 
     @cached_property
     def nested(self) -> dict[str, FieldNames]:
-        """The members that are objects or lists with names of their own."""
-        return {name: below for name, below in self.members.items() if below.members or below.items}
+        """The members with names of their own below them; a list of texts has none."""
+        return {name: below for name, below in self.members.items() if below.has_names}
+
+    @property
+    def has_names(self) -> bool:
+        """Whether a value of this kind can have a name, in itself or in items."""
+        return bool(self.members) or any(item.has_names for item in self.items)
 
     def slips(self, names: tuple[str, ...]) -> list[tuple[str, str]]:
         """(name written, name meant) of an object that has these names; objects with the same names are many."""
