@@ -14,7 +14,8 @@ from rageval_batch.analysis.benchmark_config import BenchmarkConfig, Dataset
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import RunSummary, summaries
 from rageval_batch.analysis.session import Session
-from rageval_batch.columnar.statistics import TOLERANCE, population_std
+from rageval_batch.columnar.statistics import population_std
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.config import read_small_file
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, RagevalError, StoreError

@@ -31,8 +31,9 @@ from rageval_batch.analysis.repeats import repeat_summary
 from rageval_batch.analysis.runs import Run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import statistics
-from rageval_batch.columnar.statistics import TOLERANCE, Interval
+from rageval_batch.columnar.statistics import Interval
 from rageval_batch.columnar.strings import Floats
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 

@@ -30,8 +30,8 @@ from rageval_batch.analysis.paired_units import (
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.kernels.group_statistics import decimal_sum
 from rageval_batch.columnar.kernels.merging import merged_places
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Flags, Floats, Ints, Strings, from_arrow
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.run_statistics import MOST_SUMMED
 from rageval_batch.runs.score_runs import OtherRows, finite_numbers, rows_of_run

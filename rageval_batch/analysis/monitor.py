@@ -14,7 +14,7 @@ from rageval_batch.analysis.runs import Run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import drift
 from rageval_batch.columnar.drift import Sample
-from rageval_batch.columnar.statistics import TOLERANCE
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 

@@ -24,12 +24,12 @@ from rageval_batch.columnar.kernels.resample import (
 )
 from rageval_batch.columnar.kernels.sums import fsum
 from rageval_batch.columnar.strings import Floats
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 
 RESAMPLES = 10_000
 BLOCKS = 16_384
 LEVEL = 0.95
-TOLERANCE = 1e-9  # of every limit that a number is compared with
 SEED = 20_240_229
 _ASSIGNING, _DRAWING, _FLIPPING = range(3)  # streams of random numbers of their own
 

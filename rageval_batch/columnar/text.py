@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from rageval_batch.columnar import characters, kernels
 from rageval_batch.columnar.kernels import KeywordHits, KeywordTables, boundaries
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, bounds_of, from_arrow
+from rageval_batch.columnar.tolerance import TOLERANCE
 
 UNICODE_FORMS = ("none", "nfkc", "nfkc_casefold")
 KEYWORD_MODES = ("bigram", "jieba")

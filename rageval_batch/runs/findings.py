@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.json_objects import MISSING_OUTPUT, REASONS
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Offsets
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs.protocols import RunCounts
 from rageval_batch.model import Profile

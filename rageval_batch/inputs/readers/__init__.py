@@ -8,7 +8,7 @@ from importlib import import_module
 import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
-from rageval_batch.inputs.readers import json_rows, parquet
+from rageval_batch.inputs.readers import json_rows
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
     BOOLEAN,
@@ -27,9 +27,7 @@ from rageval_batch.inputs.readers.blocks import (
     read_own_chunks,
 )
 from rageval_batch.inputs.readers.json_documents import JsonDocument, read_document
-from rageval_batch.inputs.readers.json_rows import LineSpan
-from rageval_batch.inputs.readers.mapped import MappedBlock
-from rageval_batch.inputs.readers.parquet import RowGroups
+from rageval_batch.inputs.readers.parts import LineSpan, Part, RowGroups
 from rageval_batch.inputs.sources import Source, unreadable
 
 __all__ = [
@@ -72,22 +70,27 @@ _READERS = {
 }
 
 
-Part = tuple[LineSpan, ...] | RowGroups  # of a file that can be read in parts
-
-
 def read_blocks(source: Source, only_lines: Offsets | None = None, part: Part | None = None) -> Iterator[Block]:
     """The rows of one file, or of a part of it. With `only_lines`, a JSONL file gives these lines alone and parses no
     others."""
     try:
         for block in _blocks(source, only_lines, part):
-            yield MappedBlock(block, source.reading, source.run) if source.reading.maps else block
+            yield _mapped(block, source) if source.reading.maps else block
     except (OSError, pa.ArrowException, UnicodeError) as error:
         raise unreadable(source.name, error) from error
 
 
+def _mapped(block: Block, source: Source) -> Block:
+    from rageval_batch.inputs.readers.mapped import MappedBlock
+
+    return MappedBlock(block, source.reading, source.run)
+
+
 def _blocks(source: Source, only_lines: Offsets | None, part: Part | None) -> Iterator[Block]:
     if isinstance(part, RowGroups):
-        return parquet.read_row_groups(source, part)
+        from rageval_batch.inputs.readers.parquet import read_row_groups
+
+        return read_row_groups(source, part)
     if source.format == "jsonl":
         return json_rows.read_jsonl(source, only_lines, part)
     if source.format == "json" and source.reading.columns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any, BinaryIO
 
@@ -19,7 +18,6 @@ from rageval_batch.columnar.kernels.lines import HAS_WIDE, is_valid_utf8, split_
 from rageval_batch.columnar.kernels.rows import MOST_GROUPS, ROOM, ReadRows, read_rows
 from rageval_batch.columnar.kernels.spaces import cut
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, Offsets, RecycledBytes, Strings, pooled_bytes
-from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import (
     ABSENT,
@@ -41,6 +39,7 @@ from rageval_batch.inputs.readers.blocks import (
     cut_long,
     too_long_error,
 )
+from rageval_batch.inputs.readers.parts import LineSpan
 from rageval_batch.inputs.reading import MAX_ROW_BYTES, Steps, steps_of
 from rageval_batch.inputs.sources import Source
 from rageval_batch.model.schemas import FIELDS, OUTPUT, OutputField
@@ -310,20 +309,6 @@ def json_blocks(
 
 
 # --- one object a line ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LineSpan:
-    """Bytes of a stream that hold whole lines: those that are read at once. `line` is the number of the first.
-
-    `is_cut`: it is the beginning of one line, which is too long to be read whole.
-    """
-
-    start: int
-    size: int
-    line: int
-    _: KW_ONLY
-    is_cut: bool = False
 
 
 def read_jsonl(

@@ -8,23 +8,14 @@ from typing import IO, Any
 import numpy as np
 
 from rageval_batch.columnar.parquet_pages import longest_text, pages
-from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.columns import COLUMN_BYTES, ColumnBlock, check_names, column_blocks, field_columns
+from rageval_batch.inputs.readers.parts import RowGroups
 from rageval_batch.inputs.sources import Source, check_growth
 from rageval_batch.locations import arrow_input, is_url, open_input
 
 _BUFFER, _BUFFER_OF_URL = 1 << 20, 8 << 20  # of a column, in which its bytes are read; without one, all at once
-
-
-@dataclass(frozen=True)
-class RowGroups:
-    """Some row groups of a Parquet file. `line` is the number of the first row."""
-
-    place: str
-    groups: tuple[int, ...]
-    line: int
 
 
 def read_parquet_file(source: Source) -> Iterator[ColumnBlock]:

@@ -28,8 +28,8 @@ from rageval_batch.columnar.json_values import (
     new_in_row,
     objects,
 )
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets, bounds_by_owner, bounds_of
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 from rageval_batch.model import BATCH, EvalSet, Gate, Params, Scored
 from rageval_batch.profiles.claim_evidence import tasks

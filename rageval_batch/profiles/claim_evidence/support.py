@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from rageval_batch.columnar import kernels
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Flags, Ints, Strings, from_arrow
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 
 

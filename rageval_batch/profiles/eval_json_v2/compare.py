@@ -21,8 +21,8 @@ from rageval_batch.columnar.kernels import json as json_kernel
 from rageval_batch.columnar.kernels.answer_fields import DeferredItems, ExpectedItems, Fields, LastList, Limits
 from rageval_batch.columnar.kernels.answers import Comparison
 from rageval_batch.columnar.kernels.json import ARRAY, OK, STRING
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Ints, Offsets, Strings, from_arrow
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Params
 from rageval_batch.profiles.eval_json_v2.contexts import Contexts

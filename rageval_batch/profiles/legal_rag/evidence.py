@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from rageval_batch.columnar import kernels, text
 from rageval_batch.columnar.kernels import Grams, Points32
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import Flags, Ints, Offsets, Strings, bounds_of, from_list, spread
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.legal_rag.outputs import Codes, Items, Labels, joined
 from rageval_batch.profiles.legal_rag.questions import Question

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
-from rageval_batch.columnar.statistics import TOLERANCE
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.columnar.values import Kind, Number, Reader, Reading, currency, is_no_money
 from rageval_batch.dataclass import dataclass
 from rageval_batch.profiles.legal_rag.fields import Quantity, as_boolean, as_date, as_quantity, as_text

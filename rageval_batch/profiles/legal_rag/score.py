@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects
-from rageval_batch.columnar.statistics import TOLERANCE
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.columnar.values import Reader, lexicon
 from rageval_batch.columnar.values.columns import ColumnReader
 from rageval_batch.dataclass import dataclass

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from rageval_batch.columnar.statistics import TOLERANCE
+from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.report.cells import format_value
 from rageval_batch.report.html.texts import cut
 
