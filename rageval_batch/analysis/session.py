@@ -105,6 +105,7 @@ class Session:
             catalog=self._catalog,
             pinned=self._pinned,
             functions=self._functions,
+            spill=self._spill.path,
         )
 
     @property

@@ -4,14 +4,18 @@ all of them takes long."""
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from rageval_batch.analysis.answer_filter import NO_ANSWERS, SYNTAX_TREE, answer_filter
 from rageval_batch.analysis.catalog_rows import (
     METRIC_COLUMNS,
     ProfileRow,
@@ -30,6 +34,7 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.resources import sql_definition, sql_names
 from rageval_batch.runs.database import create_table
 from rageval_batch.runs.store import Commit, Store
+from rageval_batch.sql_text import parquet_reader, quoted
 
 WORD = re.compile(r"\w+")
 _USE = re.compile(r"(?:\b(?:from|join)\s+(\w+))|(?:\b(\w+)\s*\()")  # a table that is read, or a function that is called
@@ -47,10 +52,11 @@ _LISTING = frozenset(
 )
 _DESCRIBES_ALL = frozenset(("describe", "desc", "tables"))  # and no view, which is then the only one that is needed
 
-# Tables of what stored inputs hold: filled when a query first names one of the words below.
-_INPUT_TABLES = {"stored_questions": QUESTIONS, "stored_answers": ANSWERS}
+# Tables of what stored inputs hold: filled when a query names one of the words below.
+_INPUT_TABLES = frozenset(("stored_questions", "stored_answers"))
 _ABOUT_QUESTIONS = frozenset(("questions", "run_groups_by", "stored_questions"))
 _ABOUT_ANSWERS = frozenset(("answers", "stored_answers"))
+_REPEATED = ["commit", "profile", "run_id", "question_id"]  # columns of answers with few values
 
 # Of all metrics these views read the score alone. A query over nothing else is planned many times faster when
 # `metric_rows` has no other metrics.
@@ -104,8 +110,10 @@ class SessionViews:
         catalog: tuple[ProfileRow, ...],
         pinned: list[dict[str, str]],
         functions: bool,
+        spill: Path,
     ) -> None:
-        """`pinned`: the runs of RUN@COMMIT names. `functions`: whether queries may call the library of functions."""
+        """`pinned`: the runs of RUN@COMMIT names. `functions`: whether queries may call the library of functions.
+        `spill`: a folder for what takes too much room in memory."""
         self._connection = connection
         self._commits = commits
         self._catalog = catalog
@@ -131,7 +139,10 @@ class SessionViews:
         self._waiting = {name for name, folder in sql_names().items() if folder is None or folder in self._wide}
         self._waiting |= {*self._wide, *self._stored.names, _METRIC_ROWS, *_INPUT_TABLES}
         self._public = (public_views() - {"commits"} | set(self._wide)) & self._waiting
-        self._commented = self._questions_read = self._answers_read = False
+        self._commented = self._questions_read = False
+        self._spill = spill
+        self._answers_read = NO_ANSWERS
+        self._answers_file: Path | None = None
 
     @property
     def public(self) -> frozenset[str]:
@@ -174,8 +185,8 @@ class SessionViews:
             self._show_metrics(_SCORE if not all_of_them else self._every_metric if metrics is None else metrics)
         if not self._questions_read and not words.isdisjoint(_ABOUT_QUESTIONS):
             self._read_questions()
-        if not self._answers_read and not words.isdisjoint(_ABOUT_ANSWERS):
-            self._read_answers()
+        if not words.isdisjoint(_ABOUT_ANSWERS):
+            self._read_answers(query)
 
     def create(self, name: str) -> None:
         """Create a table, view or macro, and before it what it builds on, once; any other name does nothing."""
@@ -189,8 +200,12 @@ class SessionViews:
                 self.create(used)
             self._stored.create(name)
             return
-        if name in _INPUT_TABLES:
-            create_table(self._connection, name, _INPUT_TABLES[name].empty_table())
+        if name == "stored_questions":
+            create_table(self._connection, name, QUESTIONS.empty_table())
+            return
+        if name == "stored_answers":
+            create_table(self._connection, "no_answers", ANSWERS.empty_table())
+            self._connection.execute(_stored_answers("from no_answers"))
             return
         statement = self._statement(name)
         for used in sorted(_uses(statement)):
@@ -270,16 +285,32 @@ class SessionViews:
         self.insert("stored_questions", questions)
         self.notes += notes
 
-    def _read_answers(self) -> None:
-        """Read the answers of all current runs: only where a query is about answers, once."""
-        self._answers_read = True
+    def _read_answers(self, query: str) -> None:
+        """Read the answers of current runs that a query can be about, if they are not there; in place of others.
+
+        They lie in a file: in memory they would take as much room as all inputs together.
+        """
+        ((tree,),) = self._connection.execute(SYNTAX_TREE, [query]).fetchall()
+        wanted = answer_filter(tree)
+        if self._answers_read.covers(wanted):
+            return
         self.create("current_runs")
-        query = "select commit, list(stored_id) from current_runs where stored_id is not null group by commit"
-        runs = {commit: frozenset(names) for commit, names in self._connection.execute(query).fetchall()}
-        batches = read_answers(self._commits, runs, self.notes)
-        self._connection.register("new_rows", pa.RecordBatchReader.from_batches(ANSWERS, batches))
-        self._connection.execute("insert into stored_answers from new_rows")
-        self._connection.unregister("new_rows")
+        runs: dict[str, frozenset[str]] = {}
+        if wanted.runs is None or wanted.runs:
+            named = "" if wanted.runs is None else f" and run_id in ({', '.join(map(quoted, sorted(wanted.runs)))})"
+            found = (
+                f"select commit, list(stored_id) from current_runs where stored_id is not null{named} group by commit"
+            )
+            runs = {commit: frozenset(names) for commit, names in self._connection.execute(found).fetchall()}
+        target = self._spill / f"answers-{secrets.token_hex(8)}.parquet"
+        with pq.ParquetWriter(target, ANSWERS, compression="lz4", use_dictionary=_REPEATED) as writer:
+            for batch in read_answers(self._commits, runs, wanted.questions, notes=self.notes):
+                writer.write_batch(batch)
+        self._connection.execute(_stored_answers(f"from {parquet_reader([target])}"))
+        self._answers_read = wanted
+        if self._answers_file is not None:
+            self._answers_file.unlink(missing_ok=True)
+        self._answers_file = target
 
     def _comment(self) -> None:
         """Say of every public view and column what it is."""
@@ -290,6 +321,11 @@ class SessionViews:
         for name, columns in self._connection.execute(query).fetchall():
             if name in self._public or name == "commits":
                 comment_on(self._connection, name, self._wide.get(name), columns=columns)
+
+
+def _stored_answers(rows: str) -> str:
+    """What creates the view of answers that were read."""
+    return f"create or replace view {INTERNAL}.stored_answers as {rows}"
 
 
 def _commit_table(commits: list[Commit]) -> pa.Table:

@@ -13,6 +13,7 @@ from rageval_batch.errors import InputError
 from rageval_batch.runs import stored_inputs
 from rageval_batch.runs.database import connected
 from rageval_batch.runs.store import Commit
+from rageval_batch.runs.stored_inputs import WantedAnswers
 
 ANSWERS = pa.schema(
     [
@@ -23,13 +24,12 @@ ANSWERS = pa.schema(
         ("line", pa.int64()),
     ]
 )
-_KEYS = ("run_id", "question_id", "repeat", "input", "line")
 
 
 def read_answers(
-    commits: Iterable[Commit], runs: Mapping[str, frozenset[str]], notes: list[str]
+    commits: Iterable[Commit], runs: Mapping[str, frozenset[str]], questions: frozenset[str] | None, *, notes: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The answers of these runs of each commit, block by block.
+    """The answers of these runs of each commit, to these questions or to all, block by block.
 
     Of a commit whose inputs cannot be read, the answers are null, and why is added to the notes.
     """
@@ -42,22 +42,23 @@ def read_answers(
         try:
             profile = get_profile(commit.manifest["profile"])
             with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-                for batch in stored_inputs.answers(commit, profile, runs[commit.id], folder=Path(folder)):
+                wanted = WantedAnswers(runs[commit.id], questions)
+                for batch in stored_inputs.answers(commit, profile, wanted, folder=Path(folder)):
                     yield _with_commit(batch, commit)
                     read += batch.num_rows
         except InputError as error:
-            notes.append(f"Answers of {commit.id} are not shown: {error}")
+            said = f"Answers of {commit.id} are not shown: {error}"
+            notes += [said] if said not in notes else []
             if not read:
-                yield from _without_text(commit, runs[commit.id])
+                yield from _without_text(commit, WantedAnswers(runs[commit.id], questions))
 
 
-def _without_text(commit: Commit, runs: frozenset[str]) -> Iterator[pa.RecordBatch]:
-    """The keys of the answers of these runs by their score rows."""
-    names = ", ".join(f"s.{name}" for name in _KEYS)
-    query = f"select {names}, null::varchar as output from ({commit.rows('scores')}) s where input is not null"
+def _without_text(commit: Commit, wanted: WantedAnswers) -> Iterator[pa.RecordBatch]:
+    """The keys of answers by their score rows."""
+    query, values = wanted.places(commit)
     with connected() as connection:
         for batch in connection.sql(
-            f"{query} and run_id in (select unnest($1))", params=[sorted(runs)]
+            f"select *, null::varchar as output from ({query})", params=values
         ).to_arrow_reader():
             yield _with_commit(batch, commit)
 

@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -17,6 +18,9 @@ from typing import NamedTuple
 # pieces, and a short wait, let a file of 250 MB be hashed while modules are imported.
 _ROOM = 4 << 20  # bytes
 _IMPATIENT, _PATIENT = 0.0002, sys.getswitchinterval()  # seconds
+_SETTLED = 2_000_000_000  # nanoseconds after which a change of a file shows in its time stamps everywhere
+
+Stamps = tuple[int, int, int]  # when its bytes were changed, when anything of it was, both in ns; and its inode
 
 
 class FileHash(NamedTuple):
@@ -25,6 +29,12 @@ class FileHash(NamedTuple):
     sha256: str
     size: int
     modified: int  # ns
+    stamps: Stamps | None  # for as long as a file has them and its size, it has this hash; null: nobody can say
+
+
+def stamps(found: os.stat_result) -> Stamps:
+    """What no change of a file leaves as it is."""
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 _begun: dict[str, Future[FileHash]] = {}  # by absolute paths
@@ -63,7 +73,11 @@ def file_hash(path: str) -> FileHash:
 
 def _hashed(path: str) -> FileHash:
     about, digest, room = os.stat(path), hashlib.sha256(), memoryview(bytearray(_ROOM))
+    # A file that was changed just now may be changed again while it is read, and have the same time stamps. Elsewhere
+    # than on POSIX systems the second of them is the time of its creation.
+    settled = os.name == "posix" and time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) > _SETTLED
     with open(path, "rb", buffering=0) as stream:
         while count := stream.readinto(room):
             digest.update(room[:count])
-    return FileHash(digest.hexdigest(), about.st_size, about.st_mtime_ns)
+    known = stamps(about) if settled else None
+    return FileHash(digest.hexdigest(), about.st_size, about.st_mtime_ns, stamps=known)

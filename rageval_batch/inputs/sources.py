@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
-from rageval_batch.inputs.file_hashes import file_hash
+from rageval_batch.inputs.file_hashes import Stamps, file_hash
 from rageval_batch.inputs.folders import glob_root, outside_commits, url_in_commit, visible_files
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
@@ -76,6 +76,7 @@ class Source:
     size: int = -1
     sha256: str = ""
     modified: int = -1  # when a file of this machine was changed before it was hashed, in ns; -1: not known
+    stamps: Stamps | None = None  # that it keeps for as long as it has this hash; null: not known
     table: pa.Table | None = None  # a frame given in memory in place of a file
     members: tuple[str, ...] = ()  # of a folder that is one source: its files, each a row
     reading: Reading = field(default_factory=Reading)
@@ -126,8 +127,8 @@ class Source:
             return self._measured_members()
         try:
             if not self.url:
-                digest, size, modified = file_hash(str(self.path))
-                return replace(self, size=size, sha256=digest, modified=modified)
+                digest, size, modified, stamps = file_hash(str(self.path))
+                return replace(self, size=size, sha256=digest, modified=modified, stamps=stamps)
             with open_input(self.url) as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return replace(self, size=size_of(self.url), sha256=digest)

@@ -178,5 +178,5 @@ def _reference(file: Source) -> dict[str, Any]:
     """A file as the store remembers it."""
     path = None if file.format == "frame" else file.url or str(file.path.resolve())
     given = {"name": file.name, "path": path, "size": file.size, "sha256": file.sha256}
-    reading = file.reading.as_dict()
-    return {**given, **({"folder": True} if file.members else {}), **({"reading": reading} if reading else {})}
+    known = {"folder": bool(file.members), "reading": file.reading.as_dict(), "stamps": file.stamps}
+    return {**given, **{name: value for name, value in known.items() if value}}

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.errors import InputError
 from rageval_batch.inputs import readers
+from rageval_batch.inputs.file_hashes import Stamps, stamps
 from rageval_batch.inputs.kinds import input_kind
 from rageval_batch.inputs.outputs import RowReader
 from rageval_batch.inputs.protocols import InputCopyFormat, LoadedInputs
@@ -40,9 +39,10 @@ from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
-_SETTLED = 2_000_000_000  # nanoseconds after which a change of a file shows in its time stamps
-_HASHES: dict[tuple[str, int, int, int, int], str] = {}  # of files by path and time stamps
+_HASHES: dict[tuple[str, int, Stamps], str] = {}  # of files by path, size and time stamps
 _MOST_HASHES = 10_000
+
+_FEW_LINES = 0.5  # share of the lines of a file up to which those alone are looked for
 
 MEMORY = "1GB"  # kept answers are long, and are sorted whole where their order is known
 
@@ -65,26 +65,32 @@ def _unchanged(reference: dict[str, Any], opened: Callable[[dict[str, Any]], Sou
         raise InputError(f"{name} was given in memory and is not kept. Score with keep_inputs to keep it.")
     if not is_url(reference["path"]) and not Path(reference["path"]).exists():
         raise InputError(f"{name} is gone. Put it back; --keep-inputs keeps a copy of what is scored.")
-    file = _with_hash(opened(reference))
+    file = _with_hash(opened(reference), reference)
     if file.sha256 != reference["sha256"]:
         raise InputError(f"{name} has changed since it was scored. Put the old file back, or score the new one.")
     return replace(file, name=name)
 
 
-def _with_hash(file: Source) -> Source:
-    """The file with its size and hash; one on this machine is read once for as long as its time stamps stand."""
+def _with_hash(file: Source, reference: dict[str, Any]) -> Source:
+    """The file with its size and hash.
+
+    One on this machine is not read again for as long as it has the time stamps that the commit noted, or that it had
+    when it was last read here: to hash a gigabyte takes longer than to find a line in it.
+    """
     if file.url or file.members or file.table is not None:
         return file.with_hash()
     try:
         found = os.stat(file.path)
     except OSError:
         return file.with_hash()  # which says what is wrong
-    stamps = (str(file.path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-    if stamps in _HASHES:
-        return replace(file, size=found.st_size, sha256=_HASHES[stamps])
+    now = stamps(found)
+    is_as_noted = found.st_size == reference["size"] and reference.get("stamps") == [*now]
+    known = reference["sha256"] if is_as_noted else _HASHES.get((str(file.path), found.st_size, now))
+    if known is not None:
+        return replace(file, size=found.st_size, sha256=known)
     hashed = file.with_hash()
-    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > _SETTLED and len(_HASHES) < _MOST_HASHES:
-        _HASHES[stamps] = hashed.sha256
+    if hashed.stamps is not None and len(_HASHES) < _MOST_HASHES:
+        _HASHES[str(file.path), hashed.size, hashed.stamps] = hashed.sha256
     return hashed
 
 
@@ -253,33 +259,90 @@ def failing_claims(
 # --- answers of whole runs ------------------------------------------------------------------------------------------
 
 
-def answers(commit: Commit, profile: Profile, runs: frozenset[str], *, folder: Path) -> Iterator[pa.RecordBatch]:
-    """The answers of runs of a commit with their keys and places, block by block; InputError if an input cannot be had.
+@dataclass(frozen=True)
+class WantedAnswers:
+    """Answers of these runs of a commit, to these questions; null: to all."""
+
+    runs: frozenset[str]
+    questions: frozenset[str] | None = None
+
+    def places(self, commit: Commit) -> tuple[str, dict[str, Any]]:
+        """(the query of their keys and places by the score rows of the commit, its values)"""
+        query = (
+            f"select run_id, question_id, repeat, input, line from ({commit.rows('scores')})\n"
+            "where input is not null and run_id in (select unnest($runs))"
+        )
+        values: dict[str, Any] = {"runs": sorted(self.runs)}
+        if self.questions is not None:
+            query += " and question_id in (select unnest($questions))"
+            values["questions"] = sorted(self.questions)
+        return query, values
+
+
+def answers(commit: Commit, profile: Profile, wanted: WantedAnswers, *, folder: Path) -> Iterator[pa.RecordBatch]:
+    """Answers of a commit with their keys and places, block by block; InputError if an input cannot be had.
 
     `input` and `line` are null where a kept copy does not have them: there the keys are unique.
     """
-    params = profile.read_params(commit.manifest["params"])
     kind = input_kind(profile)
-    inputs = kind.load(question_files(commit), context_files(commit), params, folder=folder)
-    copies = commit.files("kept_outputs")
-    places = _copied_places(copies, kind.copy_format) if copies else None
-    for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
-        batch = inputs.copy_rows(block.batch).select(["run_id", "question_id", "repeat", "output"])
-        for name in ("input", "line"):
-            place = block.batch.column(name)
-            if places is not None:  # the copy was written out again in the order of the places
-                rows = pc.subtract(block.batch.column("line"), 1)
-                place = places.column(name).combine_chunks().take(rows) if name in places.column_names else None
-            batch = batch.append_column(name, pa.nulls(len(batch), pa.int64()) if place is None else place)
-        yield batch
+    with connected(folder, MEMORY) as connection:
+        if copies := commit.files("kept_outputs"):
+            with _reading_copies(commit):
+                yield from _copied_answers(connection, commit, copies, format=kind.copy_format, wanted=wanted)
+            return
+        query, values = wanted.places(commit)
+        inputs = connection.execute(f"select input, count(*) from ({query}) group by input order by input", values)
+        for number, count in inputs.fetchall():
+            file = _outputs(commit, number)
+            mine = f"from ({query}) where input = {int(number)} order by line"
+            lines = connection.sql(f"select line {mine}", params=values).to_arrow_table().column(0).to_numpy()
+            few = count < _FEW_LINES * int(lines[-1])
+            with connection.sql(mine, params=values).to_arrow_reader() as places:
+                blocks = readers.read_blocks(file, lines if few else None)
+                yield from _read_places(blocks, places, kind.row_reader(()))
 
 
-def _copied_places(copies: list[Path], format: InputCopyFormat) -> pa.Table:
-    """Where the rows of a kept copy stood, in the order in which they are written out; no columns if nobody knows."""
-    if not format.places:
-        return pa.table({})
-    with connected(memory=MEMORY) as connection:
-        return connection.sql(_copied_places_query(copies, format)).to_arrow_table()
+def _copied_answers(
+    connection: duckdb.DuckDBPyConnection,
+    commit: Commit,
+    copies: list[Path],
+    *,
+    format: InputCopyFormat,
+    wanted: WantedAnswers,
+) -> Iterator[pa.RecordBatch]:
+    """Answers from the copy of a commit, in any order."""
+    query, values = wanted.places(commit)
+    equal = " and ".join(
+        f"k.{'' if name in format.answer else 'g.'}{identifier(name)} = p.{identifier(name)}" for name in format.key
+    )
+    places = "p.input, p.line" if format.places else "null::integer as input, null::bigint as line"
+    yield from connection.sql(
+        f"select p.run_id, p.question_id, p.repeat, {places}, k.output\n"
+        f"from (select unnest(given_by) as g, * exclude (given_by) from {parquet_reader(copies)}) k\n"
+        f"join ({query}) p on {equal}",
+        params=values,
+    ).to_arrow_reader()
+
+
+def _read_places(
+    blocks: Iterator[readers.Block], places: pa.RecordBatchReader, reader: RowReader
+) -> Iterator[pa.RecordBatch]:
+    """The rows of places, in the order of their lines, with the outputs that blocks of one file have there."""
+    held = pa.table({name: [] for name in places.schema.names}, places.schema)
+    for block in blocks:
+        last = block.lines[-1]
+        while not held.num_rows or held.column("line")[-1].as_py() < last:
+            more = next(places, None)
+            if more is None:
+                break
+            held = pa.concat_tables([held, pa.Table.from_batches([more])])
+        lines = held.column("line").to_numpy()
+        at = np.searchsorted(lines, block.lines)
+        rows = np.flatnonzero(lines[np.minimum(at, len(lines) - 1)] == block.lines) if len(lines) else at[:0]
+        if len(rows):
+            found = held.take(at[rows]).append_column("output", reader.output(block).text.take(rows))
+            yield from found.combine_chunks().to_batches()
+        held = held.slice(int(np.searchsorted(lines, last, "right")))
 
 
 def _copied_places_query(copies: list[Path], format: InputCopyFormat) -> str:
@@ -324,9 +387,10 @@ def _stored_rows(
         file = _outputs(commit, number)
         lines = {row["line"] for row in rows if row["input"] == number}
         for block in readers.read_blocks(file, np.array(sorted(lines))):
-            for at in np.flatnonzero(np.isin(block.lines, list(lines))).tolist():
-                found[number, int(block.lines[at])] = _batch(reader, file, number, block=block).slice(at, 1)
-                lines.remove(int(block.lines[at]))
+            if places := np.flatnonzero(np.isin(block.lines, list(lines))).tolist():
+                batch = _batch(reader, file, number, block=block)
+                found |= {(number, int(block.lines[at])): batch.slice(at, 1) for at in places}
+                lines -= {int(block.lines[at]) for at in places}
             if not lines:
                 break
         if lines:

@@ -138,7 +138,7 @@ def set_content(
     scope = _scope(session, profile, eval_set)
     compared_with = None
     if name in ("comparison", "movers"):
-        outcome = compared_runs(session, scope, base)
+        outcome = compared_runs(session, scope, base, drawn_alone=name == "movers")
         compared_with = outcome.results[0].compared.base.name if outcome.results else None
         section = (comparison_section if name == "comparison" else movers_section)(session, outcome, "set")
     elif name in ("distributions", "groups"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +23,8 @@ from rageval_batch.analysis.runs import find_run
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import statistics
 from rageval_batch.errors import IncompatibleRuns, InputError, StoreError
+from rageval_batch.inputs import file_hashes
 from rageval_batch.inputs.sources import Source
-from rageval_batch.runs import stored_inputs
 from rageval_batch.runs.store import Store
 from support.stores import HOSTILE, catalog_row, publish, score_row, simple_run
 
@@ -373,13 +374,43 @@ def test_a_file_is_hashed_once_until_it_changes(tmp_path: Path, monkeypatch: pyt
         return measured(file)
 
     monkeypatch.setattr(Source, "with_hash", with_hash)
-    monkeypatch.setattr(stored_inputs, "_SETTLED", -1)  # else a file that was just written is hashed every time
+    monkeypatch.setattr(file_hashes, "_SETTLED", -1)  # else a file that was just written is hashed every time
     for _ in range(2):
         assert rageval_batch.compare("base", "cand", store=store).movers[0].base_answer is not None
     assert len(hashed) == 1
     content = outputs.read_bytes()
     outputs.write_bytes(content[::-1])  # as long as before
     assert "has changed" in rageval_batch.compare("base", "cand", store=store).notes[0]
+
+
+def test_a_file_that_is_as_it_was_when_it_was_scored_is_not_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the time stamps that the commit noted; other bytes of the same size and age are seen all the same."""
+    monkeypatch.setattr(file_hashes, "_SETTLED", -1)
+    store, outputs, _ = scored(tmp_path)
+    hashed: list[str] = []
+    measured = Source.with_hash
+
+    def with_hash(file: Source) -> Source:
+        hashed.append(file.name)
+        return measured(file)
+
+    monkeypatch.setattr(Source, "with_hash", with_hash)
+    assert rageval_batch.compare("base", "cand", store=store).movers[0].base_answer is not None
+    assert hashed == []
+    found, content = outputs.stat(), outputs.read_bytes()
+    outputs.write_bytes(content[::-1])
+    os.utime(outputs, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert "has changed" in rageval_batch.compare("base", "cand", store=store).notes[0]
+    outputs.write_bytes(content)
+    assert rageval_batch.compare("base", "cand", store=store).movers[0].base_answer is not None
+
+
+def test_a_file_that_was_changed_just_before_it_was_hashed_is_hashed_again(tmp_path: Path) -> None:
+    """Another change might leave its time stamps as they are."""
+    store, *_ = scored(tmp_path)
+    assert all("stamps" not in one for one in Store(store).commits()[0].manifest["inputs"])
 
 
 def test_answers_are_read_again(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rageval_batch.inputs.file_hashes import FileHash, begin_hashing, file_hash
 def wanted(path: Path) -> FileHash:
     """Of a file as it is now, by reading it whole."""
     about = path.stat()
-    return FileHash(hashlib.sha256(path.read_bytes()).hexdigest(), about.st_size, about.st_mtime_ns)
+    return FileHash(hashlib.sha256(path.read_bytes()).hexdigest(), about.st_size, about.st_mtime_ns, stamps=None)
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1_000])

@@ -168,7 +168,7 @@ def test_who_is_not_drawn_question_by_question_is_said(tmp_path: Path) -> None:
     publish(tmp_path / "runs", {f"run {k}": simple_run(a=float(k), b=50.0 + k) for k in range(7)})
     with open_store(tmp_path / "runs", functions=False) as session:
         report = build_report(session, [], None)
-    said = "Question by question: the best 4 of the 6 candidates that are listed."
+    said = "Question by question: the best 4 of n = 6 candidates."
     for part in sections(report):
         words = [block.text for block in part.blocks if isinstance(block, Words)]
         assert (said in words) == part.id.endswith(("-comparison", "-movers")), part.id

@@ -16,8 +16,10 @@ from urllib.parse import quote, urlencode
 import pyarrow.parquet as pq
 import pytest
 
+from rageval_batch.analysis import comparison
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Explanation, Section
+from rageval_batch.report.html import comparisons
 from rageval_batch.report.html.texts import direction, readable
 from rageval_batch.runs.store import Store
 from rageval_batch.view import waiting
@@ -74,6 +76,17 @@ def test_every_answer_says_what_a_page_may_do(client: Client) -> None:
         assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-store"
         assert "<style" not in body and " style=" not in body and "<script>" not in body
+
+
+def test_movers_test_no_candidates_that_they_do_not_show(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-values of hundreds of candidates take longer than all else, and the page says nothing of them."""
+    tested: list[int] = []
+    monkeypatch.setattr(comparison, "p_values", lambda session, others, **_: tested.append(len(others.candidates)))
+    monkeypatch.setattr(comparisons, "MOST_DRAWN", 1)
+    about = {"profile": "include_rate", "eval_set": eval_set(client, "include_rate")}
+    page = client.get("/set", **about, section="movers")
+    assert "Question by question: the best 1 of n = 2 candidates." in page and 'class="moved"' in page
+    assert tested == []
 
 
 def test_runs_are_filtered_sorted_and_picked(client: Client) -> None:

@@ -314,7 +314,7 @@ def json_blocks(
 def read_jsonl(
     source: Source, only_lines: Offsets | None = None, spans: Sequence[LineSpan] | None = None
 ) -> Iterator[JsonBlock]:
-    """The lines of a file, or only some of them; blank lines are no rows.
+    """The lines of a file, or only some of them, in the order of their numbers; blank lines are no rows.
 
     `spans`: some of those that `line_spans` gives, which have the blocks that they have in the whole file.
     """
@@ -322,11 +322,12 @@ def read_jsonl(
     kept: dict[str, Any] = {"longest": longest, "texts": RecycledBytes(), "asked": AskedFields()}
     with source.open() as stream:
         found = _whole_lines(stream, source) if spans is None else _read_spans(stream, spans)
-        for _, data, starts, ends, lines in found:
+        for span, data, starts, ends, lines in found:
             if only_lines is None:
                 yield from json_blocks(data, starts, ends, lines=lines, **kept)
             else:
-                mine = np.isin(lines, only_lines)
+                first, behind = np.searchsorted(only_lines, (span.line, lines[-1] + 1 if len(lines) else span.line))
+                mine = np.isin(lines, only_lines[first:behind])
                 yield from json_blocks(data, starts[mine], ends[mine], lines=lines[mine], **kept)
 
 

@@ -43,14 +43,14 @@ class Outcome:
 
     notes: tuple[Words, ...]
     results: tuple[Comparison, ...] = ()
+    candidates: int = 0  # that can be compared; the best of them are
 
     @property
     def drawn_note(self) -> tuple[Words, ...]:
         """That not every candidate is shown question by question, where that is so."""
-        if len(self.results) <= MOST_DRAWN:
+        if self.candidates <= MOST_DRAWN:
             return ()
-        listed = f"{len(self.results):,} candidates that are listed"
-        return (Words(f"Question by question: the best {MOST_DRAWN} of the {listed}."),)
+        return (Words(f"Question by question: the best {MOST_DRAWN} of n = {self.candidates:,} candidates."),)
 
     @property
     def drawn(self) -> tuple[Comparison, ...]:
@@ -58,21 +58,27 @@ class Outcome:
         return self.results[:MOST_DRAWN]
 
 
-def compared_runs(session: Session, scope: Scope, base: str | None) -> Outcome:
-    """The comparison of a scope; without a base the best run is the base. The session keeps the pairs."""
+def compared_runs(session: Session, scope: Scope, base: str | None, *, drawn_alone: bool = False) -> Outcome:
+    """The comparison of a scope; without a base the best run is the base. The session keeps the pairs.
+
+    `drawn_alone`: only the candidates that are shown question by question, whose p-values are not corrected for others:
+    to test hundreds takes longer than all else.
+    """
     chosen = base if base in scope.runs else None if base else scope.runs[0]
     if chosen is None or len(scope.runs) == 1:
         said = f"{plain_text(base or '')} has no result here." if chosen is None else "There is one run only."
         return Outcome((Words(f"{said} Nothing to compare."),))
     try:
         every = _all_compared(session, scope, chosen)
-        shown, others = every.parted(MOST_CANDIDATES)
-        results = tuple(compare(session, shown, Rules(), answers=False, keep_pairs=True, others=others))
+        shown, others = every.parted(MOST_DRAWN if drawn_alone else MOST_CANDIDATES)
+        tested = None if drawn_alone else others
+        results = tuple(compare(session, shown, Rules(), answers=False, keep_pairs=True, others=tested))
     except NothingToCompare:
         return Outcome((Words("No other run has the same questions, source, parameters and version of the profile."),))
     except RagevalError as error:
         return Outcome((Words(str(error)),))
-    return Outcome(_notes(scope, every, results, chosen_base=base), results)
+    notes = () if drawn_alone else _notes(scope, every, results, chosen_base=base)
+    return Outcome(notes, results, len(every.candidates))
 
 
 def _all_compared(session: Session, scope: Scope, base: str) -> ComparedRuns:
