@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.kernels.group_statistics import answer_means, exact_sums, group_statistics
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints, Offsets
 from rageval_batch.dataclass import dataclass
-from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, finite_numbers, runs_of_table
+from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, numbers, runs_of_table
 from rageval_batch.runs.summary_plan import FAIL_REASON, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 
 # As the macros have them: exact_sum, spread_scale, metric_totals.
@@ -87,41 +87,43 @@ class _Collected:
 
     def __init__(self, runs: pa.Array) -> None:
         self._runs = runs
-        self._cells: list[_Cells] = []
-        self._texts: dict[str, list[str]] = {"metric": [], "grouping": []}
-        self._numbers: dict[str, list[Any]] = {field.name: [] for field in SUMMARY if field.type != LARGE_STRING}
+        self._pieces: list[tuple[str, str, _Cells, dict[str, Any]]] = []
 
     def add(self, grouping: str, metric: str, cells: _Cells, **numbers: Any) -> None:
         """The statistics of one metric, by column: an array, or one value of all. What is not given or NaN is null."""
-        self._cells.append(cells)
-        self._texts["metric"].append(metric)
-        self._texts["grouping"].append(grouping)
-        for name, pieces in self._numbers.items():
-            pieces.append(numbers.get(name, math.nan))
+        self._pieces.append((grouping, metric, cells, numbers))
 
     def table(self) -> pa.Table:
         """All rows, by run, metric and group."""
-        counts = [len(cells.run) for cells in self._cells]
+        groupings, metrics, cells, stats = zip(*self._pieces, strict=True)
+        counts = [len(mine.run) for mine in cells]
+        bounds = np.cumsum([0, *counts])
         piece = pa.array(np.repeat(np.arange(len(counts)), counts))
         columns = {
-            "run_id": self._runs.take(pa.array(np.concatenate([cells.run for cells in self._cells]))),
-            "group_value": pa.concat_arrays([cells.value for cells in self._cells]),
-            **{name: pa.array(texts, LARGE_STRING).take(piece) for name, texts in self._texts.items()},
-            **{name: _joined(pieces, counts, SUMMARY.field(name).type) for name, pieces in self._numbers.items()},
+            "run_id": self._runs.take(pa.array(np.concatenate([mine.run for mine in cells]))),
+            "group_value": pa.concat_arrays([mine.value for mine in cells]),
+            "metric": pa.array(metrics, LARGE_STRING).take(piece),
+            "grouping": pa.array(groupings, LARGE_STRING).take(piece),
         }
+        for field in SUMMARY:
+            if field.name not in columns:
+                columns[field.name] = _joined([mine.get(field.name) for mine in stats], bounds, field.type)
         rows = pa.Table.from_arrays([columns[field.name] for field in SUMMARY], schema=SUMMARY)
         keys = [(name, "ascending") for name in ("run_id", "metric", "grouping", "group_value")]
         return rows.take(pc.sort_indices(rows, sort_keys=keys))  # sort_by imports Arrow's query engine
 
 
-def _joined(pieces: list[Any], counts: list[int], type_: pa.DataType) -> pa.Array:
-    """Pieces of a column, each an array or one value of so many rows; NaN is null."""
-    spread = [np.broadcast_to(piece, count) for piece, count in zip(pieces, counts, strict=True)]
-    if pa.types.is_floating(type_):
-        return pa.array(np.concatenate(spread), type_, from_pandas=True)
-    present = np.concatenate([np.full(len(piece), piece.dtype.kind == "i") for piece in spread])
-    whole = [piece if piece.dtype.kind == "i" else np.zeros(len(piece), np.int64) for piece in spread]
-    return pa.array(np.concatenate(whole), type_, mask=~present)
+def _joined(pieces: Sequence[Any], bounds: Offsets, type_: pa.DataType) -> pa.Array:
+    """Pieces of a column, each an array, one value of all its rows, or None; of a column of floats NaN is null."""
+    is_float = pa.types.is_floating(type_)
+    joined = np.full(bounds[-1], math.nan) if is_float else np.zeros(bounds[-1], np.int64)
+    known = np.ones(len(joined), np.bool_)
+    for first, last, piece in zip(bounds[:-1].tolist(), bounds[1:].tolist(), pieces, strict=True):
+        if piece is None:
+            known[first:last] = False
+        else:
+            joined[first:last] = piece
+    return pa.array(joined, type_, mask=np.isnan(joined) if is_float else ~known)
 
 
 class _Numbers:
@@ -143,7 +145,7 @@ class _Numbers:
             return self._nothing
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = finite_numbers(self._rows.column(name))
+            found = self._known[name] = numbers(self._rows.column(name))
         self._uses[name] -= 1
         if not self._uses[name]:
             del self._known[name]
@@ -153,9 +155,7 @@ class _Numbers:
 def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
     """Add what is said of some whole runs."""
     run_of_row = np.repeat(np.arange(len(rows.names), dtype=np.int32), np.diff(rows.bounds))
-    weights, has_weight = finite_numbers(rows.column("weight"))
-    if not has_weight.all():
-        raise OtherRows
+    weights = _weights(rows.column("weight"))
     question = _questions(rows, run_of_row) if rows.repeated or not plan.by_question else None
     nameless = pa.repeat(pa.scalar("", LARGE_STRING), len(rows.names))
     whole = _Cells(rows=None, bounds=rows.bounds, run=np.arange(len(rows.names)), value=nameless)
@@ -166,9 +166,9 @@ def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
             passes += [(key, _of_questions(cells, question)) for key, cells in grouped]
     units = None if plan.by_question else _of_questions(*_by_unit(plan, rows, run_of_row, whole=whole))
     failed = rows.column(FAIL_REASON)
-    numbers = _Numbers(plan, rows, failed.is_null().to_numpy(zero_copy_only=False))
+    values = _Numbers(plan, rows, failed.is_null().to_numpy(zero_copy_only=False))
     for metric in (*plan.metrics, _OF_RUN):
-        columns = [numbers.of(name) for name in (metric.column, metric.numerator, metric.denominator)]
+        columns = [values.of(name) for name in (metric.column, metric.numerator, metric.denominator)]
         statistics = partial(_statistics, plan, metric, columns, weights=weights, repeated=rows.repeated)
         of_units = None if units is None else statistics(cells=units)
         for grouping, cells in passes:
@@ -182,6 +182,20 @@ def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
 
 
 _Column = tuple[Floats, Flags]
+
+
+def _weights(column: pa.Array) -> Floats:
+    """The weights of rows; OtherRows where one is not finite. Where all are equal, one value that stands for each."""
+    weights, known = numbers(column)
+    if not (known.all() and np.isfinite(weights).all()):
+        raise OtherRows
+    return np.broadcast_to(weights[0], len(weights)) if (weights == weights[:1]).all() else weights
+
+
+def _check_summed(values: Floats, present: Flags) -> None:
+    """OtherRows where a value that is there is not finite, or beyond the largest that is summed."""
+    if not (np.abs(values[present]) <= MOST_SUMMED).all():
+        raise OtherRows
 
 
 def _statistics(
@@ -199,8 +213,7 @@ def _statistics(
     rows, bounds = cells.rows, cells.question_bounds
     replaced: dict[str, Any] = {}
     if cells.questions is not None:
-        if (np.abs(values) > MOST_SUMMED).any():
-            raise OtherRows
+        _check_summed(values, present)
         values, rates, counted, own = answer_means(values, present, worth, rows, cells.questions)
         present, worth = counted > 0, math.nan
         weights = weights[cells.questions[:-1] if rows is None else rows[cells.questions[:-1]]]
@@ -211,6 +224,8 @@ def _statistics(
             "rate": np.divide(totals, counts, out=np.full(len(totals), math.nan), where=counts > 0),
         }
     described = group_statistics(values, present, worth, weights, rows, bounds, MOST_SUMMED, _LARGE, _CUTS)
+    if described is None:
+        raise OtherRows
     stats = {"n_parts": 0, "micro": math.nan, **described._asdict(), **replaced}
     if metric.numerator and metric.denominator:
         stats |= _ratio(numerator, denominator, cells, repeated=repeated)
@@ -223,8 +238,7 @@ def _ratio(numerator: _Column, denominator: _Column, cells: _Cells, *, repeated:
     """The sums of a metric's numerators and denominators, and their quotient."""
     sums = []
     for values, present in (numerator, denominator):
-        if (np.abs(values) > MOST_SUMMED).any():
-            raise OtherRows
+        _check_summed(values, present)
         sums.append(exact_sums(values, present, cells.rows, cells.bounds))
     (above, _), (below, count) = sums
     if repeated and cells.questions is not None:

@@ -77,12 +77,13 @@ class TableRuns:
         self.bounds = _bounds(runs)
         self.repeated = repeated
         self._rows = rows
+        self._columns = frozenset(rows.column_names)
 
     def __len__(self) -> int:
         return int(self.bounds[-1])
 
     def has(self, name: str) -> bool:
-        return name in self._rows.column_names
+        return name in self._columns
 
     def column(self, name: str) -> pa.Array:
         return self._rows.column(name).combine_chunks()
@@ -215,13 +216,29 @@ def rows_of_run(paths: Sequence[Path], run: str, columns: Sequence[str]) -> Iter
                 yield (rows if pc.all(mine).as_py() else rows.filter(mine)).select(columns)
 
 
-def finite_numbers(column: pa.Array) -> tuple[Floats, Flags]:
-    """(values, which are there) of a column of numbers or flags; OtherRows for others, and where one is not finite."""
+def numbers(column: pa.Array) -> tuple[Floats, Flags]:
+    """(values, which are there) of a column of numbers or flags, the rest being any; OtherRows for other columns."""
     is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     if not (is_number or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
         raise OtherRows
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    values = column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy()
+    values = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
+    whole = pa.Array.from_buffers(pa.float64(), len(values), [None, values.buffers()[1]], offset=values.offset)
+    return whole.to_numpy(), _is_there(column)
+
+
+def _is_there(column: pa.Array) -> Flags:
+    if not column.null_count:
+        return np.broadcast_to(True, len(column))
+    valid = column.is_valid()
+    bits = np.frombuffer(valid.buffers()[1], np.uint8)[valid.offset // 8 : -(-(valid.offset + len(valid)) // 8)]
+    return np.unpackbits(bits, bitorder="little")[valid.offset % 8 :][: len(valid)].view(np.bool_)
+
+
+def finite_numbers(column: pa.Array) -> tuple[Floats, Flags]:
+    """(values, which are there) of a column of numbers or flags, 0 for those that are not; OtherRows for others, and
+    where one is not finite."""
+    values, present = numbers(column)
+    values = np.where(present, values, 0.0)
     if not np.isfinite(values).all():
         raise OtherRows
     return values, present

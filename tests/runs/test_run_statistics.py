@@ -49,6 +49,7 @@ def test_statistics_are_those_of_exact_fractions(groups: list[list[tuple[float |
     weights = np.array([weight for _, weight in flat])
     bounds = np.cumsum([0, *map(len, groups)], dtype=np.int64)
     found = group_statistics(values, present, worth, weights, None, bounds, 1e12, 1e5, CUTS)
+    assert found is not None
     for k, group in enumerate(groups):
         filled = [(worth if value is None else value, weight) for value, weight in group]
         filled = [(value, weight) for value, weight in filled if not math.isnan(value)]
@@ -67,6 +68,47 @@ def test_statistics_are_those_of_exact_fractions(groups: list[list[tuple[float |
         assert (got["min"], got["max"]) == (min(mine), max(mine))
         assert [got[name] for name in ("p50", "p90", "p95")] == [oracle.percentile(mine, share) for share in CUTS]
         assert optional(got["weighted_mean"]) == oracle.weighted_mean(mine, own_weights)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(VALUES | st.just(-0.0), min_size=1, max_size=12),
+    st.integers(0, 400),  # more values, all different
+    st.integers(1, 1_500),
+    st.integers(0, 2**32),
+)
+def test_statistics_of_few_and_of_many_distinct_values(few: list[float], more: int, rows: int, seed: int) -> None:
+    """Few are counted, each distinct one once; many are summed one after the other."""
+    random = np.random.default_rng(seed)
+    pool = np.concatenate([few, random.normal(0, 100, more)])
+    values = random.choice(pool, rows)
+    present = random.random(rows) < random.choice([0.5, 1.0])
+    order = random.permutation(rows).astype(np.int32)
+    weights = np.broadcast_to(2.0, rows)
+    for place in (None, order):
+        found = group_statistics(values, present, 0.0, weights, place, np.array([0, rows]), 1e12, 1e5, CUTS)
+        assert found is not None
+        mine = np.where(present, values, 0.0).tolist()
+        largest = max(map(abs, mine))
+        assert (found.n_scored[0], found.n_counted[0]) == (present.sum(), rows)
+        assert found.sum[0] == oracle.exact_sum(mine)
+        assert found.mean[0] == found.weighted_mean[0] == oracle.exact_sum(mine) / rows
+        assert found.std[0] == oracle.deviation(mine, largest if largest > 1e5 else 1.0)
+        assert found.rate[0] == sum(value != 0 for value in mine) / rows
+        assert (found.min[0], found.max[0]) == (min(mine), max(mine))
+        assert [found.p50[0], found.p90[0], found.p95[0]] == [oracle.percentile(mine, share) for share in CUTS]
+
+
+@pytest.mark.parametrize("distinct", [2, 1_000])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_value_that_is_not_finite_has_no_statistics(distinct: int, value: float) -> None:
+    values = np.arange(1_000) % distinct / 7
+    values[-1] = value
+    present, bounds = np.ones(1_000, np.bool_), np.array([0, 500, 1_000])
+    weights = np.ones(1_000)
+    assert group_statistics(values, present, math.nan, weights, None, bounds, 1e12, 1e5, CUTS) is None
+    present[-1] = False  # what lies behind a null is no value
+    assert group_statistics(values, present, math.nan, weights, None, bounds, 1e12, 1e5, CUTS) is not None
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -90,6 +132,7 @@ def test_percentiles_of_many_values_need_no_luck() -> None:
         found = group_statistics(
             values, np.ones(rows, np.bool_), math.nan, np.ones(rows), None, np.array([0, rows]), 1e12, 1e5, CUTS
         )
+        assert found is not None
         assert [found.p50[0], found.p90[0], found.p95[0]] == [oracle.percentile(values.tolist(), cut) for cut in CUTS]
 
 

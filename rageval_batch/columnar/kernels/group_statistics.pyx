@@ -1,30 +1,35 @@
 """Statistics of numbers in groups: counts, exact sums, means, spread and percentiles.
 
-Sums are those of the SQL macro `exact_sum`: each value is taken to 18 decimals, the sum is one of integers of 128 bits,
-and it is rounded to a double once. So they are the same bits in any order, on every machine.
+Sums are those of the SQL macro `exact_sum` (decimals.pxd): the same bits in any order, on every machine.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from libc.math cimport NAN, fabs, floor, fma, ldexp, sqrt
+from libc.math cimport NAN, fabs, floor, fma, isfinite, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
-from rageval_batch.columnar.kernels.sorting cimport select_word
+from rageval_batch.columnar.kernels.decimals cimport Wide, add_decimal, add_times, rounded
+from rageval_batch.columnar.kernels.sorting cimport ordered_value, ordered_word, select_word, sort_words
 
 
 cdef extern from *:
     """
-    #define RAGEVAL_DECIMALS 1e18
-    #define RAGEVAL_TWO_63 9223372036854775808.0
+    #define RAGEVAL_MINUS_ZERO 0x8000000000000000ULL
     """
-    const double DECIMALS "RAGEVAL_DECIMALS"
-    const double TWO_63 "RAGEVAL_TWO_63"
+    const uint64_t MINUS_ZERO "RAGEVAL_MINUS_ZERO"
 
 
 cdef enum:
     CUTS = 3
+    # Values of a group that are counted, each distinct one once. More of them, or many among the first rows, are for a
+    # loop over all values.
+    MOST_DISTINCT = 256
+    FEW_DISTINCT = 32
+    SLOT_BITS = 10
+    SLOTS = 1024
+    MOST_STEPS = 32
 
 NO_ROWS = np.empty(0, np.int32)
 
@@ -51,77 +56,66 @@ class GroupStatistics(NamedTuple):
     sum: np.ndarray
 
 
-cdef struct Wide:  # an integer of 128 bits
-    uint64_t low
-    int64_t high
+cdef struct Counted:  # the distinct values of a group, as they are met, and how often each is there
+    int64_t counts[SLOTS]  # 0: the slot is free
+    uint64_t bits[SLOTS]
+    int32_t slots[MOST_DISTINCT]  # of the values
+    int64_t distinct
+    int64_t total
+    int64_t present
 
 
-cdef inline void add_decimal(Wide *total, double value) noexcept nogil:
-    """Add a value, below 1e20, taken to 18 decimals."""
-    cdef double scaled = value * DECIMALS, rest
-    cdef int64_t whole
-    cdef uint64_t low
-    if fabs(scaled) < TWO_63:
-        whole = <int64_t>scaled
-        rest = scaled - <double>whole  # 0 for all but small values
-        whole += (rest >= 0.5) - (rest <= -0.5)
-        total.low += <uint64_t>whole
-        total.high += (total.low < <uint64_t>whole) - (whole < 0)
-        return
-    scaled = fabs(scaled)
-    whole = <int64_t>(scaled * (0.5 / TWO_63))
-    low = <uint64_t>(scaled - <double>whole * (2.0 * TWO_63))
-    if value > 0:
-        total.low += low
-        total.high += whole + (total.low < low)
-    else:
-        total.high -= whole + (total.low < low)
-        total.low -= low
+cdef inline int64_t slot_of(const Counted *counted, uint64_t bits) noexcept nogil:
+    """The slot that has a value, or the free one that it gets; -1 where that is far."""
+    cdef int64_t slot = <int64_t>((bits * <uint64_t>0x9E3779B97F4A7C15) >> (64 - SLOT_BITS))
+    cdef int step
+    for step in range(MOST_STEPS):
+        if counted.bits[slot] == bits or counted.counts[slot] == 0:
+            return slot
+        slot = (slot + 1) & (SLOTS - 1)
+    return -1
 
 
-cdef inline double rounded(Wide total) noexcept nogil:
-    """The double nearest to the total over 1e18."""
-    cdef uint64_t low = total.low, high = <uint64_t>total.high, digits, rest, behind = 0
-    cdef uint64_t limbs[4]
-    cdef int shift = 0, turn, k
-    cdef bint negative = total.high < 0
-    cdef double found
-    if negative:
-        low = ~low + 1
-        high = ~high + (low == 0)
-    if high == 0 and low == 0:
-        return 0.0
-    # As an integer of 119 bits, its quotient has 59 or 60: more than a double, and the rest is one bit.
-    while high >= <uint64_t>1 << 55:
-        behind |= low & 1
-        low = (low >> 1) | (high << 63)
-        high >>= 1
-        shift -= 1
-    if high == 0:
-        high, low = low, 0
-        shift += 64
-        while high >= <uint64_t>1 << 55:
-            low = (low >> 1) | (high << 63)
-            high >>= 1
-            shift -= 1
-    while high < <uint64_t>1 << 54:
-        high = (high << 1) | (low >> 63)
-        low <<= 1
-        shift += 1
-    limbs[0] = high >> 32
-    limbs[1] = high & <uint64_t>0xFFFFFFFF
-    limbs[2] = low >> 32
-    limbs[3] = low & <uint64_t>0xFFFFFFFF
-    for turn in range(2):  # divided by 1e9 twice
-        rest = 0
-        for k in range(4):
-            digits = (rest << 32) | limbs[k]
-            limbs[k] = digits // 1000000000
-            rest = digits % 1000000000
-        behind |= rest
-    digits = (limbs[2] << 32) | limbs[3]
-    found = ldexp(<double>(digits | (behind != 0)), -shift)
-    return -found if negative else found
+cdef bint count_values(
+    Counted *counted,
+    const double[:] values,
+    const uint8_t[:] present,
+    double worth,
+    const int32_t[::1] row,
+    bint has_rows,
+    int64_t first,
+    int64_t last,
+) noexcept nogil:
+    """Count the values of a group; False, and no matter what is counted, where too many are distinct."""
+    cdef int64_t k, at, slot, total = 0, own = 0
+    cdef uint64_t bits, filled
+    cdef bint has_worth = worth == worth
+    for k in range(counted.distinct):
+        counted.counts[counted.slots[k]] = 0
+    counted.distinct = 0
+    memcpy(&filled, &worth, 8)
+    for k in range(first, last):
+        at = row[k] if has_rows else k
+        own += present[at]
+        if not present[at] and not has_worth:
+            continue
+        memcpy(&bits, &values[at], 8)
+        bits = bits if present[at] else filled
+        if bits == MINUS_ZERO:  # which is equal to another value
+            return False
+        slot = slot_of(counted, bits)
+        if slot < 0:
+            return False
+        if counted.counts[slot] == 0:
+            if counted.distinct == min(<int64_t>MOST_DISTINCT, FEW_DISTINCT + total // 2):
+                return False
+            counted.bits[slot] = bits
+            counted.slots[counted.distinct] = <int32_t>slot
+            counted.distinct += 1
+        counted.counts[slot] += 1
+        total += 1
+    counted.total, counted.present = total, own
+    return True
 
 
 def group_statistics(
@@ -135,24 +129,27 @@ def group_statistics(
     double large,
     tuple cuts,
 ):
-    """The statistics of the values of each group g, whose rows are rows[bounds[g]:bounds[g + 1]]; all finite.
+    """The statistics of the values of each group g, whose rows are rows[bounds[g]:bounds[g + 1]]; None where one of them
+    is not finite.
 
     `rows` is None where groups stand together: then the rows are those from bounds[g] to bounds[g + 1].
     A value that is not `present` counts as `worth`, where that is a number. `most`: the largest value that is summed.
     Deviations of values beyond `large` are scaled before they are squared. `cuts`: the three shares of percentiles,
     which interpolate between neighbours. A group without values has NaN everywhere.
+
+    Weights that are all the same are told by a stride of 0, and not read.
     """
     cdef Py_ssize_t groups = bounds.shape[0] - 1
     counts = np.zeros((2, groups), np.int64)
     numbers = np.full((7 + CUTS, groups), NAN)
     cdef int64_t[:, ::1] n = counts
     cdef double[:, ::1] out = numbers
-    cdef int64_t longest = 0, k, m, at, nonzero
+    cdef int64_t longest = MOST_DISTINCT, k
     cdef Py_ssize_t g
-    cdef double value, weight, low, high, low_weight, high_weight, mean, scale, total
+    cdef double low_weight, high_weight
     cdef double shares[CUTS]
-    cdef Wide summed
-    cdef bint has_worth = worth == worth, has_rows = rows is not None
+    cdef Counted counted
+    cdef bint has_rows = rows is not None, even = weights.strides[0] == 0, finite = True
     cdef const int32_t[::1] row = rows if has_rows else NO_ROWS
     for g in range(groups):
         longest = max(longest, bounds[g + 1] - bounds[g])
@@ -162,52 +159,207 @@ def group_statistics(
     cdef double[::1] kept = kept_values
     cdef uint64_t[::1] words = kept_values.view(np.uint64)  # the same memory: percentiles come last
     with nogil:
+        memset(&counted, 0, sizeof(counted))
         for g in range(groups):
-            m = nonzero = 0
-            summed.low, summed.high = 0, 0
-            low = high = low_weight = high_weight = 0.0
-            for k in range(bounds[g], bounds[g + 1]):
-                at = row[k] if has_rows else k
-                n[0, g] += present[at]
-                if not present[at] and not has_worth:
-                    continue
-                value, weight = values[at] if present[at] else worth, weights[at]
-                if m == 0:
-                    low = high = value
-                    low_weight = high_weight = weight
-                low, high = min(low, value), max(high, value)
-                low_weight, high_weight = min(low_weight, weight), max(high_weight, weight)
-                nonzero += value != 0.0
-                kept[m] = value
-                m += 1
-            n[1, g] = m
-            if m == 0:
+            if count_values(&counted, values, present, worth, row, has_rows, bounds[g], bounds[g + 1]):
+                n[0, g], n[1, g] = counted.present, counted.total
+                finite = of_counted(&counted, words, most, large, shares, out, g)
+            else:
+                n[1, g] = keep_values(
+                    kept, &n[0, g], values, present, worth, row, has_rows, bounds[g], bounds[g + 1]
+                )
+                finite = of_kept(kept, words, n[1, g], most, large, shares, out, g)
+            if not finite:
+                break
+            if n[1, g] == 0:
                 continue
-            out[2, g] = <double>nonzero / <double>m
-            out[4, g] = low
-            out[5 + CUTS, g] = high
-            if max(fabs(low), fabs(high)) <= most:
-                for k in range(m):
-                    add_decimal(&summed, kept[k])
-                total = rounded(summed)
-                mean = total / <double>m
-                out[0, g], out[6 + CUTS, g] = mean, total
-                scale = max(-low, high)
-                if scale <= large:
-                    scale = 1.0
-                out[3, g] = deviation(kept, m, mean, scale) * scale
+            if even:
+                low_weight = high_weight = weights[0]
+            else:
+                low_weight, high_weight = weight_range(
+                    present, worth, weights, row, has_rows, bounds[g], bounds[g + 1]
+                )
             if low_weight == high_weight:
                 out[1, g] = out[0, g] if high_weight != 0.0 else NAN
             elif high_weight != 0.0:
                 out[1, g] = weighted(
                     values, present, worth, weights, row, has_rows, bounds[g], bounds[g + 1], high_weight, most
                 )
-            if low == high:
-                for k in range(CUTS):
-                    out[5 + k, g] = low
-            else:
-                percentiles(words, m, low, high, shares, out, g)
-    return GroupStatistics(*counts, *numbers)
+    return GroupStatistics(*counts, *numbers) if finite else None
+
+
+cdef bint of_counted(
+    const Counted *counted,
+    uint64_t[::1] words,
+    double most,
+    double large,
+    const double *shares,
+    double[:, ::1] out,
+    Py_ssize_t g,
+) noexcept nogil:
+    """The statistics of a group but for its weighted mean; False where a value is not finite. `words`: room."""
+    cdef double value, low = 0.0, high = 0.0, mean, total, scale, distance
+    cdef int64_t k, zeros = 0
+    cdef Wide summed
+    if counted.total == 0:
+        return True
+    for k in range(counted.distinct):
+        memcpy(&value, &counted.bits[counted.slots[k]], 8)
+        if not isfinite(value):
+            return False
+        if k == 0:
+            low = high = value
+        low, high = min(low, value), max(high, value)
+        if value == 0.0:
+            zeros += counted.counts[counted.slots[k]]
+    out[2, g] = <double>(counted.total - zeros) / <double>counted.total
+    out[4, g] = low
+    out[5 + CUTS, g] = high
+    if max(fabs(low), fabs(high)) <= most:
+        summed.low, summed.high = 0, 0
+        for k in range(counted.distinct):
+            memcpy(&value, &counted.bits[counted.slots[k]], 8)
+            add_times(&summed, value, counted.counts[counted.slots[k]])
+        total = rounded(summed)
+        mean = total / <double>counted.total
+        out[0, g], out[6 + CUTS, g] = mean, total
+        scale = spread_scale(low, high, large)
+        summed.low, summed.high = 0, 0
+        for k in range(counted.distinct):
+            memcpy(&value, &counted.bits[counted.slots[k]], 8)
+            distance = value - mean if scale == 1.0 else (value - mean) / scale
+            add_times(&summed, distance * distance, counted.counts[counted.slots[k]])
+        out[3, g] = sqrt(rounded(summed) / <double>counted.total) * scale
+    counted_percentiles(counted, words, shares, out, g)
+    return True
+
+
+cdef void counted_percentiles(
+    const Counted *counted, uint64_t[::1] words, const double *shares, double[:, ::1] out, Py_ssize_t g
+) noexcept nogil:
+    """The percentiles of a group, in rising order of their shares; `words`: room for its distinct values."""
+    cdef int64_t ends[MOST_DISTINCT]  # places behind each value, where all stand in order
+    cdef double value, place, share
+    cdef uint64_t bits
+    cdef int64_t k, at, end = 0, low = 0, high
+    for k in range(counted.distinct):
+        memcpy(&value, &counted.bits[counted.slots[k]], 8)
+        words[k] = ordered_word(value)
+    sort_words(words, 0, counted.distinct)
+    for k in range(counted.distinct):
+        value = ordered_value(words[k])
+        memcpy(&bits, &value, 8)
+        end += counted.counts[slot_of(counted, bits)]
+        ends[k] = end
+    for k in range(CUTS):
+        place = <double>(counted.total - 1) * shares[k]
+        at = <int64_t>floor(place)
+        share = place - floor(place)
+        while ends[low] <= at:
+            low += 1
+        high = low + (ends[low] <= at + 1)
+        out[5 + k, g] = between(words[low], words[high if share != 0.0 else low], share)
+
+
+cdef inline double between(uint64_t below, uint64_t above, double share) noexcept nogil:
+    """The number at a share of the way between two, by one rounding of the first product and the sum, as DuckDB's
+    quantile_cont has it."""
+    if share == 0.0:
+        return ordered_value(below)
+    return fma(ordered_value(below), 1.0 - share, ordered_value(above) * share)
+
+
+cdef int64_t keep_values(
+    double[::1] kept,
+    int64_t *own,
+    const double[:] values,
+    const uint8_t[:] present,
+    double worth,
+    const int32_t[::1] row,
+    bint has_rows,
+    int64_t first,
+    int64_t last,
+) noexcept nogil:
+    """How many values of a group are kept, one after the other; `own`: how many of them are its own."""
+    cdef int64_t k, at, count = 0
+    cdef bint has_worth = worth == worth
+    own[0] = 0
+    for k in range(first, last):
+        at = row[k] if has_rows else k
+        own[0] += present[at]
+        if present[at] or has_worth:
+            kept[count] = values[at] if present[at] else worth
+            count += 1
+    return count
+
+
+cdef bint of_kept(
+    double[::1] kept,
+    uint64_t[::1] words,
+    int64_t count,
+    double most,
+    double large,
+    const double *shares,
+    double[:, ::1] out,
+    Py_ssize_t g,
+) noexcept nogil:
+    """The same as of_counted, of all values of a group; `words`: their bits, which are moved."""
+    cdef double value, low = kept[0], high = kept[0], mean, total, scale
+    cdef int64_t k, nonzero = 0
+    cdef Wide summed
+    for k in range(count):
+        value = kept[k]
+        if not isfinite(value):
+            return False
+        low, high = min(low, value), max(high, value)
+        nonzero += value != 0.0
+    out[2, g] = <double>nonzero / <double>count
+    out[4, g] = low
+    out[5 + CUTS, g] = high
+    if max(fabs(low), fabs(high)) <= most:
+        summed.low, summed.high = 0, 0
+        for k in range(count):
+            add_decimal(&summed, kept[k])
+        total = rounded(summed)
+        mean = total / <double>count
+        out[0, g], out[6 + CUTS, g] = mean, total
+        scale = spread_scale(low, high, large)
+        out[3, g] = deviation(kept, count, mean, scale) * scale
+    if low == high:
+        for k in range(CUTS):
+            out[5 + k, g] = low
+    else:
+        percentiles(words, count, low, high, shares, out, g)
+    return True
+
+
+cdef inline double spread_scale(double low, double high, double large) noexcept nogil:
+    """What deviations are divided by before they are squared."""
+    return max(-low, high) if max(-low, high) > large else 1.0
+
+
+cdef (double, double) weight_range(
+    const uint8_t[:] present,
+    double worth,
+    const double[:] weights,
+    const int32_t[::1] row,
+    bint has_rows,
+    int64_t first,
+    int64_t last,
+) noexcept nogil:
+    """The least and the greatest weight of the rows that count."""
+    cdef double weight, low = 0.0, high = 0.0
+    cdef int64_t k, at
+    cdef bint is_first = True, has_worth = worth == worth
+    for k in range(first, last):
+        at = row[k] if has_rows else k
+        if present[at] or has_worth:
+            weight = weights[at]
+            if is_first:
+                low = high = weight
+                is_first = False
+            low, high = min(low, weight), max(high, weight)
+    return low, high
 
 
 cdef double deviation(const double[::1] values, int64_t count, double mean, double scale) noexcept nogil:
@@ -254,21 +406,6 @@ cdef double weighted(
     return rounded(summed) / share if share != 0.0 else NAN
 
 
-cdef inline uint64_t ordered_word(double value) noexcept nogil:
-    """A word that is larger for larger numbers."""
-    cdef uint64_t word
-    memcpy(&word, &value, 8)
-    return ~word if word >> 63 else word | (<uint64_t>1 << 63)
-
-
-cdef inline double ordered_value(uint64_t word) noexcept nogil:
-    """The number of such a word."""
-    cdef double value
-    word = word & ~(<uint64_t>1 << 63) if word >> 63 else ~word
-    memcpy(&value, &word, 8)
-    return value
-
-
 cdef void percentiles(
     uint64_t[::1] words,
     int64_t count,
@@ -279,7 +416,8 @@ cdef void percentiles(
     Py_ssize_t g,
 ) noexcept nogil:
     """The percentiles of a group, in rising order of their shares; `words`: the bits of its values, which are moved."""
-    cdef double place, below, above, share, value
+    cdef double place, share, value
+    cdef uint64_t below, above
     cdef int64_t k, at, lows = 0, highs = 0, first = 0
     for k in range(count):
         memcpy(&value, &words[k], 8)
@@ -294,15 +432,13 @@ cdef void percentiles(
         place = <double>(count - 1) * shares[k]
         at = <int64_t>floor(place)
         share = place - floor(place)
-        below = ordered_value(select_word(words, first, count, at) if at >= first else words[at])
+        below = select_word(words, first, count, at) if at >= first else words[at]
         first = max(first, at)
-        if share == 0.0:
-            out[5 + k, g] = below
-            continue
-        above = ordered_value(select_word(words, at + 1, count, at + 1) if at + 1 >= first else words[at + 1])
-        first = max(first, at + 1)
-        # One rounding of the first product and the sum, as DuckDB's quantile_cont has it.
-        out[5 + k, g] = fma(below, 1.0 - share, above * share)
+        above = below
+        if share != 0.0:
+            above = select_word(words, at + 1, count, at + 1) if at + 1 >= first else words[at + 1]
+            first = max(first, at + 1)
+        out[5 + k, g] = between(below, above, share)
 
 
 def exact_sums(const double[:] values, const uint8_t[:] present, rows, const int64_t[::1] bounds):

@@ -1,6 +1,7 @@
 """Sorting of words in place, without a second buffer and without a bad case."""
 
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
 
 
 cdef inline void insertion_sort(uint64_t[::1] words, int64_t first, int64_t last) noexcept nogil:
@@ -120,3 +121,18 @@ cdef inline uint64_t select_word(uint64_t[::1] words, int64_t first, int64_t las
         else:
             break
     return words[place]
+
+
+cdef inline uint64_t ordered_word(double value) noexcept nogil:
+    """A word that is larger for larger numbers."""
+    cdef uint64_t word
+    memcpy(&word, &value, 8)
+    return ~word if word >> 63 else word | (<uint64_t>1 << 63)
+
+
+cdef inline double ordered_value(uint64_t word) noexcept nogil:
+    """The number of such a word."""
+    cdef double value
+    word = word & ~(<uint64_t>1 << 63) if word >> 63 else ~word
+    memcpy(&value, &word, 8)
+    return value
