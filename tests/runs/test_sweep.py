@@ -485,7 +485,7 @@ def test_a_sweep_that_is_killed_in_its_first_moments_writes_its_parts_from_then_
     assert left_aside(place) == []
 
 
-@pytest.mark.parametrize(("name", "limit"), [("WRITTEN_AFTER", 0.0), ("MOST_IN_MEMORY", 20_000)])
+@pytest.mark.parametrize(("name", "limit"), [("WRITTEN_AFTER", 0.0), ("MOST_IN_MEMORY", 2_000)])
 def test_parts_are_written_when_a_sweep_takes_long_or_they_are_many(
     name: str, limit: float, folder: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -503,6 +503,23 @@ def test_parts_are_written_when_a_sweep_takes_long_or_they_are_many(
     assert marks == [0, 14]
     one, other = tables(in_memory.commit), tables(written.commit)
     assert all(one[role].equals(other[role]) for role in ROLES)
+
+
+def test_parts_in_memory_hold_no_blocks(folder: Path) -> None:
+    """A few rows of a large column are copied, so that the column can go."""
+    texts = pa.chunked_array([pa.array(["x" * 100] * 10_000)])
+    rows = pa.table({"text": texts})
+    with Store(folder / "store").staging("0" * 24) as staging:
+        kept = parts.Parts(staging)
+        for number, some in enumerate((rows, rows.slice(5_000, 10))):
+            kept.find(number)
+            kept.keep(number, {"scores": some})
+        whole, few = kept.of("scores")
+    assert isinstance(whole, pa.Table)
+    assert isinstance(few, pa.Table)
+    assert whole.get_total_buffer_size() == rows.get_total_buffer_size()
+    assert few.get_total_buffer_size() < 4_096
+    assert few.equals(rows.slice(5_000, 10))
 
 
 def test_a_sweep_that_is_killed_behind_its_commit_is_finished(folder: Path, small_blocks: None) -> None:
