@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
 _OPTIONS: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "store_schema": False}
+_SAMPLED = 2_048  # rows by which the encodings of columns are chosen
+_FEW = 256  # distinct values of those
+_WRITTEN_AT_ONCE = 8_192  # values; after so many a page may end
 MEMORY = "128MB"  # a larger sweep spills to disk, so that its peak is that of a small one
 KEPT_MEMORY = "256MB"  # for the keys and hashes of answers that are kept
 RECONCILE_MEMORY = "384MB"  # comparing the records of a job with each other needs more of them at once
@@ -80,11 +83,57 @@ def _write(
 
 
 def write_in_order(chunks: Iterator[pa.Table], schema: pa.Schema, target: Path) -> None:
-    """Write rows that come in their order as one Parquet file."""
-    texts = [field.name for field in schema if pa.types.is_large_string(field.type)]
-    with pq.ParquetWriter(target, schema, use_dictionary=texts, **_OPTIONS) as writer:
-        for rows in chunks:
-            writer.write_table(rows, max(rows.num_rows, 1) if rows.num_rows < 2 * ROW_GROUP else ROW_GROUP)
+    """Write rows that come in their order as one Parquet file; texts may be codes."""
+    first = next(chunks, schema.empty_table())
+    with pq.ParquetWriter(target, first.schema, **_encodings(first)) as writer:
+        for rows in chain([first], chunks):
+            if rows.num_rows < 2 * ROW_GROUP:
+                writer.write_table(rows, max(rows.num_rows, 1))
+            else:
+                for start in range(0, rows.num_rows, ROW_GROUP):
+                    writer.write_table(_coded_anew(rows.slice(start, ROW_GROUP)), ROW_GROUP)
+
+
+def _coded_anew(rows: pa.Table) -> pa.Table:
+    """Rows whose codes are those of their own texts: a row group has all texts that its codes could name."""
+    for k, field in enumerate(rows.schema):
+        if pa.types.is_dictionary(field.type):
+            own = rows.column(k).combine_chunks().dictionary_decode().dictionary_encode()
+            rows = rows.set_column(k, field, own)
+    return rows
+
+
+def _encodings(rows: pa.Table) -> dict[str, Any]:
+    """Options of a writer, by the first rows that it gets.
+
+    Numbers that repeat are written as codes; those are small and packed, so that Snappy leaves about as much of them as
+    Zstandard does, in a fifth of the time. Other integers are mostly places, which rise by little. Floats have no least
+    and greatest value: a row group has rows of all kinds, so that these would exclude none.
+    """
+    kinds: dict[str, list[str]] = {"text": [], "flag": [], "few": [], "place": [], "other": []}
+    for field, column in zip(rows.schema, rows.slice(0, _SAMPLED).columns, strict=True):
+        kinds[_kind(field.type, column)].append(field.name)
+    strong = [name for kind in ("text", "place", "other") for name in kinds[kind]]
+    return {
+        "compression": dict.fromkeys(rows.column_names, "snappy") | dict.fromkeys(strong, "zstd"),
+        "compression_level": dict.fromkeys(strong, 1),
+        "use_dictionary": [*kinds["text"], *kinds["few"]],
+        "column_encoding": dict.fromkeys(kinds["place"], "DELTA_BINARY_PACKED"),
+        "write_statistics": [field.name for field in rows.schema if not pa.types.is_floating(field.type)],
+        "write_batch_size": _WRITTEN_AT_ONCE,
+        "store_schema": False,
+    }
+
+
+def _kind(type_: pa.DataType, sample: pa.ChunkedArray) -> str:
+    """The kind of a column that decides how it is written."""
+    if pa.types.is_dictionary(type_) or pa.types.is_large_string(type_):
+        return "text"
+    if pa.types.is_boolean(type_):
+        return "flag"
+    if len(sample.unique()) <= _FEW:
+        return "few"
+    return "place" if pa.types.is_integer(type_) else "other"
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> None:

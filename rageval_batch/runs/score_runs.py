@@ -62,11 +62,14 @@ def _bounds(runs: _Runs) -> Offsets:
 
 
 def _runs_of(run_id: pa.ChunkedArray) -> _Runs:
-    """The runs of a column, as they follow each other."""
-    encoded = pc.run_end_encode(run_id.combine_chunks())
+    """The runs of a column of names or of codes, as they follow each other."""
+    names = run_id.combine_chunks()
+    coded = pa.types.is_dictionary(names.type)
+    encoded = pc.run_end_encode(names.indices if coded else names)
+    values = names.dictionary.take(encoded.values) if coded else encoded.values
     ends = [0, *encoded.run_ends.to_pylist()]
     counts = (last - first for first, last in pairwise(ends))
-    return list(zip(encoded.values.to_pylist(), counts, strict=True))
+    return list(zip(values.to_pylist(), counts, strict=True))
 
 
 class TableRuns:
@@ -86,7 +89,8 @@ class TableRuns:
         return name in self._columns
 
     def column(self, name: str) -> pa.Array:
-        return self._rows.column(name).combine_chunks()
+        column = self._rows.column(name).combine_chunks()
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def runs_of_table(rows: pa.Table, repeats: Mapping[str, int]) -> Iterator[TableRuns]:

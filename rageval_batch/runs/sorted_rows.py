@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.strings import Ints, Offsets, bounds_by_owner
+from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_by_owner
 from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.parts import Part, table_of_part
 
@@ -83,7 +83,8 @@ class _Parts:
 def sorted_by_run(
     given: Sequence[Part], missing: Mapping[str, Ints], make: MakeRows, *, rows_at_once: int
 ) -> Iterator[pa.Table] | None:
-    """All rows of the parts and those that are made of the missing questions of runs, by ORDER, some runs at a time.
+    """All rows of the parts and those that are made of the missing questions of runs, by ORDER, some runs at a time;
+    names of runs and questions are codes.
 
     None where the rows of a run are too many or too scattered.
     """
@@ -133,20 +134,23 @@ def _chunks(
             tables = parts.tables(list(pieces.joined(first, place + 1)))
             if lacking:
                 tables.append(make({names[one]: questions for one, questions in lacking.items()}))
-            places = np.array([*range(first, place + 1), *lacking], np.int64)
+            places = np.array([*range(first, place + 1), *lacking], np.int32) - first
             counts = np.append(answered[first : place + 1], [*map(len, lacking.values())]).astype(np.int64)
-            chunk = _ordered(pa.concat_tables(tables), np.repeat(places, counts))
+            chunk = _ordered(pa.concat_tables(tables), np.repeat(places, counts), names[first : place + 1])
             del tables  # parts that are still referred to are not closed
             yield chunk
             first, lacking, count = place + 1, {}, 0
 
 
-def _ordered(rows: pa.Table, place: Offsets) -> pa.Table:
-    """Rows by the places of their runs, then by question and repeat."""
-    coded = rows.column("question_id").combine_chunks().dictionary_encode()
-    rank = np.empty(len(coded.dictionary), np.int64)
-    rank[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(rank))
-    key = place * len(rank) + rank[coded.indices.to_numpy()]
+def _ordered(rows: pa.Table, place: Ints, names: Sequence[str]) -> pa.Table:
+    """Rows by the places of their runs in a list of names, then by question and repeat."""
+    question = rows.column("question_id").combine_chunks().dictionary_encode()
+    rank = np.empty(len(question.dictionary), np.int64)
+    rank[pc.sort_indices(question.dictionary).to_numpy()] = np.arange(len(rank))
+    key = place * np.int64(len(rank)) + rank[question.indices.to_numpy()]
+    run = pa.DictionaryArray.from_arrays(pa.array(place), pa.array(names, LARGE_STRING))
+    rows = rows.set_column(rows.column_names.index("run_id"), "run_id", run)
+    rows = rows.set_column(rows.column_names.index("question_id"), "question_id", question)
     if (key[1:] > key[:-1]).all():
         return rows
     return rows.take(pa.array(np.lexsort((rows.column("repeat").to_numpy(), key))))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.runs import sorted_rows
-from rageval_batch.runs.commit_files import write_in_order
+from rageval_batch.runs.commit_files import ROW_GROUP, write_in_order
 from rageval_batch.runs.parts import part_bytes
 from support.effort import examples
 
@@ -76,3 +76,34 @@ def test_scattered_and_long_runs_are_left_to_a_sort_that_spills(tmp_path: Path) 
     long = [("a", f"q{k}", 0) for k in range(sorted_rows.MOST_OF_RUN + 1)]
     (tmp_path / "long").write_bytes(part_bytes(table(long)))
     assert left_to_sort(tmp_path / "long")
+
+
+@pytest.mark.parametrize("distinct", [1, 300, 100_000])
+def test_written_rows_are_the_same_whatever_their_encodings(distinct: int, tmp_path: Path) -> None:
+    """Few values and many, of all types that score rows have, in row groups that share a run."""
+    rows = 2 * ROW_GROUP + 5
+    values = np.random.default_rng(0).integers(0, distinct, rows)
+    null = values % 7 == 3
+    plain = pa.table(
+        {
+            "run_id": pa.repeat(pa.scalar("a", LARGE_STRING), rows),
+            "question_id": pa.array([f"q{k:06d}" for k in range(rows)], LARGE_STRING),
+            "repeat": pa.array(np.zeros(rows, np.int32)),
+            "place": pa.array(np.arange(rows)[::-1] * 3),
+            "count": pa.array(values.astype(np.int32), mask=null),
+            "score": pa.array(values / 7, mask=null),
+            "signed": pa.array(np.where(null, -0.0, values / -3)),
+            "flag": pa.array(values % 2 == 0, mask=null),
+            "detail": pa.array([f"{value}" for value in values], LARGE_STRING, mask=null),
+        }
+    )
+    chunks = sorted_rows.sorted_by_run([plain], {}, lambda _: plain.slice(0, 0), rows_at_once=ROW_GROUP)
+    assert chunks is not None
+    target = tmp_path / "rows.parquet"
+    write_in_order(chunks, plain.schema, target)
+    read = pq.read_table(target).cast(plain.schema)
+    assert read.equals(plain)
+    assert read.column("signed").to_numpy().tobytes() == plain.column("signed").to_numpy().tobytes()
+    about = pq.read_metadata(target)
+    assert about.num_row_groups == 3
+    assert about.row_group(1).column(1).statistics.min == f"q{ROW_GROUP:06d}"  # its own, not those of the run
