@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import duckdb
 
 ROW_GROUP = 32_768  # small enough that one run of a sweep is cheap to read, large enough to compress
-_OPTIONS: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "store_schema": False}
 _SAMPLED = 2_048  # rows by which the encodings of columns are chosen
 _FEW = 256  # distinct values of those
 _WRITTEN_AT_ONCE = 8_192  # values; after so many a page may end
@@ -50,9 +49,7 @@ def write_tallies(parts: Sequence[Part], *, target: Path, database: Database) ->
         query = "select run_id, kind, got, expected, sum(n)::bigint as n from rows group by all order by all"
         _write(read_parts(parts), TALLIES, query, target=target, database=database)
         return
-    with pq.ParquetWriter(target, TALLIES, **_OPTIONS) as writer:
-        for rows in _row_groups(chunks, TALLIES):
-            writer.write_table(rows, ROW_GROUP)
+    write_in_order(_row_groups(chunks, TALLIES), TALLIES, target)
 
 
 def _row_groups(chunks: Iterator[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -127,11 +124,14 @@ def _encodings(rows: pa.Table) -> dict[str, Any]:
 
 def _kind(type_: pa.DataType, sample: pa.ChunkedArray) -> str:
     """The kind of a column that decides how it is written."""
-    if pa.types.is_dictionary(type_) or pa.types.is_large_string(type_):
-        return "text"
     if pa.types.is_boolean(type_):
         return "flag"
-    if len(sample.unique()) <= _FEW:
+    if pa.types.is_dictionary(type_):
+        return "text"
+    distinct = len(sample.unique())
+    if pa.types.is_large_string(type_):
+        return "text" if 4 * distinct <= 3 * len(sample) + 1 else "other"
+    if distinct <= _FEW:
         return "few"
     return "place" if pa.types.is_integer(type_) else "other"
 

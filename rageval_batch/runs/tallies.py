@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar.places import distinct_rows
-from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets
+from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.model import Scored
 from rageval_batch.model.schemas import TALLIES
 from rageval_batch.runs.parts import Part, table_of_part
@@ -84,7 +84,7 @@ def _of_runs(parts: Sequence[Part], names: Sequence[str]) -> pa.Table:
     """The tallies that some runs have in parts, added up, in order."""
     wanted = pa.array(names, LARGE_STRING)
     found = (rows.filter(pc.is_in(rows.column("run_id"), wanted)) for rows in map(table_of_part, parts))
-    return in_order(summed(pa.concat_tables(found)))
+    return in_order(pa.concat_tables(found))
 
 
 def summed(tallies: pa.Table) -> pa.Table:
@@ -98,16 +98,36 @@ def summed(tallies: pa.Table) -> pa.Table:
 
 
 def in_order(tallies: pa.Table) -> pa.Table:
-    """Tallies by run, kind and texts, nulls last."""
-    ranks = [_ranks(tallies.column(name).combine_chunks()) for name in _KEYS]
-    return tallies.take(pa.array(np.lexsort(ranks[::-1])))
+    """Tallies by run, kind and texts, nulls last, those of the same run, kind and texts added up."""
+    run, kind, got, expected, n = (tallies.column(field.name).combine_chunks() for field in TALLIES)
+    (_, run_rank), (kinds, kind_rank) = _ranks(run), _ranks(kind)
+    key = pa.array(run_rank * kinds + kind_rank)
+    # Numbers first: then texts are compared with those of the same run and kind alone.
+    keys = pa.RecordBatch.from_arrays([key, got, expected], names=["key", "got", "expected"])
+    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.schema.names])
+    rows = tallies.take(order)
+    key, got, expected = (column.take(order) for column in (key, got, expected))
+    repeats = np.logical_and.reduce([_repeats(column) for column in (key, got, expected)])
+    starts = np.flatnonzero(~repeats)
+    if len(starts) == len(order):
+        return rows
+    counts = pa.array(np.add.reduceat(n.take(order).to_numpy(), starts))
+    return rows.take(pa.array(starts)).set_column(len(_KEYS), TALLIES.field(len(_KEYS)), counts)
 
 
-def _ranks(texts: pa.Array) -> Offsets:
-    """For each text its place among the distinct ones, sorted; null comes last."""
+def _repeats(column: pa.Array) -> Flags:
+    """Which values are those before them; null is a value."""
+    before, after = column.slice(0, max(len(column) - 1, 0)), column.slice(1)
+    same = pc.equal(before, after).fill_null(False).to_numpy(zero_copy_only=False)
+    if column.null_count:
+        same = same | pc.and_(before.is_null(), after.is_null()).to_numpy(zero_copy_only=False)
+    return np.append(False, same)[: len(column)]
+
+
+def _ranks(texts: pa.Array) -> tuple[int, Offsets]:
+    """(how many ranks there are, for each text its place among the distinct ones, sorted; null comes last)"""
     coded = texts.dictionary_encode()
-    place = np.empty(len(coded.dictionary) + 1, np.int64)
-    place[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(coded.dictionary))
-    place[-1] = len(coded.dictionary)
-    ranks: Offsets = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
-    return ranks
+    count = len(coded.dictionary)
+    place = np.full(count + 1, count, np.int64)
+    place[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(count)
+    return count + 1, place[coded.indices.fill_null(count).to_numpy()]
