@@ -144,6 +144,7 @@ cdef class Comparison:
         self._set_expected(expected, tables)
         self._make_columns(rows)
         self.citations = Citations(rows, fields.source_names, limits, contexts)
+        self.citations.wide = self.wide
         self.n_deferred = 0
         kinds = (np.int32, np.uint8, np.uint8, np.int64, np.int64, np.uint8)
         self._set_items([np.empty(64, kind) for kind in kinds])
@@ -361,7 +362,7 @@ cdef class Comparison:
         cdef int64_t end, first = self.n_points
         item.squashed.first = first
         if item.flags:
-            end = unescape(self.data, item.start, item.stop, self.plain, 0)
+            end = unescape(self.data, item.start, item.stop, self.plain, 0, self.wide)
             self.n_points = points_of(self.plain, 0, end, True, self.points, first, self.wide)
         else:
             self.n_points = points_of(self.data, item.start, item.stop, True, self.points, first, self.wide)
@@ -465,7 +466,7 @@ cdef class Comparison:
         self._evidence_stop[r] = end = self.nodes[node].stop
         self._evidence_flags[r] = self.nodes[node].flags & ESCAPED_VALUE
         if self._evidence_flags[r]:
-            end = unescape(self.data, start, end, self.plain, 0)
+            end = unescape(self.data, start, end, self.plain, 0, self.wide)
             self.count_hits(self.plain, 0, end, r, q)
         else:
             self.count_hits(self.data, start, end, r, q)

@@ -19,6 +19,7 @@ cdef class Citations:
     cdef const uint8_t[::1] data
     cdef Node[::1] nodes
     cdef uint8_t[::1] plain
+    cdef bint wide  # whether escapes are read with wide registers: no result depends on it
     # the refs of all answers
     cdef object columns
     cdef int32_t[::1] row

@@ -136,7 +136,7 @@ cdef class Citations:
         """Whether a file is one of the paths of a set of chunks."""
         cdef int64_t end, start = self.nodes[file].start
         if self.nodes[file].flags & ESCAPED_VALUE:
-            end = unescape(self.data, start, self.nodes[file].stop, self.plain, 0)
+            end = unescape(self.data, start, self.nodes[file].stop, self.plain, 0, self.wide)
             return is_path(self, self.plain, 0, end, context)
         return is_path(self, self.data, start, self.nodes[file].stop, context)
 
@@ -151,7 +151,7 @@ cdef class Citations:
             if self.nodes[anchor].kind == IS_STRING:
                 start, end = self.nodes[anchor].start, self.nodes[anchor].stop
                 if self.nodes[anchor].flags & ESCAPED_VALUE:
-                    end = unescape(self.data, start, end, self.plain, 0)
+                    end = unescape(self.data, start, end, self.plain, 0, self.wide)
                     why = quoted_text(self, self.plain, 0, end, context, why)
                 else:
                     why = quoted_text(self, self.data, start, end, context, why)

@@ -15,6 +15,7 @@ from rageval_batch.columnar.kernels.buffers cimport (
 )
 from rageval_batch.columnar.kernels.json_marks cimport MARK_ROOM, MOST_MARKED, find_marks
 from rageval_batch.columnar.kernels.utf8 cimport put_point
+from rageval_batch.columnar.kernels.wide_escapes cimport ESCAPE_WIDTH, ESCAPED_POINT, escapes_width, unescaped_width
 
 
 cdef enum:
@@ -92,8 +93,13 @@ cdef inline int64_t utf16_unit(const uint8_t[::1] data, int64_t at, int64_t end)
     return <int64_t>(first << 12 | second << 8 | third << 4 | fourth)
 
 
-cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, uint8_t[::1] out, int64_t to) noexcept nogil:
-    """Copy a checked JSON string without its escapes; never longer than it was."""
+cdef inline int64_t unescape(
+    const uint8_t[::1] data, int64_t at, int64_t end, uint8_t[::1] out, int64_t to, bint wide
+) noexcept nogil:
+    """Copy a checked JSON string without its escapes; never longer than it was.
+
+    `wide`, here and below: with the registers of a processor that has them.
+    """
     cdef uint64_t word, marks
     cdef int64_t width, unit
     cdef uint8_t kind
@@ -121,6 +127,12 @@ cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, u
             kind = data[at + 1]
             at += 2
             if kind == 117:
+                if wide:
+                    width = unescaped_width(data, at - 2, end, out, to)
+                    if width:
+                        at += width - 2
+                        to += width // ESCAPE_WIDTH * ESCAPED_POINT
+                        continue
                 unit = utf16_unit(data, at, end)
                 at += 4
                 if 0xD800 <= unit <= 0xDBFF:
@@ -143,11 +155,16 @@ cdef inline int64_t unescape(const uint8_t[::1] data, int64_t at, int64_t end, u
     return to
 
 
-cdef inline (int64_t, int) escapes_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
+cdef inline (int64_t, int) escapes_end(const uint8_t[::1] data, int64_t at, int64_t end, bint wide) noexcept nogil:
     """From a backslash in a string: (position behind the escapes that stand together, status)."""
     cdef int64_t unit, low
     cdef uint8_t kind
     while at < end and data[at] == 92:
+        if wide:
+            unit = escapes_width(data, at, end)
+            if unit:
+                at += unit
+                continue
         if at + 1 >= end:
             return at, IS_ENDS_EARLY
         kind = data[at + 1]
@@ -192,7 +209,7 @@ cdef inline (int64_t, int, int) string_end(const uint8_t[::1] data, int64_t at, 
             return at, escaped, IS_OK
         if byte == 92:
             escaped = 1
-            at, code = escapes_end(data, at, end)
+            at, code = escapes_end(data, at, end, False)
             if code != IS_OK:
                 return at, escaped, code
             continue
@@ -220,7 +237,7 @@ cdef inline (int64_t, int, int) marked_end(
         if byte != 92:
             return at, escaped, IS_CONTROL
         escaped = 1
-        at, code = escapes_end(data, at, end)
+        at, code = escapes_end(data, at, end, True)
         if code != IS_OK:
             return at, escaped, code
 
@@ -414,6 +431,6 @@ cdef inline int64_t member_name(
     """Which of the names a member has, -1 where none; `plain` is room for a name without its escapes."""
     cdef int64_t width
     if node.flags & ESCAPED_KEY:
-        width = unescape(data, node.key_start, node.key_stop, plain, 0)
+        width = unescape(data, node.key_start, node.key_stop, plain, 0, False)
         return name_index(plain, 0, width, names, bounds)
     return name_index(data, node.key_start, node.key_stop - node.key_start, names, bounds)

@@ -9,7 +9,8 @@ from rageval_batch.columnar.kernels.wide cimport has_wide
 from rageval_batch.columnar.strings import pooled_bytes
 
 
-HAS_WIDE = bool(has_wide())  # whether strings are found 64 bytes at a time
+cdef bint WIDE = has_wide()
+HAS_WIDE = bool(WIDE)  # whether strings are found 64 bytes at a time
 
 OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE = IS_OBJECT, IS_ARRAY, IS_STRING, IS_NUMBER, IS_TRUE, IS_FALSE
 globals()["NULL"] = IS_NULL  # Cython keeps the bare name for pointers
@@ -122,7 +123,7 @@ def texts(
             node = nodes[k]
             if node >= 0:
                 if flags[node] & ESCAPED_VALUE:
-                    to = unescape(data, starts[node], stops[node], out, to)
+                    to = unescape(data, starts[node], stops[node], out, to, WIDE)
                 else:
                     copy_bytes(data, starts[node], stops[node] - starts[node], out, to)
                     to += stops[node] - starts[node]
@@ -191,7 +192,7 @@ def members(
                     if key_stop[node] - key_start[node] > scratch.shape[0]:
                         with gil:
                             scratch = np.empty(2 * (key_stop[node] - key_start[node]), np.uint8)
-                    width = unescape(data, key_start[node], key_stop[node], scratch, 0)
+                    width = unescape(data, key_start[node], key_stop[node], scratch, 0, WIDE)
                     name = name_index(scratch, 0, width, names, bounds)
                 else:
                     name = name_index(data, key_start[node], key_stop[node] - key_start[node], names, bounds)

@@ -108,7 +108,7 @@ cdef class _Rows:
         """Which of the names the key at `at` of the member at this place of its row is, -1 where it is none."""
         cdef int64_t width = stop - at, name
         if escaped:
-            width = unescape(self.data, at, stop, self.plain, 0)
+            width = unescape(self.data, at, stop, self.plain, 0, self.wide)
             return name_index(self.plain, 0, width, self.names, self.bounds)
         place &= 15
         name = self.usual[place]
@@ -235,7 +235,7 @@ cdef class _Rows:
                     if self.group_of[name] == self.copied:
                         to = self.to
                         if self.nodes[node].flags & ESCAPED_VALUE:
-                            to = unescape(self.data, start, stop, self.out, to)
+                            to = unescape(self.data, start, stop, self.out, to, self.wide)
                         elif self.nodes[node].kind != IS_NULL:
                             copy_bytes(self.data, start, stop - start, self.out, to)
                             to += stop - start

@@ -83,7 +83,7 @@ cdef object points(data_, starts_, ends_, escaped_, bint squashed, bint wide):
     with nogil:
         for k in range(rows):
             if escaped[k]:
-                end = unescape(data, starts[k], ends[k], plain, 0)
+                end = unescape(data, starts[k], ends[k], plain, 0, wide)
                 bounds[k + 1] = points_of(plain, 0, end, squashed, out, bounds[k], wide)
             else:
                 bounds[k + 1] = points_of(data, starts[k], ends[k], squashed, out, bounds[k], wide)

@@ -1,4 +1,4 @@
-"""What processors with AVX-512 (BW, DQ and VBMI2) do 64 bytes at a time: whether this one has it, and whether bytes are UTF-8.
+"""What processors with AVX-512 (BW, DQ, VBMI, VBMI2) do 64 bytes at a time: whether this is one, whether bytes are UTF-8.
 
 Where there is no such processor or compiler, `has_wide` is False and the rest must not be called.
 """
@@ -13,7 +13,7 @@ cdef extern from *:
     #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
     #include <cpuid.h>
     #include <immintrin.h>
-    #define RAGEVAL_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vbmi2,bmi,bmi2,popcnt")))
+    #define RAGEVAL_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
     /* By CPUID itself: what __builtin_cpu_supports needs is not in the runtime of every compiler. */
     static int rageval_has_wide(void) {
         unsigned a, b, c, d, low, high;
@@ -21,7 +21,7 @@ cdef extern from *:
         __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
         if ((low & 0xe6u) != 0xe6u) return 0;  /* the system keeps the wide registers */
         if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-        return (b >> 16 & 1) && (b >> 17 & 1) && (b >> 30 & 1) && (c >> 6 & 1);  /* AVX512F, DQ, BW, VBMI2 */
+        return (b >> 16 & 1) && (b >> 17 & 1) && (b >> 30 & 1) && (c >> 1 & 1) && (c >> 6 & 1);  /* F, DQ, BW, VBMI, VBMI2 */
     }
     /* The errors of 64 bytes, each told by the high half of a byte, its low half and the high half of the next one:
        J. Keiser and D. Lemire, Validating UTF-8 in less than one instruction per byte, 2021. */
