@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from rageval_batch.columnar.kernels.buffers cimport equal_bytes, next_two
+from rageval_batch.columnar.kernels.buffers cimport equal_bytes, equal_short, next_two
 from rageval_batch.columnar.kernels.utf8 cimport code_point
 
 
@@ -14,12 +14,24 @@ cdef enum:
 cdef extern from *:
     """
     #define RAGEVAL_PAIR 0x8000000000000000ULL
+    /* 1: an ASCII letter or digit; 2: a character of a token. */
+    static const uint8_t rageval_token_bits[256] = {
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0, 0, 0,
+        0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0, 2,
+        0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    };
     """
     const uint64_t PAIR "RAGEVAL_PAIR"  # the top bit of a key: a pair of characters, no token
+    const uint8_t[256] TOKEN_BITS "rageval_token_bits"
 
 
 cdef inline bint is_letter(uint8_t byte) noexcept nogil:
-    return 48 <= byte <= 57 or 65 <= byte <= 90 or 97 <= byte <= 122
+    return TOKEN_BITS[byte] & 1
 
 
 cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
@@ -27,7 +39,7 @@ cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
 
 
 cdef inline bint in_token(uint8_t byte) noexcept nogil:
-    return is_letter(byte) or byte == 46 or byte == 95 or byte == 45
+    return TOKEN_BITS[byte] & 2
 
 
 cdef inline int64_t token_end(const uint8_t[::1] data, int64_t at, int64_t end) noexcept nogil:
@@ -72,6 +84,8 @@ cdef inline bint same_token(
     cdef int64_t k
     if a1 - a0 != b1 - b0:
         return False
+    if equal_short(a, a0, b, b0, a1 - a0):
+        return True
     for k in range(a1 - a0):
         if lower(a[a0 + k]) != lower(b[b0 + k]):
             return False

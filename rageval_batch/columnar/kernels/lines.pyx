@@ -14,23 +14,17 @@ HAS_WIDE = bool(has_wide())  # whether `is_valid_utf8` goes by 64 bytes
 cdef enum:
     NEWLINE = 10
     RETURN = 13
+    LINES_AT_FIRST = 8192  # for which there is room
 
 
 def split_lines(const uint8_t[::1] data, int64_t line):
     """(starts, ends, line numbers, next line number) of the lines of `data` that are not blank."""
     cdef int64_t size = data.shape[0]
-    cdef int64_t at, stop, width, start = 0, count = 1
-    with nogil:
-        at = find_byte(data, 0, size, NEWLINE)
-        while at < size:
-            count += 1
-            at = find_byte(data, at + 1, size, NEWLINE)
-    line_starts = np.empty(count, np.int64)
-    line_ends = np.empty(count, np.int64)
-    line_numbers = np.empty(count, np.int64)
-    cdef int64_t[::1] starts = line_starts
-    cdef int64_t[::1] ends = line_ends
-    cdef int64_t[::1] lines = line_numbers
+    cdef int64_t at, stop, width, start = 0
+    columns = [np.empty(LINES_AT_FIRST, np.int64) for _ in range(3)]
+    cdef int64_t[::1] starts = columns[0]
+    cdef int64_t[::1] ends = columns[1]
+    cdef int64_t[::1] lines = columns[2]
     cdef Py_ssize_t kept = 0
     with nogil:
         while start < size:
@@ -42,13 +36,17 @@ def split_lines(const uint8_t[::1] data, int64_t line):
                     break
                 at += width
             if at < stop:
+                if kept == starts.shape[0]:
+                    with gil:
+                        columns = [wider(column) for column in columns]
+                        starts, ends, lines = columns
                 starts[kept] = start
                 ends[kept] = stop - 1 if data[stop - 1] == RETURN else stop
                 lines[kept] = line
                 kept += 1
             line += 1
             start = stop + 1
-    return line_starts[:kept], line_ends[:kept], line_numbers[:kept], line
+    return (*[column[:kept] for column in columns], line)
 
 
 def mark_first(uint8_t[::1] seen, const int64_t[:] keys):

@@ -30,6 +30,11 @@ cdef inline int64_t collapsed_one(const uint8_t[::1] data, int64_t start, int64_
     cdef bint spaced = False
     at, end = strip_one(data, start, end)
     while at < end and count < enough:
+        if 32 < data[at] < 0x80:
+            spaced = False
+            count += 1
+            at += 1
+            continue
         if 0xE4 <= data[at] < 0xF0:  # most of Han: three bytes, never white space
             spaced = False
             count += 1
