@@ -54,6 +54,21 @@ def test_json_is_read_as_it_is(texts: list[str]) -> None:
     check(texts)
 
 
+ESCAPES = st.one_of(
+    st.sampled_from(["\\u8a34", "\\u8A34", "\\uFFFF", "\\u0800", "\\ud83d\\ude00"]),
+    st.integers(0, 0xFFFF).map(lambda unit: f"\\u{unit:04x}"),  # small ones and halves of pairs among them
+    st.sampled_from(
+        ["\\n", "\\\\", "x", "門", "\\u12g4", "\\u:000", "\\u`abc", "\\u@000", "\\u/000", "\\U1234", "\\", "\\u1"]
+    ),
+)
+
+
+@given(st.lists(st.tuples(ESCAPES, st.integers(1, 24)), max_size=8), st.booleans())
+def test_escapes_that_stand_together_are_read_as_one_by_one(pieces: list[tuple[str, int]], closed: bool) -> None:
+    written_ = "".join(piece * count for piece, count in pieces)
+    check([f'["{written_}"' + "]" * closed, f'{{"{written_}": "{written_}"}}', f'"{written_}'])
+
+
 @given(st.lists(DAMAGED_TEXTS, max_size=6))
 def test_damaged_json_is_told_from_json(texts: list[str]) -> None:
     check(texts)
