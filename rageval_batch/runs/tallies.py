@@ -22,14 +22,17 @@ _KEYS = TALLIES.names[:-1]
 
 
 def run_tallies(scored: Scored, run_id: pa.Array, spread: Ints | None) -> pa.Table:
-    """The tallies of a batch, summed for each run. `spread`: the scored answer of each row; None: its own."""
+    """The tallies of a batch by run, added up where many are the same. `spread`: the scored answer of each row; None:
+    its own."""
     if scored.tallies is None or scored.tallies.num_rows == 0:
         return TALLIES.empty_table()
     tallies, row = scored.tallies, scored.tallies.column("row").to_numpy()
     if spread is not None:
         tally, row = _spread_out(row, spread)
         tallies = tallies.take(pa.array(tally))
-    return summed(tallies.append_column("run_id", run_id.take(pa.array(row))))
+    by_run = tallies.append_column("run_id", run_id.take(pa.array(row))).select(TALLIES.names).cast(TALLIES)
+    repeats = by_run.num_rows - pc.count_distinct(by_run.column("got"), mode="all").as_py()
+    return summed(by_run) if 2 * repeats > by_run.num_rows else by_run
 
 
 def _spread_out(answer: Ints, spread: Ints) -> tuple[Offsets, Offsets]:
@@ -89,7 +92,7 @@ def _of_runs(parts: Sequence[Part], names: Sequence[str]) -> pa.Table:
 
 def summed(tallies: pa.Table) -> pa.Table:
     """Tallies as of TALLIES, those of the same run, kind and texts added up."""
-    columns = [tallies.column(field.name).combine_chunks().cast(field.type) for field in TALLIES]
+    columns = [column.combine_chunks() for column in tallies.columns]
     first, which = distinct_rows(columns[:-1])
     counts = np.zeros(len(first), np.int64)
     np.add.at(counts, which, columns[-1].to_numpy())
