@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -42,7 +43,8 @@ def _hide_progress_bar(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 class Database:
-    """A database for several uses, one after the other: to open one costs 14 ms of CPU, a connection next to none.
+    """A database for several uses, one after the other: to open one costs 14 ms of CPU, a connection next to none. A
+    thread waits until another has done with it: the limit of memory is that of all.
 
     It is opened when it is first used. A connection sees nothing of those before it: what it creates, and what is
     registered with it, goes when it closes.
@@ -51,6 +53,7 @@ class Database:
     def __init__(self, spill: Path, opened: ExitStack) -> None:
         self._spill = spill
         self._opened = opened
+        self._used = RLock()
 
     @cached_property
     def _root(self) -> duckdb.DuckDBPyConnection:
@@ -59,16 +62,17 @@ class Database:
     @contextmanager
     def connected(self, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection to an empty catalog, under a limit of memory."""
-        self._root.execute(f"attach ':memory:' as {_CATALOG}")
-        try:
-            with self._root.cursor() as connection:
-                stop_when_interrupted(connection)
-                connection.execute("set enable_progress_bar = false")  # a setting of each connection
-                connection.execute(f"set memory_limit = '{memory}'")
-                connection.execute(f"use {_CATALOG}")
-                yield connection
-        finally:
-            self._root.execute(f"detach {_CATALOG}")
+        with self._used:
+            self._root.execute(f"attach ':memory:' as {_CATALOG}")
+            try:
+                with self._root.cursor() as connection:
+                    stop_when_interrupted(connection)
+                    connection.execute("set enable_progress_bar = false")  # a setting of each connection
+                    connection.execute(f"set memory_limit = '{memory}'")
+                    connection.execute(f"use {_CATALOG}")
+                    yield connection
+            finally:
+                self._root.execute(f"detach {_CATALOG}")
 
 
 @contextmanager

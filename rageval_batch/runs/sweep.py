@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY
 from functools import partial
 from itertools import chain
@@ -260,7 +261,11 @@ class _Sweep:
             written=written,
             database=self.database,
         )
-        runs = self.inputs.finish(self.ingest.reader, scores)
+        tallies = partial(commit_files.write_tallies, self.parts.of("tallies"), database=self.database)
+        with ThreadPoolExecutor(1) as beside:  # one thread writes the score rows, another makes their summary
+            written_tallies = beside.submit(tallies, target=ready / "tallies.parquet")
+            runs = self.inputs.finish(self.ingest.reader, scores)
+            written_tallies.result()
         runs = {run: found.with_input(run, self.ingest.counts) for run, found in runs.items()}
         missing = sum(counts.missing for counts in runs.values())
         seen = written.observed() or observed([scores.path], self.job.profile, database=self.database)
@@ -275,7 +280,6 @@ class _Sweep:
             inputs=self.ingest.counts,
             findings=findings_of(seen, self.job.profile, runs, unused=unused(self.job, self.inputs, runs)),
         )
-        commit_files.write_tallies(self.parts.of("tallies"), target=ready / "tallies.parquet", database=self.database)
         commit_files.write_rejects(self.parts.of("rejects"), REJECTS, ready / "rejects.parquet")
         records = commit_record.run_records(self.job, self.identity, runs, findings=finished.findings)
         pq.write_table(records, ready / "runs.parquet", compression="zstd")

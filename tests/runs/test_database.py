@@ -1,5 +1,6 @@
 """One database for the steps of a job: each sees an empty catalog and its own limit, and no file stays behind."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -21,6 +22,17 @@ def test_a_connection_sees_nothing_of_those_before_it(tmp_path: Path) -> None:
                 for source, expected in (("seen", value), ("passing", value), ("doubled()", 2 * value)):
                     assert connection.execute(f"from {source}").fetchall() == [(expected,)]
                 connection.sql("from range(100_000)").to_arrow_reader(10).read_next_batch()  # a result left open
+
+
+def test_threads_use_it_one_after_the_other(tmp_path: Path) -> None:
+    def used(value: int) -> int:
+        with shared.connected() as connection:
+            connection.execute(f"create table kept as select {value} as value from range(1_000)")
+            ((total,),) = connection.execute("select sum(value) from kept").fetchall()
+            return int(total)
+
+    with database(tmp_path) as shared, ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(used, range(20))) == [1_000 * value for value in range(20)]
 
 
 def test_an_error_does_not_reach_the_next_connection(tmp_path: Path) -> None:
