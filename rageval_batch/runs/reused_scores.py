@@ -34,7 +34,7 @@ MOST_BYTES = 64 << 20  # of scores that are kept; beyond that all are forgotten
 MOST_ANSWERS = 1 << 18
 JOINED = 1 << 15  # answers from which on kept scores are no longer copied into larger pieces
 SPREAD_BELOW = 0.875  # of a batch; with more new answers, gathering them costs more than scoring all
-WINDOW = 1 << 15  # rows after which it is seen whether looking pays
+WINDOW = 1 << 14  # rows after which it is seen whether looking pays
 LOOKED_AT = 8  # of so many batches one is looked at where it does not pay
 TALLIED = pa.schema(
     [("row", pa.int32()), ("kind", LARGE_STRING), ("got", LARGE_STRING), ("expected", LARGE_STRING), ("n", pa.int64())]
@@ -77,10 +77,6 @@ class _Kept:
         places = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
         owner = np.repeat(np.arange(len(rows), dtype=np.int32), counts) + np.int32(number)
         return self.columns.take(pa.array(rows)), _of_rows(self.tallies.take(pa.array(places)), owner)
-
-    def of(self, rows: Ints) -> _Kept:
-        """Some of the answers alone."""
-        return _kept(_scored(*self.take(rows, 0)))
 
     def followed_by(self, other: _Kept) -> _Kept:
         """The same with the answers that come next."""
@@ -143,12 +139,14 @@ class ReusedScores:
             scored, scoring = self._timed(batch.take(pa.array(new))) if len(new) else (None, 0.0)
             kept = _kept(scored) if scored is not None else None
             found: tuple[Scored, Ints | None] = _put_together(known, kept)
+            place = np.arange(len(new), dtype=np.int32)
         else:
             scored, scoring = self._timed(batch)
-            kept = _kept(scored) if len(new) == batch.num_rows else _kept(scored).of(new)
+            kept = _kept(scored)  # known ones among them: to leave those few out costs more
             found = scored, None
+            place = new
         if kept is not None:
-            self._keep(known.digests[is_new], kept)
+            self._keep(known.digests[is_new], kept, place)
         self._note(batch.num_rows, len(new), time.thread_time() - start - scoring, scoring=scoring)
         return found
 
@@ -167,14 +165,15 @@ class ReusedScores:
                 own, first, spread, place=find_digests(self._keys, self._values, own), kept=tuple(self._chunks)
             )
 
-    def _keep(self, digests: Digests, kept: _Kept) -> None:
+    def _keep(self, digests: Digests, kept: _Kept, place: Ints) -> None:
+        """Remember scores; `place`: where among them those of each digest are."""
         with self._lock:
             if self._count + len(kept) > MOST_ANSWERS or self._size + kept.size > MOST_BYTES:
                 self._forget()
             self._chunks.append(replace(kept, start=self._count))
             while len(self._chunks) > 1 and len(self._chunks[-2]) < min(2 * len(self._chunks[-1]), JOINED):
                 self._chunks[-2:] = [self._chunks[-2].followed_by(self._chunks[-1])]
-            numbers = np.arange(self._count, self._count + len(kept), dtype=np.int32)
+            numbers = place + np.int32(self._count)
             self._count, self._size = self._count + len(kept), self._size + kept.size
             if 2 * self._count > len(self._values):
                 filled = self._values >= 0
