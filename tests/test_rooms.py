@@ -15,7 +15,18 @@ PACKAGE = ROOT / "rageval_batch"
 
 # From the ground up: a room may import from the rooms above it in this list, and from itself.
 ROOMS = (
-    ("errors", "version", "config", "dataclass", "interrupts", "locations", "resources", "sql_text", "typed_config"),
+    (
+        "errors",
+        "version",
+        "config",
+        "dataclass",
+        "interrupts",
+        "large_pages",
+        "locations",
+        "resources",
+        "sql_text",
+        "typed_config",
+    ),
     ("columnar",),
     ("model",),
     ("profiles",),

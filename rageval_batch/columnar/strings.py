@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterator, Sequence
+from mmap import mmap
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rageval_batch.dataclass import dataclass
+from rageval_batch.large_pages import LARGE_PAGE, in_large_pages
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -91,6 +93,10 @@ def release_unused_memory() -> None:
     pa.default_memory_pool().release_unused()
 
 
+def _room(size: int) -> mmap | pa.Buffer:
+    return in_large_pages(size) if size >= LARGE_PAGE else pa.allocate_buffer(size)
+
+
 class RecycledBytes:
     """Room for bytes, one block after the other: what no array refers to any more is given out again.
 
@@ -98,16 +104,16 @@ class RecycledBytes:
     """
 
     def __init__(self) -> None:
-        self._given: list[tuple[pa.Buffer, weakref.ref[Bytes]]] = []
-        self._free: list[pa.Buffer] = []
+        self._given: list[tuple[mmap | pa.Buffer, weakref.ref[Bytes]]] = []
+        self._free: list[mmap | pa.Buffer] = []
 
     def take(self, size: int) -> Bytes:
         """Room for so many bytes, whose content is not set."""
         returned = [buffer for buffer, array in self._given if array() is None]
         self._given = [(buffer, array) for buffer, array in self._given if array() is not None]
-        self._free = [buffer for buffer in (*self._free, *returned) if size <= buffer.size <= 2 * size]
+        self._free = [buffer for buffer in (*self._free, *returned) if size <= len(buffer) <= 2 * size]
         # A new one is a little larger than asked for: the next block may be so.
-        buffer = self._free.pop() if self._free else pa.allocate_buffer(size + size // 8)
+        buffer = self._free.pop() if self._free else _room(size + size // 8)
         array = np.frombuffer(buffer, np.uint8)  # whose slices keep it alive: its base is no array
         self._given.append((buffer, weakref.ref(array)))
         return array[:size]

@@ -14,6 +14,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import NamedTuple
 
+from rageval_batch.large_pages import in_large_pages
+
 # Reading and hashing need the interpreter's lock for a moment between them, for which importing makes them wait: large
 # pieces, and a short wait, let a file of 250 MB be hashed while modules are imported.
 _ROOM = 4 << 20  # bytes
@@ -72,7 +74,8 @@ def file_hash(path: str) -> FileHash:
 
 
 def _hashed(path: str) -> FileHash:
-    about, digest, room = os.stat(path), hashlib.sha256(), memoryview(bytearray(_ROOM))
+    about, digest = os.stat(path), hashlib.sha256()
+    room = memoryview(in_large_pages(_ROOM))
     # A file that was changed just now may be changed again while it is read, and have the same time stamps. Elsewhere
     # than on POSIX systems the second of them is the time of its creation.
     settled = os.name == "posix" and time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) > _SETTLED

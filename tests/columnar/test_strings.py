@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from rageval_batch.columnar.strings import LARGE_STRING, RecycledBytes, Strings, from_arrow
+from rageval_batch.large_pages import LARGE_PAGE
 
 
 def test_bytes_behind_a_null_are_no_text() -> None:
@@ -19,20 +21,21 @@ def test_bytes_behind_a_null_are_no_text() -> None:
     assert len(from_arrow(pa.array([], LARGE_STRING))) == 0
 
 
-def test_room_is_given_out_again_only_when_nothing_refers_to_it() -> None:
+@pytest.mark.parametrize("size", [1_000, LARGE_PAGE + 1_000])
+def test_room_is_given_out_again_only_when_nothing_refers_to_it(size: int) -> None:
     """A slice, or an Arrow column of it, keeps it; room of quite another size is not used."""
     buffers = RecycledBytes()
-    first = buffers.take(1_000)
+    first = buffers.take(size)
     place = first.ctypes.data
     column = Strings(first[10:20], np.array([0, 10], np.int64)).to_arrow()
     first[10:20] = 97
     del first
-    second = buffers.take(1_000)
+    second = buffers.take(size)
     second[:] = 98
     assert second.ctypes.data != place
     assert column.to_pylist() == ["a" * 10]
     del column
-    third = buffers.take(1_010)
+    third = buffers.take(size + 10)
     assert third.ctypes.data == place
     del second, third
-    assert [len(buffers.take(size)) for size in (10, 1_000, 100_000)] == [10, 1_000, 100_000]
+    assert [len(buffers.take(size)) for size in (10, size, 10 * size)] == [10, size, 10 * size]
