@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from rageval_batch.dataclass import dataclass
 
 _VIEWS = frozenset(("answers", "stored_answers"))
 _BY_NAME = frozenset(("query", "query_table"))  # functions that read tables whose names are texts
