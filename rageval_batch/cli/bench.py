@@ -60,7 +60,7 @@ def bench(
     """Measure this machine: a seeded sweep with 3 % damaged answers, stage by stage, against the oracle and the floor.
 
     The floor is DuckDB merely reading, validating and decoding the file: for the sweep in a process that has done so
-    once, for the command as a command of its own, in turns, the least of three. Ratios of one run can be compared
+    once, for the command as a command of its own, in turns, the least of five. Ratios of one run can be compared
     between machines; seconds cannot.
 
     \b
