@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from rageval_batch.columnar.kernels.group_statistics import answer_means, exact_sums, group_statistics
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints, Offsets
 from rageval_batch.dataclass import dataclass
-from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, numbers, runs_of_table
+from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, is_there, numbers, runs_of_table
 from rageval_batch.runs.summary_plan import FAIL_REASON, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 
 # As the macros have them: exact_sum, spread_scale, metric_totals.
@@ -131,9 +131,9 @@ class _Numbers:
 
     def __init__(self, plan: SummaryPlan, rows: WholeRuns, usable: Flags) -> None:
         self._rows = rows
-        self._nothing = (np.broadcast_to(0.0, len(rows)), np.broadcast_to(False, len(rows)))
+        self._nothing = (np.zeros(len(rows)), np.zeros(len(rows), np.bool_))
         self._known: dict[str, tuple[Floats, Flags]] = {
-            OF_RUN: (usable.astype(np.float64), np.broadcast_to(True, len(rows)))
+            OF_RUN: (usable.astype(np.float64), np.ones(len(rows), np.bool_))
         }
         self._uses = Counter(
             name for metric in plan.metrics for name in (metric.column, metric.numerator, metric.denominator)
@@ -166,7 +166,7 @@ def _summarize(plan: SummaryPlan, rows: WholeRuns, found: _Collected) -> None:
             passes += [(key, _of_questions(cells, question)) for key, cells in grouped]
     units = None if plan.by_question else _of_questions(*_by_unit(plan, rows, run_of_row, whole=whole))
     failed = rows.column(FAIL_REASON)
-    values = _Numbers(plan, rows, failed.is_null().to_numpy(zero_copy_only=False))
+    values = _Numbers(plan, rows, ~is_there(failed))
     for metric in (*plan.metrics, _OF_RUN):
         columns = [values.of(name) for name in (metric.column, metric.numerator, metric.denominator)]
         statistics = partial(_statistics, plan, metric, columns, weights=weights, repeated=rows.repeated)
@@ -318,7 +318,7 @@ def _cells_of(row: Ints, values: pa.Array, run_of_row: Ints) -> _Cells:
     null is none."""
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         raise OtherRows
-    there = values.is_valid().to_numpy(zero_copy_only=False)
+    there = is_there(values)
     coded = values.drop_null().dictionary_encode()
     names = coded.dictionary.cast(LARGE_STRING)
     row = row[there]

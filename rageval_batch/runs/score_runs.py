@@ -227,12 +227,13 @@ def numbers(column: pa.Array) -> tuple[Floats, Flags]:
         raise OtherRows
     values = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
     whole = pa.Array.from_buffers(pa.float64(), len(values), [None, values.buffers()[1]], offset=values.offset)
-    return whole.to_numpy(), _is_there(column)
+    return whole.to_numpy(), is_there(column)
 
 
-def _is_there(column: pa.Array) -> Flags:
+def is_there(column: pa.Array) -> Flags:
+    """Which values of a column are not null."""
     if not column.null_count:
-        return np.broadcast_to(True, len(column))
+        return np.ones(len(column), np.bool_)
     valid = column.is_valid()
     bits = np.frombuffer(valid.buffers()[1], np.uint8)[valid.offset // 8 : -(-(valid.offset + len(valid)) // 8)]
     return np.unpackbits(bits, bitorder="little")[valid.offset % 8 :][: len(valid)].view(np.bool_)

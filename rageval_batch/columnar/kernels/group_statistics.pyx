@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from libc.math cimport NAN, fabs, floor, fma, isfinite, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from rageval_batch.columnar.kernels.decimals cimport Wide, add_decimal, add_times, rounded
 from rageval_batch.columnar.kernels.sorting cimport ordered_value, ordered_word, select_word, sort_words
@@ -57,20 +57,24 @@ class GroupStatistics(NamedTuple):
 
 
 cdef struct Counted:  # the distinct values of a group, as they are met, and how often each is there
-    int64_t counts[SLOTS]  # 0: the slot is free
-    uint64_t bits[SLOTS]
+    uint64_t bits[SLOTS]  # MINUS_ZERO: the slot is free
+    int64_t counts[SLOTS]
     int32_t slots[MOST_DISTINCT]  # of the values
     int64_t distinct
     int64_t total
     int64_t present
 
 
+cdef inline int64_t first_slot(uint64_t bits) noexcept nogil:
+    return <int64_t>((bits * <uint64_t>0x9E3779B97F4A7C15) >> (64 - SLOT_BITS))
+
+
 cdef inline int64_t slot_of(const Counted *counted, uint64_t bits) noexcept nogil:
     """The slot that has a value, or the free one that it gets; -1 where that is far."""
-    cdef int64_t slot = <int64_t>((bits * <uint64_t>0x9E3779B97F4A7C15) >> (64 - SLOT_BITS))
+    cdef int64_t slot = first_slot(bits)
     cdef int step
     for step in range(MOST_STEPS):
-        if counted.bits[slot] == bits or counted.counts[slot] == 0:
+        if counted.bits[slot] == bits or counted.bits[slot] == MINUS_ZERO:
             return slot
         slot = (slot + 1) & (SLOTS - 1)
     return -1
@@ -78,49 +82,53 @@ cdef inline int64_t slot_of(const Counted *counted, uint64_t bits) noexcept nogi
 
 cdef bint count_values(
     Counted *counted,
-    const double[:] values,
-    const uint8_t[:] present,
+    const double[::1] values,
+    const uint8_t[::1] present,
     double worth,
     const int32_t[::1] row,
     bint has_rows,
     int64_t first,
     int64_t last,
 ) noexcept nogil:
-    """Count the values of a group; False, and no matter what is counted, where too many are distinct."""
-    cdef int64_t k, at, slot, total = 0, own = 0
+    """Count the values of a group; False, and no matter what is counted, where too many are distinct, or one is -0.0,
+    whose bits differ from those of a value that it is equal to."""
+    cdef int64_t k, at, slot, own = 0, left_out = 0
     cdef uint64_t bits, filled
     cdef bint has_worth = worth == worth
     for k in range(counted.distinct):
-        counted.counts[counted.slots[k]] = 0
+        counted.bits[counted.slots[k]] = MINUS_ZERO
     counted.distinct = 0
     memcpy(&filled, &worth, 8)
     for k in range(first, last):
         at = row[k] if has_rows else k
         own += present[at]
         if not present[at] and not has_worth:
+            left_out += 1
             continue
         memcpy(&bits, &values[at], 8)
         bits = bits if present[at] else filled
-        if bits == MINUS_ZERO:  # which is equal to another value
+        if bits == MINUS_ZERO:
             return False
-        slot = slot_of(counted, bits)
-        if slot < 0:
-            return False
-        if counted.counts[slot] == 0:
-            if counted.distinct == min(<int64_t>MOST_DISTINCT, FEW_DISTINCT + total // 2):
+        slot = first_slot(bits)
+        if counted.bits[slot] != bits:
+            slot = slot_of(counted, bits)
+            if slot < 0:
                 return False
-            counted.bits[slot] = bits
-            counted.slots[counted.distinct] = <int32_t>slot
-            counted.distinct += 1
+            if counted.bits[slot] != bits:
+                if counted.distinct == min(<int64_t>MOST_DISTINCT, FEW_DISTINCT + (k - first) // 2):
+                    return False
+                counted.bits[slot] = bits
+                counted.counts[slot] = 0
+                counted.slots[counted.distinct] = <int32_t>slot
+                counted.distinct += 1
         counted.counts[slot] += 1
-        total += 1
-    counted.total, counted.present = total, own
+    counted.total, counted.present = last - first - left_out, own
     return True
 
 
 def group_statistics(
-    const double[:] values,
-    const uint8_t[:] present,
+    const double[::1] values,
+    const uint8_t[::1] present,
     double worth,
     const double[:] weights,
     rows,
@@ -159,7 +167,9 @@ def group_statistics(
     cdef double[::1] kept = kept_values
     cdef uint64_t[::1] words = kept_values.view(np.uint64)  # the same memory: percentiles come last
     with nogil:
-        memset(&counted, 0, sizeof(counted))
+        counted.distinct = 0
+        for k in range(SLOTS):
+            counted.bits[k] = MINUS_ZERO
         for g in range(groups):
             if count_values(&counted, values, present, worth, row, has_rows, bounds[g], bounds[g + 1]):
                 n[0, g], n[1, g] = counted.present, counted.total
@@ -272,8 +282,8 @@ cdef inline double between(uint64_t below, uint64_t above, double share) noexcep
 cdef int64_t keep_values(
     double[::1] kept,
     int64_t *own,
-    const double[:] values,
-    const uint8_t[:] present,
+    const double[::1] values,
+    const uint8_t[::1] present,
     double worth,
     const int32_t[::1] row,
     bint has_rows,
@@ -339,7 +349,7 @@ cdef inline double spread_scale(double low, double high, double large) noexcept 
 
 
 cdef (double, double) weight_range(
-    const uint8_t[:] present,
+    const uint8_t[::1] present,
     double worth,
     const double[:] weights,
     const int32_t[::1] row,
@@ -375,8 +385,8 @@ cdef double deviation(const double[::1] values, int64_t count, double mean, doub
 
 
 cdef double weighted(
-    const double[:] values,
-    const uint8_t[:] present,
+    const double[::1] values,
+    const uint8_t[::1] present,
     double worth,
     const double[:] weights,
     const int32_t[::1] row,
