@@ -55,6 +55,7 @@ def _profile_row(profile: Profile, gate_file: GateFile | None, waived: tuple[str
         docs=tuple((column.name, column.doc) for column in profile.columns),
         question_groups=profile.inputs.questions.strata,
         unit=profile.summary.unit.name,
+        row=profile.summary.unit.row,
         unit_key=profile.summary.unit.key,
         counted=profile.summary.unit.counted,
         restored=profile.summary.unit.restored,

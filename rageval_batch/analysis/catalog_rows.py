@@ -72,6 +72,7 @@ class ProfileRow:
     internal: tuple[str, ...] = ()  # columns that its own view leaves out
     groups: tuple[str, ...] = ()  # columns that summaries are broken down by
     unit: str = "question"  # what runs are paired by
+    row: str = "question"  # what the counts of a run are of
     unit_key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
     counted: str | None = None  # null on rows whose columns, other than metrics, must not enter means
     title: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
@@ -18,6 +18,7 @@ from rageval_batch.report.safe_text import message_text, terminal_lines, valid_t
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rageval_batch.analysis.session import Session
     from rageval_batch.report.layout import OptionalColumns, Tones
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -240,6 +241,14 @@ def say(text: str) -> None:
     """A message for people, on stderr, on a line of its own; nothing with --quiet."""
     if not is_quiet():
         say_error(text)
+
+
+def count_notes(session: Session, profiles: Iterable[str]) -> list[str]:
+    """Of profiles whose numbers count other things than questions, what they count."""
+    from rageval_batch.report.cells import counts_words
+
+    rows = filter(None, map(session.profile, dict.fromkeys(profiles)))
+    return [said for row in rows if (said := counts_words(row.profile, row.unit, row.row))]
 
 
 def say_error(text: str) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import click
 
 from rageval_batch.cli import completion
-from rageval_batch.cli.options import emit, emit_rows, no_runs, output_options, picking_options, store_option
+from rageval_batch.cli.options import (
+    count_notes,
+    emit,
+    emit_rows,
+    no_runs,
+    output_options,
+    picking_options,
+    say,
+    store_option,
+)
 
 _COLUMNS = ("run_id", "profile", "eval_set", "score", "stat", "n", "commit")
 _OPTIONAL = ("commit", "eval_set", "stat")  # where the screen has no room
@@ -27,10 +36,13 @@ def runs(*, store: str, profile_name: str | None, eval_set: str | None, format: 
 
     with open_store(store, functions=False) as session:
         rows = scored_runs(session, profile_name, eval_set)
+        notes = count_notes(session, (row["profile"] for row in rows))
     if not rows:
         raise no_runs(store, profile_name, eval_set)
     columns = list(_COLUMNS) if format in ("table", "md", "html") else list(rows[0])
     emit_rows(rows, columns, format, target=target, optional=_OPTIONAL)
+    for note in notes:
+        say(note)
 
 
 @click.command()
@@ -60,6 +72,7 @@ def show(
         found = find_run(session, run, profile_name, eval_set=eval_set)
         profile = get_profile(found.record["profile"])
         summary = summarize(session, found, profile.summary.stats, views=tuple(profile.views.shown))
+        notes = count_notes(session, [found.record["profile"]])
     if format == "json":
         emit(json_line(summary.as_dict()), target, format)
     elif format in ("table", "md"):
@@ -67,3 +80,5 @@ def show(
     else:
         rows = metric_rows(summary)
         emit_rows(rows, list(rows[0]) if rows else [], format, target=target)
+    for note in notes:
+        say(note)

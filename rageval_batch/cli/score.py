@@ -364,7 +364,8 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
 
 
 def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
-    from rageval_batch.report.cells import json_line
+    from rageval_batch.profiles.registry import get_profile
+    from rageval_batch.report.cells import counts_words, json_line
 
     try:
         in_json = format in ("json", "jsonl")
@@ -384,6 +385,10 @@ def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | N
         rows = [line for part in shown for line in part.to_pylist()]
         names = dict.fromkeys(name for part in shown for name in part.column_names if name not in _COUNTS)
         emit_rows(rows, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
+        for name in dict.fromkeys(outcome.commit.manifest["profile"] for outcome in outcomes):
+            unit = get_profile(name).summary.unit
+            if said := counts_words(name, unit.name, unit.row):
+                say(said)
         if len(rows) < count:
             say(f"{count:,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
 
@@ -469,14 +474,17 @@ _COUNTS = ("answered", "questions")
 
 
 def _say_counts(outcome: Outcome, store: Store) -> None:
+    from rageval_batch.report.cells import count_text
+
     counts = outcome.counts
     if not outcome.created:
         say(f"Nothing to do: commit {outcome.commit.id} has this already.")
     if outcome.resumed_parts:
         say(f"Went on with an interrupted sweep: {outcome.resumed_parts} parts were scored already.")
     say(
-        f"{counts.rows_read:,} rows read = {counts.score_rows:,} score rows - {counts.missing_rows:,} missing outputs "
-        f"+ {counts.rejected_rows:,} rejected{_reject_reasons(outcome)}"
+        f"{count_text(counts.rows_read, 'row')} read = {count_text(counts.score_rows, 'score row')} - "
+        f"{count_text(counts.missing_rows, 'missing output')} + {counts.rejected_rows:,} rejected"
+        f"{_reject_reasons(outcome)}"
     )
     if counts.rejected_rows:
         query = f"from rejects where commit = '{outcome.commit.id}'"

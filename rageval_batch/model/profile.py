@@ -78,6 +78,7 @@ class Unit:
     """What runs are paired by in a comparison; the value of a unit is the mean of its rows."""
 
     name: str = "question"
+    row: str = "question"  # what the counts of a run (question_count, answered_count) are of
     key: tuple[str, ...] = ("question_id",)  # the columns that say which unit a row is of
     counted: str | None = None  # column that is null on rows whose other columns must not enter a run's means
     restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the profile's view with the columns that metrics

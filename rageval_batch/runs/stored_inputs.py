@@ -38,6 +38,7 @@ from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS
 from rageval_batch.runs.database import connected
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
+from rageval_batch.runs.written_items import with_written_items
 from rageval_batch.sql_text import identifier, parquet_reader, quoted
 
 _HASHES: dict[tuple[str, int, Stamps], str] = {}  # of files by path, size and time stamps
@@ -360,7 +361,11 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], *, folder: Pa
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}': it is missing.")
     inputs, prepared = _load(commit, profile, folder)
     batch = inputs.with_contexts(_stored_rows(commit, profile, inputs.eval_set.ids, rows=[row])[0])
-    return batch.column("output")[0].as_py(), profile.scoring.explain(prepared, batch)
+    output = batch.column("output")[0].as_py()
+    question = (
+        inputs.eval_set.objects[batch.column("question")[0].as_py()] if "question" in batch.schema.names else None
+    )
+    return output, with_written_items(profile.scoring.explain(prepared, batch), question, output)
 
 
 def unit_outputs(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from rageval_batch.analysis.runs import find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError
-from rageval_batch.report.cells import count_text
+from rageval_batch.report.cells import count_text, counts_words
 from rageval_batch.report.html import figures, sections
 from rageval_batch.report.html.asked import question_join, question_texts
 from rageval_batch.report.html.blocks import Block, Figure, Section, Table, Words
@@ -87,13 +87,14 @@ def runs_content(
             "run_list",
             """
             select
-                r.run_id, v.value as score, v.n, r.answered_count as answered,
+                r.run_id, v.n, v.value as score, r.answered_count as answered,
                 r.profile, r.eval_set, r.model_id, r.adapter_id, r.created_at, r.commit
             from runs r
             left join run_values v
                 on v.run_id = r.run_id and v.profile = r.profile and v.eval_set = r.eval_set and v.metric = 'score'
             """,
         )
+    profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
     known = session.rows("select count(model_id) as model_id, count(adapter_id) as adapter_id from run_list")[0]
     left_out = ["commit", *(name for name, count in known.items() if not count)]
     where = []
@@ -108,7 +109,8 @@ def runs_content(
     table = paged(
         session, "runs-table", "Runs", query=query, view=view, order="created_at desc, profile, run_id, eval_set",
         numbers=("score", "n", "answered", "created_at"),
-        note="n: what the score is over; every question counts, answered or not.",
+        note="n: questions that the score is over; every one counts, answered or not."
+        f"{''.join(_counts_of(session, profiles))}",
     )  # fmt: skip
     public = (
         "select r.*, l.score, l.n\nfrom runs r\njoin leaderboard l on l.run_id = r.run_id and l.profile = r.profile "
@@ -117,10 +119,16 @@ def runs_content(
     names = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
     plots = _score_bars([(row["score"], _best(session, row["profile"])) for row in table.rows])
     table = replace(table, sql=public, picks=names, picked=frozenset(picks), plots=plots, plotted="score")
-    profiles = [row["profile"] for row in session.rows("select distinct profile from run_list order by 1")]
     count = session.rows(f"select count(distinct run_id) as n from ({query})")[0]["n"]
     title = results_text(table.total or 0, count)
     return Content(title=title, sections=(Section("runs", "Runs", (table,)),)), profiles
+
+
+def _counts_of(session: Session, profiles: Sequence[str]) -> Iterator[str]:
+    """Of profiles that count other things than questions, what they count."""
+    for row in filter(None, map(session.profile, profiles)):
+        if said := counts_words(row.profile, row.unit, row.row, counts="those answered"):
+            yield f" {said}"
 
 
 def _scope(session: Session, profile: str, eval_set: str) -> Scope:
@@ -257,11 +265,10 @@ def run_content(
         f"select value as score, n from run_values where metric = 'score' and run_id = {quoted(key['run_id'])}\n"
         f"  and {scope.of_set}"
     )
-    facts = (
-        (value[0] if value else {})
-        | {name: run.record[name] for name in _FACTS if run.record[name] is not None}
-        | dict(run.record["meta"])
-    )
+    named = _count_names(session, scope.profile)
+    known = {name: run.record[name] for name in _FACTS if run.record[name] is not None}
+    facts = {named.get(name, name): fact for name, fact in ((value[0] if value else {}) | known).items()}
+    facts |= dict(run.record["meta"])
     links = Links(scope.profile, scope.eval_set, key["run_id"], keys=keys)
     return Content(
         title=key["run_id"],
@@ -270,6 +277,14 @@ def run_content(
         crumbs=_set_crumbs(scope.profile, scope.eval_set),
         facts=facts,
     )
+
+
+def _count_names(session: Session, profile: str) -> dict[str, str]:
+    """What the counts of a run are called, where they are not of questions."""
+    row = session.profile(profile)
+    if row is None or row.unit == row.row == "question":
+        return {}
+    return {"n": f"n {row.unit}s", "question_count": f"{row.row}s expected", "answered_count": f"{row.row}s given"}
 
 
 def question_content(session: Session, profile: str, eval_set: str, *, question: str, view: View) -> Content:
@@ -455,8 +470,8 @@ def _metrics_of_both(session: Session, base: str, candidate: str, *, compared: C
     """The values that both runs have of every metric."""
     return sections.queried(
         session, "metrics-table", "Every metric",
-        sql="select b.metric, b.value as base, c.value as cand, c.value - b.value as difference,\n"
-        "    m.n_counted as base_n, o.n_counted as cand_n\n"
+        sql="select b.metric, b.value as base, m.n_counted as base_n, c.value as cand, o.n_counted as cand_n,\n"
+        "    c.value - b.value as difference\n"
         "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
         "join run_summary m on m.run_id = b.run_id and m.profile = b.profile and m.eval_set = b.eval_set\n"
         "    and m.metric = b.metric\n"

@@ -80,7 +80,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_committed(
     (folder / OUTPUTS).write_text(lines("q1", "q2"))
     (folder / QUESTIONS).write_text(json.dumps({"id": "q1", "question": "?", "must_include": ["yes"]}) + "\n")
     code, _, err = run_command(capsys, *SCORE)
-    assert code == 0 and "2 rows read = 1 score rows - 0 missing outputs + 1 rejected" in err
+    assert code == 0 and "2 rows read = 1 score row - 0 missing outputs + 1 rejected" in err
 
 
 def test_a_file_that_is_only_touched_is_committed(

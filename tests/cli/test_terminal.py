@@ -260,3 +260,23 @@ def test_one_score_and_n_everywhere(tmp_path: Path, capsys: pytest.CaptureFixtur
     }
     assert len(found) == 1 and found.pop()[1] == "micro average"
     assert json.loads(answer("compare", run, run, "--format", "json"))["base"] == float(line["score"])
+
+
+def test_counts_that_are_not_of_questions_say_of_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """19 samples, 54 judgements, 52 given: whoever sees the numbers sees what they are of."""
+    folder, store = SAMPLES_FOLDER / "judge_protocol", ["--store", str(tmp_path / "runs")]
+    words = [str(folder / "judgements.jsonl"), "-p", "judge_protocol", "-q", str(folder / "samples.jsonl")]
+    for command in (
+        ["score", *words, "-c", str(folder / "targets.jsonl")], ["runs"], ["show", "spring-judging"], ["leaderboard"],
+    ):  # fmt: skip
+        code, _, err = run_command(capsys, *command, *store)
+        assert code == 0 and "judge_protocol: n counts samples; answered and questions count judgements." in err
+        assert "n counts" not in run_command(capsys, *command, *store, "--quiet")[2]
+
+
+def test_one_row_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "question": "?", "must_include": ["x"]}', encoding="utf-8")
+    (tmp_path / "o.jsonl").write_text('{"id": "a", "output": "x"}', encoding="utf-8")
+    words = [str(tmp_path / "o.jsonl"), "-p", "include_rate", "-q", str(tmp_path / "q.jsonl")]
+    _, _, err = run_command(capsys, "score", *words, "--store", str(tmp_path / "runs"))
+    assert "1 row read = 1 score row - 0 missing outputs + 0 rejected" in err

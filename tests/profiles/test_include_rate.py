@@ -336,7 +336,7 @@ def test_hostile_answers_through_files(tmp_path: Path, capsys: pytest.CaptureFix
     call = ["score", tmp_path / "run.jsonl", "-p", "include_rate", "-q", tmp_path / "questions.jsonl"]
     code, out, err = rageval(capsys, *call, "--store", store, "--format", "json")
     assert code == 0
-    assert "23 rows read = 22 score rows - 1 missing outputs + 2 rejected" in err
+    assert "23 rows read = 22 score rows - 1 missing output + 2 rejected" in err
     want = [oracle.score(question, text) for text in HOSTILE]
     keyed = [{**row, "question_id": "q"} for row in want] + [{"question_id": "z", "score": 0.0, "weight": 0.0}]
     assert json.loads(out)["weighted_score"] == pytest.approx(oracle.weighted_score(keyed), rel=0, abs=1e-12)

@@ -68,7 +68,7 @@ def test_the_first_section_has_the_best_run_of_every_profile(made: Report) -> No
     first, second = sorted(block.tiles, key=lambda tile: tile.title)
     assert (first.title, first.best.run, first.verdict) == ("eval_json_v2", "adapter-good", "failed")
     assert [one.run for one in first.standings] == ["adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"]
-    assert first.facts == ("n = 32, 95 % interval 94.75 to 97.64", "Gates: 0 of 4 runs pass.")
+    assert first.facts == ("n = 32 questions, 95 % interval 94.75 to 97.64", "Gates: 0 of 4 runs pass.")
     assert (second.best.run, second.verdict) == ("better", None), "a profile without gates has no verdict"
 
 

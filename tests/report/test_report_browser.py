@@ -82,8 +82,8 @@ def test_it_opens_offline_sorts_filters_links_and_copies(
         board.get_by_role("button", name="Copy as CSV").click()
         expect(board.get_by_role("button", name="Copied")).to_be_visible()
         lines = page.evaluate("navigator.clipboard.readText()").splitlines()
-        assert lines[0] == "rank,run_id,score,low,high,n"
-        assert lines[1].startswith("4,adapter-weak,57.7") and len(lines[1].split(",")[2]) > 8  # unrounded
+        assert lines[0] == "rank,run_id,n,score,low,high"
+        assert lines[1].startswith("4,adapter-weak,32,57.7") and len(lines[1].split(",")[3]) > 8  # unrounded
 
         page.get_by_role("navigation").get_by_role("link", name="Rejects").click()
         assert page.url.endswith("#rejects")

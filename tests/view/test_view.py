@@ -78,6 +78,40 @@ def test_every_answer_says_what_a_page_may_do(client: Client) -> None:
         assert "<style" not in body and " style=" not in body and "<script>" not in body
 
 
+def test_items_are_shown_as_they_were_written(tmp_path: Path) -> None:
+    """And paired as they are compared, without white space."""
+    texts = dict.fromkeys(("target_audience", "main_topic", "sub_topic", "original_evidence"), "a b")
+    answer = {**texts, "predicted_questions": [], "source_map": []}
+    question = {
+        "id": "q",
+        "question": "?",
+        "expected": {"answer_example": {**answer, "detailed_description": ["one two"]}},
+    }
+    given = {**answer, "detailed_description": ["one  two", "中 文"]}
+    (tmp_path / "q.json").write_text(json.dumps([question]), encoding="utf-8")
+    row = {"run_id": "r", "question_id": "q", "output": f"```json\n{json.dumps(given)}\n```"}
+    (tmp_path / "o.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    score("score", tmp_path / "o.jsonl", "-p", "eval_json_v2", "-q", tmp_path / "q.json", "--store", tmp_path / "runs")
+    with viewing(tmp_path / "runs") as client:
+        page = client.get("/answer", run="r", question="q")
+    assert "<bdi>one two</bdi>" in page and "<bdi>one  two</bdi>" in page and '<bdi lang="zh">中 文</bdi>' in page
+    assert "onetwo" not in page and "compared without white space" in page
+
+
+def test_counts_that_are_not_of_questions_say_of_what(tmp_path: Path) -> None:
+    samples = SAMPLES_FOLDER / "judge_protocol"
+    score(
+        "score", samples / "judgements.jsonl", "-p", "judge_protocol", "-q", samples / "samples.jsonl",
+        "-c", samples / "targets.jsonl", "--store", tmp_path,
+    )  # fmt: skip
+    with viewing(tmp_path) as client:
+        assert "judge_protocol: n counts samples; those answered count judgements." in client.get("/")
+        facts = re.findall("<dt>(.*?)</dt><dd><bdi>(.*?)</bdi>", client.get("/run", run="spring-judging"))
+        assert {("n samples", "19"), ("judgements expected", "54"), ("judgements given", "52")} <= set(facts)
+        gates = client.get("/gates")
+    assert "Of judge_protocol: judgements." in gates and ">level<" not in gates, "no column of blanks"
+
+
 def test_movers_test_no_candidates_that_they_do_not_show(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """P-values of hundreds of candidates take longer than all else, and the page says nothing of them."""
     tested: list[int] = []
@@ -212,7 +246,7 @@ def test_sql_is_shown_drawn_and_downloaded(client: Client) -> None:
     query = "select run_id, score from leaderboard where profile = 'include_rate' order by score desc"
     page = client.get("/sql", q=query, x="run_id", y="score")
     assert re.findall(r"<bdi>(better|baseline|regressed)</bdi>", page) == ["better", "baseline", "regressed"]
-    assert '<svg class="plot bars"' in page and 'data-insert="usual_failure"' in page
+    assert '<table class="bars"' in page and 'data-insert="usual_failure"' in page
     assert 'data-insert="fields"' in page and "Every answer of every current run with its score" in page
     examples = re.findall(r'<li><a href="(/sql[^"]+)"', client.get("/sql"))
     assert len(examples) > 4 and all(client.ask(one.replace("&amp;", "&"))[0] == 200 for one in examples)
@@ -297,7 +331,7 @@ def test_inputs_are_read_before_the_time_of_a_query_begins(tmp_path: Path) -> No
 
 def test_sums_are_numbers(client: Client) -> None:
     page = client.get("/sql", q="select fail_reason, sum(n) as n from fail_reasons group by 1", x="fail_reason", y="n")
-    assert '<svg class="plot bars"' in page and re.search(r'<th scope="col" class="num" data-name="n">n</th>', page)
+    assert '<table class="bars"' in page and re.search(r'<th scope="col" class="num" data-name="n">n</th>', page)
     assert ">1,234,567<" in client.get("/sql", q="select sum(1234567) as n_rows")
 
 

@@ -60,6 +60,7 @@ PROFILE = Profile(
         run_stat="micro",
         unit=Unit(
             name="sample",
+            row="judgement",
             key=("question_id", "prompt_variant", "target_key", "output_id"),
             counted="cross_counted",
             restored=restored,

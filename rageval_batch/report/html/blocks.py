@@ -154,6 +154,8 @@ class Moved:
     cand_note: str | None = None
     base_direction: str = "auto"  # how the lines of an answer run
     cand_direction: str = "auto"
+    base_language: str | None = None  # that an answer is written in
+    cand_language: str | None = None
     absent: str  # what stands in place of an answer that is null
 
     def sides(self, most: int) -> tuple[Pieces | None, Pieces | None]:

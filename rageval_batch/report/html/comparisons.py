@@ -14,7 +14,7 @@ from rageval_batch.analysis.compared_runs import (
     find_compared_runs,
 )
 from rageval_batch.analysis.comparison import Comparison, Rules, compare, with_answers
-from rageval_batch.analysis.paired_units import Mover
+from rageval_batch.analysis.paired_units import TIE, Mover
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.dataclass import dataclass
@@ -25,7 +25,7 @@ from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
 from rageval_batch.report.html.scope import Scope
-from rageval_batch.report.html.texts import direction, number_text, plain_text, readable
+from rageval_batch.report.html.texts import direction, language, number_text, plain_text, readable
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from rageval_batch.sql_text import quoted
 
@@ -34,7 +34,7 @@ MOST_DRAWN = 4  # whose questions are drawn and whose answers are shown
 MOST_ANSWER = 1_500  # characters of an answer
 _MOST_MOVED = 100
 _FEW_POINTS, _FINE, _COARSE = 300, 60, 24  # questions up to which each has its own place in a scatter plot; its grid
-_DELTA_BINS = 21
+_DELTA_BINS = 10  # on each side of zero
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,10 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     """A line for each candidate."""
     rows: list[dict[str, Any]] = [
         {
-            "candidate": result.candidate.name, "cand": result.cand_score, "delta": result.delta,
+            "candidate": result.candidate.name, "n": result.shared, "cand": result.cand_score, "delta": result.delta,
             "paired_delta": result.paired_delta,
             "low": result.interval.low, "high": result.interval.high, "p": result.p_value, "p_holm": result.p_holm,
             "improvements": result.improvements, "regressions": result.regressions, "ties": result.ties,
-            "n": result.shared,
         }
         for result in results
     ]  # fmt: skip
@@ -150,12 +149,13 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     ]
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows=rows,
-        sql="select candidate, cand, delta, improvements, regressions, ties, n\n"
+        sql="select candidate, n, cand, delta, improvements, regressions, ties\n"
         f"from score_deltas({_of_all(results)})\n"
         "order by cand desc nulls last, candidate",
         total=len(rows),
-        note="delta: of the whole runs; paired: mean of the n shared questions. low, high: 95 % interval of "
-        f"that, by {RESAMPLES:,} resamples; p: sign-flip test. Both are computed by rageval compare, not in SQL.",
+        note=f"delta: of the whole runs; paired: mean of the n shared {results[0].compared.unit}s. low, high: 95 % "
+        f"interval of that, by {RESAMPLES:,} resamples; p: sign-flip test. Both are computed by rageval compare, not "
+        "in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
                 "regressions": "worse", "ties": "same", "cand": "score", "paired_delta": "paired"},
         plots={"paired delta and its interval": plot}, plotted="paired_delta",
@@ -223,7 +223,8 @@ def drawn_comparison(session: Session, result: Comparison, id: str) -> list[Bloc
         Figure(
             f"{id}-deltas", f"{shown}: histogram of deltas, {n}",
             figures.histogram(_delta_bins(session, pairs, ends["most"]), "delta", f"Deltas of {shown}: {told}"),
-            told=f"{result.improvements:,} rose, {result.regressions:,} fell, {result.ties:,} stayed",
+            told=f"{result.improvements:,} rose, {result.regressions:,} fell, {result.ties:,} stayed"
+            f"{': the narrow bar at zero' if result.ties else ''}",
         ),
         table,
     ]  # fmt: skip
@@ -241,12 +242,13 @@ def _points(session: Session, pairs: str, ends: dict[str, Any]) -> list[dict[str
 
 
 def _delta_bins(session: Session, pairs: str, most: float) -> list[dict[str, Any]]:
-    """Questions by delta; the middle bin is around zero."""
-    width = 2 * most / _DELTA_BINS or 1.0
+    """Questions by delta, those that fell and those that rose; what stayed has a bin from zero to zero."""
+    width = most / _DELTA_BINS or 1.0
+    size = f"greatest(1, least({_DELTA_BINS}, ceil(abs(delta) / {width!r})))"
     return session.rows(
-        f"select (bin - 0.5) * {width!r} as low, (bin + 0.5) * {width!r} as high, count(*) as n "
-        f"from (select greatest({-(_DELTA_BINS // 2)}, least({_DELTA_BINS // 2}, round(delta / {width!r}))) as bin "
-        f"{pairs}) group by bin order by bin"
+        f"select (bin - (bin > 0)::integer) * {width!r} as low, (bin + (bin < 0)::integer) * {width!r} as high, "
+        f"count(*) as n from (select case when status = '{TIE}' then 0 else sign(delta) * {size} end as bin {pairs}) "
+        "group by bin order by bin"
     )
 
 
@@ -310,6 +312,8 @@ def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, comple
         asked=asked.get(mover.question_id),
         base_direction=direction(before or ""),
         cand_direction=direction(after or ""),
+        base_language=language(before or ""),
+        cand_language=language(after or ""),
         absent="The run has no answer to this question." if complete else "No answer to show.",
     )
 

@@ -47,7 +47,8 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
     left = len(scope.runs) - len(drawn)
     said = f"The best {_BEST} and the worst {_WORST} of n = {len(scope.runs):,} runs. " if left else ""
     words = Words(
-        f"{said}Each strip is a histogram of a run's answers; the line is the plain mean, n the questions it is over."
+        f"{said}Each strip is a histogram of a run's answers, those without a value of their own where the mean counts "
+        "them; the line is the plain mean, n the questions it is over."
     )
     cards = _cards(session, scope.some(drawn), by_metric)
     return Section(f"{id}-distributions", "Distributions", (words, Cards("Metrics", cards), table))
@@ -79,7 +80,7 @@ def _scale(best: float | None, rows: dict[str, dict[str, Any]]) -> tuple[float, 
 
 
 def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float]]) -> dict[tuple[str, str], list[int]]:
-    """Answers by metric, run and bin; the database counts them."""
+    """Answers by metric, run and bin, as means count them; the database does it."""
     runs = ", ".join(map(quoted, scope.runs))
     ends = ", ".join(f"({quoted(name)}, {low!r}::double, {high!r}::double)" for name, (low, high) in scales.items())
     rows = session.rows(
@@ -90,7 +91,7 @@ def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float
             greatest(0, least({BINS - 1}, coalesce(try_cast(floor(
                 {BINS} * (m.value - e.low) / nullif(e.high - e.low, 0)) as integer), 0))) as bin,
             count(*) as n
-        from metrics m
+        from metric_values m
         join ends e on e.metric = m.metric
         where m.profile = {quoted(scope.profile)} and m.eval_set = {quoted(scope.eval_set)}
           and m.run_id in ({runs}) and m.value is not null
@@ -106,4 +107,6 @@ def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float
 def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, *, scale: tuple[float, float]) -> Strip:
     mean, n = (summary["mean"], summary["n_counted"]) if summary else (None, 0)
     told = f"{plain_text(run)}: mean {format_value(mean)}, n = {n:,}"
+    if summary and (without := n - summary["n_scored"]) > 0:
+        told += f", {without:,} of them without a value of their own"
     return Strip(run, figures.strip(counts, mean, scale, told=told), mean, n=n)

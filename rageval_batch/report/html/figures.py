@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from rageval_batch.columnar.tolerance import TOLERANCE
-from rageval_batch.report.cells import format_value
+from rageval_batch.report.cells import count_text, format_value
 from rageval_batch.report.html.texts import cut
 
 _WIDE = 100.0
@@ -84,11 +84,11 @@ def strip(counts: Sequence[int], mean: float | None, scale: tuple[float, float],
 # --- figures with axes ------------------------------------------------------------------------------------------------
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 320, 44, 34, 8
-_BAR_HEIGHT, _NAME_HEIGHT, _BARS_WIDTH = 17, 14, 260
-_NAME_LENGTH, _SHORT_NAME = 48, 20  # characters of a name; of one that stands beside its bar, not above it
-_BARS_SCALE = 1.3  # of a unit in pixels, where there is room: on a phone a unit is less, and texts of 10 are to be read
+_NAME_LENGTH = 60  # characters of the name of a bar
 _EXACT = 1e15  # up to which whole numbers are said with all their digits
 _FEW_DOTS = 80  # of a line, that do not hide it
+_TIE = 7.0  # units that the bar of what is zero is wide
+_BROAD = 2 * _SIZE  # units that a line is wide where the screen has room
 
 
 def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
@@ -108,15 +108,17 @@ def _tick(value: float) -> str:
 
 
 class _Axes:
-    """A square field with axes: data in, coordinates out."""
+    """A field with axes, square or broad: data in, coordinates out."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, counts: bool = False) -> None:
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], *, counts: bool = False, width: int = _SIZE
+    ) -> None:
         """`counts`: the upward axis has whole numbers alone."""
-        self.x, self.y, self.counts = x, y, counts
+        self.x, self.y, self.counts, self.width = x, y, counts, width
 
     def across(self, value: float) -> float:
         low, high = self.x
-        return _LEFT + (value - low) / ((high - low) or 1.0) * (_SIZE - _LEFT - 8)
+        return _LEFT + (value - low) / ((high - low) or 1.0) * (self.width - _LEFT - 8)
 
     def up(self, value: float) -> float:
         low, high = self.y
@@ -124,7 +126,7 @@ class _Axes:
 
     def frame(self, x_name: str, y_name: str) -> str:
         """Grid, numbers and names of the axes."""
-        bottom, right = _SIZE - _BOTTOM, _SIZE - 8
+        bottom, right = _SIZE - _BOTTOM, self.width - 8
         parts = []
         for value in _ticks(*self.x):
             at = _n(self.across(value))
@@ -144,7 +146,7 @@ class _Axes:
 
     def drawing(self, kind: str, told: str, body: str) -> Markup:
         return Markup(
-            f'<svg class="plot {kind}" viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{escape(told)}">'
+            f'<svg class="plot {kind}" viewBox="0 0 {self.width} {_SIZE}" role="img" aria-label="{escape(told)}">'
             f"{body}</svg>"
         )
 
@@ -186,17 +188,24 @@ def scatter(points: Sequence[Mapping[str, Any]], told: str) -> Markup:
 def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, *, y_name: str = "questions") -> Markup:
     """Bins with low, high and n, of questions or what else `y_name` says.
 
-    Those below zero, above it and around it have their own colours.
+    Those below zero, above it and at it have their own colours; one from zero to zero is a narrow bar.
     """
     if not bins:
         return Markup("")
     low, high = min(one["low"] for one in bins), max(one["high"] for one in bins)
     axes = _Axes(_padded(low, high), (0.0, max(one["n"] for one in bins) * 1.05), counts=True)
     parts = [axes.frame(escape(x_name), escape(y_name))]
+    room = _TIE / 2 if any(one["low"] == one["high"] for one in bins) else 0.0
     for one in bins:
-        kind = "improvement" if one["low"] >= 0 else "regression" if one["high"] <= 0 else "tie"
         a, b, top = axes.across(one["low"]), axes.across(one["high"]), axes.up(one["n"])
-        tip = f"{format_value(one['low'])} to {format_value(one['high'])}: {one['n']:,} {y_name}"
+        if one["low"] == one["high"]:
+            kind, a, b = "tie", a - room, b + room
+            place = format_value(one["low"])
+        else:
+            kind = "improvement" if one["low"] >= 0 else "regression" if one["high"] <= 0 else "tie"
+            a, b = a + room * (one["low"] == 0), b - room * (one["high"] == 0)
+            place = f"{format_value(one['low'])} to {format_value(one['high'])}"
+        tip = f"{place}: {count_text(one['n'], y_name.removesuffix('s'))}"
         parts.append(
             f'<rect class="{kind}" x="{_n(a + 0.5)}" y="{_n(top)}" width="{_n(max(1.0, b - a - 1))}" '
             f'height="{_n(max(0.0, axes.up(0) - top))}" data-t="{escape(tip)}"/>'
@@ -205,49 +214,34 @@ def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, *, y_na
 
 
 def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
-    """A bar for each named value, from zero; names at the left, long ones above their bars; values at the right."""
+    """A bar for each named value, from zero: a table of names, bars and values, so that texts are never scaled."""
     if not values:
         return Markup("")
     numbers = [value for _, value in values]
     low, high = min(0.0, *numbers), max(0.0, *numbers)
-    names = [cut(name, _NAME_LENGTH) for name, _ in values]
-    longest = max(map(len, names))
-    above = longest > _SHORT_NAME
-    left, height = (0, _BAR_HEIGHT + _NAME_HEIGHT) if above else (12 + 6 * longest, _BAR_HEIGHT)
-    width = max(_BARS_WIDTH, 6 * longest) if above else left + _BARS_WIDTH
-
-    def across(value: float) -> float:
-        return left + (value - low) / ((high - low) or 1.0) * (_BARS_WIDTH - 60)
-
-    parts = []
-    for k, (name, (whole, value)) in enumerate(zip(names, values, strict=True)):
-        a, b = sorted((across(0.0), across(value)))
-        middle = height * (k + 1) - _BAR_HEIGHT / 2
+    rows = []
+    for name, value in values:
         said = f"{value:,.0f}" if value.is_integer() and abs(value) < _EXACT else format_value(value)
-        tip = f"{whole}: {said}"
-        place = (
-            f'x="0" y="{_n(middle - 9)}"' if above else f'x="{left - 6}" y="{_n(middle)}" dy="3.5" text-anchor="end"'
+        drawn = bar(value, high, f"{name}: {said}", least=low)
+        rows.append(
+            f'<tr><th scope="row">{escape(cut(name, _NAME_LENGTH))}</th><td class="plotted">{drawn}</td>'
+            f'<td class="num">{escape(said)}</td></tr>'
         )
-        parts.append(
-            f"<text {place}>{escape(name)}</text>"
-            f'<rect class="plain" x="{_n(a)}" y="{_n(middle - 5.5)}" width="{_n(max(0.6, b - a))}" height="11" '
-            f'data-t="{escape(tip)}"/>'
-            f'<text x="{_n(b + 5)}" y="{_n(middle)}" dy="3.5">{escape(said)}</text>'
-        )
-    return Markup(
-        f'<svg class="plot bars" width="{_n(width * _BARS_SCALE)}" '
-        f'viewBox="0 0 {width} {height * len(values)}" role="img" '
-        f'aria-label="{escape(told)}">{"".join(parts)}</svg>'
-    )
+    return Markup(f'<table class="bars" aria-label="{escape(told)}"><tbody>{"".join(rows)}</tbody></table>')
 
 
 def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, *, told: str) -> Markup:
-    """Points joined in the order of x."""
+    """Points joined in the order of x: square, and broad for screens that have room for it."""
     if not points:
         return Markup("")
+    square, broad = (_line(points, x_name, y_name, told=told, width=width) for width in (_SIZE, _BROAD))
+    return square + broad
+
+
+def _line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, *, told: str, width: int) -> Markup:
     ordered = sorted(points)
     xs, ys = [x for x, _ in ordered], [y for _, y in ordered]
-    axes = _Axes(_padded(min(xs), max(xs)), _padded(min(ys), max(ys)))
+    axes = _Axes(_padded(min(xs), max(xs)), _padded(min(ys), max(ys)), width=width)
     path = "L".join(f"{_n(axes.across(x))} {_n(axes.up(y))}" for x, y in ordered)
     radius = 2.5 if len(ordered) <= _FEW_DOTS else 1
     dots = "".join(
@@ -256,4 +250,4 @@ def line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, *, tol
         for x, y in ordered
     )
     body = f'{axes.frame(escape(x_name), escape(y_name))}<path class="line" d="M{path}"/>{dots}'
-    return axes.drawing("lines", told, body)
+    return axes.drawing("lines broad" if width > _SIZE else "lines", told, body)

@@ -32,14 +32,22 @@ def glance_section(
         (board,) = (block for block in chapter.sections[0].blocks if isinstance(block, Table))
         if board.rows:
             tiles.append(
-                _tile(chapter, board.rows, len(scope.runs), failed=failed.get((scope.profile, scope.eval_set), {}))
+                _tile(
+                    chapter,
+                    board.rows,
+                    len(scope.runs),
+                    failed=failed.get((scope.profile, scope.eval_set), {}),
+                    unit=profile.unit if (profile := session.profile(scope.profile)) else "question",
+                )
             )
     if not tiles:
         return Section("glance", "At a glance", (Words("No run has a score."),))
     return Section("glance", "At a glance", (Tiles(tuple(tiles)),))
 
 
-def _tile(chapter: Chapter, rows: Sequence[Mapping[str, Any]], count: int, *, failed: Mapping[str, bool]) -> Tile:
+def _tile(
+    chapter: Chapter, rows: Sequence[Mapping[str, Any]], count: int, *, failed: Mapping[str, bool], unit: str
+) -> Tile:
     shown = rows[:_MOST_RUNS]
     ends = [row[name] for row in shown for name in ("score", "low", "high") if row[name] is not None] or [0.0]
     scale = (min(ends), max(ends))
@@ -48,7 +56,7 @@ def _tile(chapter: Chapter, rows: Sequence[Mapping[str, Any]], count: int, *, fa
         for row in shown
     )
     best = rows[0]
-    facts = [f"n = {best['n']:,}"]
+    facts = [f"n = {count_text(best['n'], unit)}"]
     if best["low"] is not None:
         facts[0] += f", 95 % interval {number_text(best['low'])} to {number_text(best['high'])}"
     if count > len(shown):

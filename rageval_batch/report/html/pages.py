@@ -19,6 +19,7 @@ from rageval_batch.report.html.texts import (
     attribute_value,
     cut,
     has_codes,
+    language,
     number_text,
     plain_text,
     shown_name,
@@ -61,7 +62,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         kind_of=kind_of, is_number=is_number, numeric_columns=numeric_columns,
         whole_columns=whole_columns,
         exact=exact, heat=heat_step, format_value=format_value, grouped=grouped, cell_class=cell_class,
-        statuses=STATUSES, status_columns=_STATUS_COLUMNS, len=len,
+        language=language, statuses=STATUSES, status_columns=_STATUS_COLUMNS, len=len,
     )  # fmt: skip
     return env
 

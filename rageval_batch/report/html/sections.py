@@ -83,9 +83,9 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     where = picked_runs(scopes)
     runs = queried(
         session, "runs", "Runs",
-        sql="select run_id, profile, eval_set, question_count as n, answered_count as answered, repeats, created_at\n"
+        sql="select run_id, question_count as n, answered_count as answered, profile, eval_set, repeats, created_at\n"
         f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
-        note="n: questions of the eval set; every one of them counts, answered or not.",
+        note=f"n: questions of the eval set; every one of them counts, answered or not.{_other_rows(session, scopes)}",
     )  # fmt: skip
     known = session.rows(
         f"select {', '.join(f'count({name}) as {name}' for name in _PROVENANCE)} from runs where {where}"
@@ -128,12 +128,14 @@ def gates_section(
         )
     every = listed(
         session, "gates-all", "Every gate",
-        sql="select run_id, gate, status, actual, op, \"limit\", level, n, question_count, failure\n"
+        sql="select run_id, gate, status, actual, op, \"limit\", n, question_count, "
+        f"{_level_column(session, where)}failure\n"
         f"from gate_results\njoin runs using (run_id, profile, eval_set)\nwhere {where}\n"
         "order by case status when 'failed' then 0 when 'skipped' then 1 else 2 end, profile, run_id, eval_set,\n"
         "    gate, level",
-        note="n: questions that the value is over; fewer than all where those without an answer do not count.",
-        labels={"question_count": "of questions"},
+        note="n: questions that the value is over; fewer than all where those without an answer do not count."
+        f"{_other_rows(session, scopes)}",
+        labels={"question_count": "of all"},
     )  # fmt: skip
     every = replace(every, shown=_gate_numbers(every.rows))
     failed = session.rows(
@@ -150,6 +152,19 @@ def gates_section(
     if without := [scope.profile for scope in scopes if scope.profile not in names]:
         blocks.append(Words(f"No gates of their own: {', '.join(dict.fromkeys(without))}."))
     return _section("", "gates", "Gates", *blocks, verdicts, every)
+
+
+def _level_column(session: Session, where: str) -> str:
+    """The column of the level that a gate is of, where any is of one."""
+    if not session.rows(f"select count(*) as n from gate_results where {where} and level <> ''")[0]["n"]:
+        return ""
+    return "case level when '' then 'every' else level end as level, "
+
+
+def _other_rows(session: Session, scopes: Sequence[Scope]) -> str:
+    """Which profiles count no questions here, but what they are given in their place; empty where all do."""
+    found = [row for name in dict.fromkeys(scope.profile for scope in scopes) if (row := session.profile(name))]
+    return "".join(f" Of {row.profile}: {row.row}s." for row in found if row.row != "question")
 
 
 def _gate_numbers(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -200,7 +215,7 @@ def rejects_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Ru
 
 def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
     """Runs ranked, with intervals on one scale."""
-    sql = f"select rank, run_id, score, low, high, n\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
+    sql = f"select rank, run_id, n, score, low, high\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
 
     def of_runs(names: Sequence[str]) -> str:
         return sql.replace("leaderboard", f"ranked([{', '.join(map(quoted, names))}])", 1)

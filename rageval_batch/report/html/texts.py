@@ -15,6 +15,18 @@ _KEPT = frozenset("\n\t")
 _LONG_NAME = 18
 _NO_REFERENCE = frozenset((*range(0x80, 0xA0), *range(0xD800, 0xE000)))
 _JSON = re.compile(r"""\s*(?:\{|\[\s*["{\[])""")
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
+_LETTERS = {
+    "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"),
+    "ja": re.compile("[\u3041-\u30fa\uff66-\uff9f]"),
+    "ko": re.compile("[\u1100-\u11ff\uac00-\ud7af]"),
+    "ru": re.compile("[\u0400-\u04ff]"),
+    "ar": re.compile("[\u0600-\u06ff\u0750-\u077f]"),
+    "he": re.compile("[\u0590-\u05ff]"),
+    "el": re.compile("[\u0370-\u03ff]"),
+    "th": re.compile("[\u0e00-\u0e7f]"),
+}
+_LATIN_SHARE = 4  # times as many Latin letters as others let a text be English: names of fields and files
 _LITERAL = re.compile(r"""(?<!\w)'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*""")
 
 
@@ -90,6 +102,18 @@ def _spelled(token: str) -> str:
 def direction(text: str) -> str:
     """How the lines of a text run: as each begins; of JSON from left to right, whatever its strings are written in."""
     return "ltr" if _JSON.match(text) else "auto"
+
+
+def language(text: str) -> str | None:
+    """The language that glyphs and voices of a text are chosen by, as far as its letters tell; null where they are
+    mostly Latin. Han letters are Chinese where no kana stand beside them."""
+    if text.isascii():
+        return None
+    counts = {name: len(letters.findall(text)) for name, letters in _LETTERS.items()}
+    if counts["ja"]:
+        counts["ja"] += counts.pop("zh")
+    name = max(counts, key=lambda one: counts[one])
+    return name if counts[name] * _LATIN_SHARE > len(_LATIN.findall(text)) else None
 
 
 def readable(output: str) -> str:
