@@ -243,12 +243,12 @@ def say(text: str) -> None:
         say_error(text)
 
 
-def count_notes(session: Session, profiles: Iterable[str]) -> list[str]:
-    """Of profiles whose numbers count other things than questions, what they count."""
+def count_notes(session: Session, profiles: Iterable[str], *, counts: str | None = None) -> list[str]:
+    """Of profiles whose numbers count other things than questions, what they count; `counts` are those of rows."""
     from rageval_batch.report.cells import counts_words
 
     rows = filter(None, map(session.profile, dict.fromkeys(profiles)))
-    return [said for row in rows if (said := counts_words(row.profile, row.unit, row.row))]
+    return [said for row in rows if (said := counts_words(row.profile, row.unit, row.row, counts=counts))]
 
 
 def say_error(text: str) -> None:

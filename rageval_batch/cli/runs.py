@@ -72,7 +72,7 @@ def show(
         found = find_run(session, run, profile_name, eval_set=eval_set)
         profile = get_profile(found.record["profile"])
         summary = summarize(session, found, profile.summary.stats, views=tuple(profile.views.shown))
-        notes = count_notes(session, [found.record["profile"]])
+        notes = count_notes(session, [found.record["profile"]], counts="question_count and answered_count")
     if format == "json":
         emit(json_line(summary.as_dict()), target, format)
     elif format in ("table", "md"):

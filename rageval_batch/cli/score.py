@@ -387,7 +387,7 @@ def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | N
         emit_rows(rows, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
         for name in dict.fromkeys(outcome.commit.manifest["profile"] for outcome in outcomes):
             unit = get_profile(name).summary.unit
-            if said := counts_words(name, unit.name, unit.row):
+            if said := counts_words(name, unit.name, unit.row, counts=" and ".join(_COUNTS)):
                 say(said)
         if len(rows) < count:
             say(f"{count:,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")

@@ -91,10 +91,12 @@ def count_text(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def counts_words(profile: str, unit: str, row: str, *, counts: str = "answered and questions") -> str | None:
+def counts_words(profile: str, unit: str, row: str, *, counts: str | None) -> str | None:
     """What the numbers of a profile count; null where that is questions. `counts`: how those are called that are of
-    rows, which are not what a score is over."""
-    return None if unit == row == "question" else f"{profile}: n counts {unit}s; {counts} count {row}s."
+    rows, which are not what a score is over; null where none is shown."""
+    if unit == row == "question":
+        return None
+    return f"{profile}: n counts {unit}s{f'; {counts} count {row}s' if counts else ''}."
 
 
 def to_jsonable(value: Any) -> Any:

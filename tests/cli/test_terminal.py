@@ -266,11 +266,13 @@ def test_counts_that_are_not_of_questions_say_of_what(tmp_path: Path, capsys: py
     """19 samples, 54 judgements, 52 given: whoever sees the numbers sees what they are of."""
     folder, store = SAMPLES_FOLDER / "judge_protocol", ["--store", str(tmp_path / "runs")]
     words = [str(folder / "judgements.jsonl"), "-p", "judge_protocol", "-q", str(folder / "samples.jsonl")]
-    for command in (
-        ["score", *words, "-c", str(folder / "targets.jsonl")], ["runs"], ["show", "spring-judging"], ["leaderboard"],
+    for command, counts in (
+        (["score", *words, "-c", str(folder / "targets.jsonl")], "; answered and questions count judgements"),
+        (["runs"], ""), (["leaderboard"], ""),
+        (["show", "spring-judging"], "; question_count and answered_count count judgements"),
     ):  # fmt: skip
         code, _, err = run_command(capsys, *command, *store)
-        assert code == 0 and "judge_protocol: n counts samples; answered and questions count judgements." in err
+        assert code == 0 and f"judge_protocol: n counts samples{counts}." in err
         assert "n counts" not in run_command(capsys, *command, *store, "--quiet")[2]
 
 
