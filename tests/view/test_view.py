@@ -89,7 +89,7 @@ def test_items_are_shown_as_they_were_written(tmp_path: Path) -> None:
     }
     given = {**answer, "detailed_description": ["one  two", "中 文"]}
     (tmp_path / "q.json").write_text(json.dumps([question]), encoding="utf-8")
-    row = {"run_id": "r", "question_id": "q", "output": f"```json\n{json.dumps(given)}\n```"}
+    row = {"run_id": "r", "question_id": "q", "output": json.dumps(given)}
     (tmp_path / "o.jsonl").write_text(json.dumps(row), encoding="utf-8")
     score("score", tmp_path / "o.jsonl", "-p", "eval_json_v2", "-q", tmp_path / "q.json", "--store", tmp_path / "runs")
     with viewing(tmp_path / "runs") as client:
