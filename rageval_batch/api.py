@@ -15,10 +15,13 @@ from rageval_batch.analysis.compared_runs import find_compared_runs, open_compar
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
 from rageval_batch.dataclass import dataclass
+from rageval_batch.model import Profile
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.commit_record import Counts
+from rageval_batch.runs.damage import answered
 from rageval_batch.runs.job_inputs import given_job, given_sources
 from rageval_batch.runs.store import Store
+from rageval_batch.runs.sweep import Outcome
 from rageval_batch.runs.sweep import run as run_sweep
 
 
@@ -58,17 +61,22 @@ def score(
     ):
         place = Store(folder if store is None else store)
         outcome = run_sweep(job, place, threads=threads)
-        with open_store(place.name, functions=False) as session:
-            commit = {"commit": outcome.commit.id}
-            keys = "select v.* from {} v join runs r on r.run_id = v.run_id and r.eval_set = v.eval_set"
-            where = f"where r.commit = $commit and r.profile = '{chosen.name}'"
-            order = "order by v.run_id, v.question_id, v.repeat"
-            return Scores(
-                _frame(session.table(f"{keys.format(chosen.name)} {where} {order}", commit)),
-                _frame(session.table("select * exclude (commit) from rejects where commit = $commit", commit)),
-                _frame(session.table(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
-                counts=outcome.counts,
-            )
+        return answered(lambda: _scores(place, outcome, chosen))
+
+
+def _scores(store: Store, outcome: Outcome, profile: Profile) -> Scores:
+    """What a commit has, as frames."""
+    with open_store(store.name, functions=False) as session:
+        commit = {"commit": outcome.commit.id}
+        keys = "select v.* from {} v join runs r on r.run_id = v.run_id and r.eval_set = v.eval_set"
+        where = f"where r.commit = $commit and r.profile = '{profile.name}'"
+        order = "order by v.run_id, v.question_id, v.repeat"
+        return Scores(
+            _frame(session.table(f"{keys.format(profile.name)} {where} {order}", commit)),
+            _frame(session.table("select * exclude (commit) from rejects where commit = $commit", commit)),
+            _frame(session.table(f"{keys.format('run_summary')} {where} order by v.run_id, v.metric", commit)),
+            counts=outcome.counts,
+        )
 
 
 def compare(
@@ -85,11 +93,15 @@ def compare(
     eval_set: str | None = None,
 ) -> Comparison:
     """A candidate against a base: runs of a store, or files of runs. `.passed`, `.delta`, `.movers`, `.as_dict()`."""
-    with open_compared(store, [base, cand]) as session:
-        compared = find_compared_runs(
-            session, base, [cand], profile=profile, eval_set=eval_set, metric=metric, strict=strict_hashes
-        )
-        return compare_runs(session, compared, Rules(min_delta, max_regressions, fail_on))[0]
+
+    def compared() -> Comparison:
+        with open_compared(store, [base, cand]) as session:
+            found = find_compared_runs(
+                session, base, [cand], profile=profile, eval_set=eval_set, metric=metric, strict=strict_hashes
+            )
+            return compare_runs(session, found, Rules(min_delta, max_regressions, fail_on))[0]
+
+    return answered(compared)
 
 
 def _frame(table: Any) -> pl.DataFrame:

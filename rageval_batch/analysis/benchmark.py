@@ -21,6 +21,7 @@ from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep
+from rageval_batch.runs.damage import answered
 from rageval_batch.runs.store import Store
 
 FAIL_FAST, BEST_EFFORT = "fail-fast", "best-effort"
@@ -244,10 +245,13 @@ def _error_text(errors: list[str]) -> str | None:
 
 
 def _score(dataset: Dataset, store: Store, done: _Progress) -> None:
-    try:
+    def score() -> DatasetResult:
         outcome = sweep.run(dataset.job(), store)
         with open_store(store.name, functions=False) as session:
-            found = _dataset_result(session, dataset, outcome.commit.id)
+            return _dataset_result(session, dataset, outcome.commit.id)
+
+    try:
+        found = answered(score)
     except RagevalError as error:
         done.errors.append(f"Dataset '{dataset.id}' could not be scored: {error}")
         found = DatasetResult(dataset=dataset, questions=0, summaries=(), scores={}, commit=None, error=str(error))

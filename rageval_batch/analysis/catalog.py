@@ -15,6 +15,7 @@ from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.profiles.registry import known_profile, known_profiles, note_kept, note_reference
 from rageval_batch.runs.commit_profile import kept_profile
+from rageval_batch.runs.damage import answered
 from rageval_batch.runs.store import Commit, Store
 
 
@@ -108,6 +109,7 @@ def open_store(
     store = Store(path)
     if not missing_ok and not store.exists():
         raise StoreError(f"There is no store {store.name}. Check the path (--store); rageval score makes a store.")
+    named = tuple(named)
 
     def described(commit: Commit) -> ProfileRow | None:
         """A profile that nobody here knows: by the copy of its file, else by what its commit says of it."""
@@ -120,11 +122,13 @@ def open_store(
         note_kept(profile)
         return _profile_row(profile, gate_file, waived)
 
-    commits = store.commits()
-    stored = None if every_profile or (every_profile is None and functions) else _profiles_in(commits)
-    session = Session(
-        store, catalog(gate_file, waived, of=stored), functions, named=named, described=described, commits=commits
-    )
+    def opened() -> Session:
+        commits = store.commits()
+        stored = None if every_profile or (every_profile is None and functions) else _profiles_in(commits)
+        known = catalog(gate_file, waived, of=stored)
+        return Session(store, known, functions, named=named, described=described, commits=commits)
+
+    session = answered(opened)
     for commit in session.commits:
         if declared := commit.manifest.get("declaration"):
             note_reference(commit.manifest["profile"], declared["reference"])

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.dataclass import dataclass
 from rageval_batch.model.schemas import KEYS
+from rageval_batch.runs.damage import reading
 from rageval_batch.runs.store import Commit
 from rageval_batch.runs.summary_plan import SummarizedMetric, SummaryPlan
 from rageval_batch.sql_text import PACKED_COMMIT, quoted
@@ -126,7 +127,8 @@ def stored_profile(commit: Commit) -> ProfileRow | None:
     None where its name or columns are such that no view can have them.
     """
     name, declared = commit.manifest["profile"], commit.manifest.get("declaration") or {}
-    stored = pq.read_schema(commit.files("scores")[0])
+    with reading([commit]):
+        stored = pq.read_schema(commit.files("scores")[0])
     schema = pa.schema([column for column in stored if column.name != PACKED_COMMIT])
     if not name.isidentifier() or not all(column.isidentifier() for column in schema.names):
         return None

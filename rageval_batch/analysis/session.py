@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import chain, islice
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -32,12 +33,13 @@ from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.runs.damage import damage_in
+from rageval_batch.runs.damage import DamageFound, answered, find_damage
 from rageval_batch.runs.database import connect
 from rageval_batch.runs.spill import spill_folder
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.sql_text import quoted
 
+Answer = TypeVar("Answer")
 _TEXT = re.compile(r"'[^']*'")
 _NO_TABLE = re.compile(r"Catalog Error: Table with name (\S+) does not exist!")
 _GUESS = re.compile(r"\nDid you mean .*|$", re.MULTILINE)
@@ -47,6 +49,7 @@ _OF_QUERIES = (
     duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException,
     duckdb.OutOfMemoryException, duckdb.InterruptException, duckdb.PermissionException,
 )  # fmt: skip
+_OF_STREAMS = (duckdb.Error, pa.ArrowException, OSError)  # what DuckDB says through a reader of Arrow's
 
 BATCH_ROWS = 10_000  # of a result that is read batch by batch
 
@@ -87,7 +90,7 @@ class Session:
         """
         self.store = store
         self.commits = store.commits() if commits is None else commits
-        self._pinned = [pin for name in named if (pin := self._pin(name)) is not None]
+        self._named = tuple(named)
         self._catalog = _with_stored(tuple(catalog), self.commits, described)
         self._functions = functions
         self._spill = spill_folder(store.staging_folder)
@@ -97,6 +100,7 @@ class Session:
         self._connect()
 
     def _connect(self) -> None:
+        self._pinned = [pin for name in self._named if (pin := self._pin(name)) is not None]
         self._connection = connect(self._spill.path)
         self._views = SessionViews(
             self._connection,
@@ -137,36 +141,54 @@ class Session:
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
         """The result of a user's query as an Arrow table; InputError for one that DuckDB refuses."""
         query = with_comments(self._checked(query))
-        try:
-            with self._reading():
-                self._define(query)
-                result = self._connection.sql(query, params=parameters)
-                return result.to_arrow_table() if result is not None else pa.table({})
-        except duckdb.Error as error:
-            raise _refused(error, self._listed()) from error
+
+        def answer() -> pa.Table:
+            self._define(query)
+            result = self._connection.sql(query, params=parameters)
+            return result.to_arrow_table() if result is not None else pa.table({})
+
+        return self._answered(answer)
 
     def prepare(self, query: str) -> None:
         """Create what a user's query names, and read the inputs that it is about, which may take longer than the query
         itself; InputError for one that is refused."""
         query = with_comments(self._checked(query))
-        try:
+        self._answered(lambda: self._define(query))
+
+    def _answered(
+        self, answer: Callable[[], Answer], refusals: tuple[type[Exception], ...] = (duckdb.Error,)
+    ) -> Answer:
+        """What a user's query gives; where it finds a damaged commit, what it gives without that. InputError for one
+        that DuckDB refuses, by one of these errors."""
+
+        def read() -> Answer:
             with self._reading():
-                self._define(query)
-        except duckdb.Error as error:
+                return answer()
+
+        try:
+            return answered(read)
+        except refusals as error:
             raise _refused(error, self._listed()) from error
 
     def _define(self, query: str) -> None:
         """Create what a user's query names. One that was stopped here left views half made and inputs half read: the
-        next one begins with a new database."""
+        next one begins with a new database, as it does after a damaged commit was found."""
         if self._half_defined:
-            self._disconnect()
-            self._kept.clear()
-            self._connect()
-            if self._locked_to is not None:
-                self.lock(*self._locked_to)
+            self._reopen()
         self._half_defined = True
         self._views.define(query)
         self._half_defined = False
+
+    def _reopen(self) -> None:
+        """Begin anew with the same commits, without those that are damaged."""
+        known = {commit.id for commit in self.commits}
+        self.commits = [commit for commit in self.store.commits() if commit.id in known]
+        self._disconnect()
+        self._kept.clear()
+        self._connect()
+        if self._locked_to is not None:
+            self._views.create("stored_summary")
+            self._lock(*self._locked_to)
 
     def table(self, query: str, parameters: Any = None, *, metrics: Iterable[str] | None = None) -> pa.Table:
         """The result of a query of our own as an Arrow table: an error of it is ours, not the user's.
@@ -192,31 +214,37 @@ class Session:
         Of columns with the same name the later ones get a number. InputError for what DuckDB refuses, then or there.
         """
         query = with_comments(self._checked(query))
-        try:
-            with self._reading():
-                self._define(query)
-                result = self._connection.sql(query)
-                found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
-        except duckdb.Error as error:
-            raise _refused(error, self._listed()) from error
-        names = _unique(found.schema.names)
-        schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
-        return pa.RecordBatchReader.from_batches(schema, self._renamed(found, schema))
 
-    def _renamed(self, batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The batches with the names of a schema; what DuckDB finds wrong on the way is an InputError."""
+        def begin() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+            """The schema and the batches, the first of which has been read: most damage shows there."""
+            self._define(query)
+            result = self._connection.sql(query)
+            found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
+            return found.schema, chain(list(islice(found, 1)), found)
+
+        found, batches = self._answered(begin, _OF_STREAMS)
+        names = _unique(found.names)
+        schema = pa.schema([field.with_name(name) for field, name in zip(found, names, strict=True)])
+        return pa.RecordBatchReader.from_batches(schema, self._renamed(batches, schema))
+
+    def _renamed(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The batches with the names of a schema; what DuckDB finds wrong on the way is an InputError, and a damaged
+        commit DamageFound, as earlier batches may have had rows of it."""
         try:
             with self._reading():
                 for batch in batches:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
+        except _OF_STREAMS as error:
             raise _refused(error, self._listed()) from error
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """While files are read: an error for which a damaged file may be the reason is a StoreError that names it."""
+        """While files are read: an error for which a damaged file is the reason is DamageFound."""
         try:
             yield
+        except DamageFound:
+            self._half_defined = True
+            raise
         except _OF_QUERIES:
             raise
         except RuntimeError as error:
@@ -224,17 +252,21 @@ class Session:
                 raise KeyboardInterrupt from error
             raise
         except (duckdb.Error, pa.ArrowException, OSError, StoreError) as error:
-            if (damage := damage_in(self.store, self.commits)) is not None:
-                raise damage from error
+            if (found := find_damage(self.commits)) is not None:
+                self._half_defined = True
+                raise found from error
             raise
 
     def exported_reader(self, query: str) -> pa.RecordBatchReader:
         """The same for a Parquet file: score rows carry what is known of their runs as metadata of its schema, so that
         the file can be compared like them."""
         checked = with_comments(self._checked(query))
-        with self._reading():
+
+        def exported() -> dict[str, str | None]:
             self._define(checked)
-            about = json.dumps(self._exported(checked), ensure_ascii=False)  # first: one result is open at a time
+            return self._exported(checked)
+
+        about = json.dumps(self._answered(exported), ensure_ascii=False)  # first: one result is open at a time
         found = self.reader(checked)
         return pa.RecordBatchReader.from_batches(found.schema.with_metadata({EXPORT_KEY: about}), found)
 
@@ -243,10 +275,16 @@ class Session:
         for name in files or {}:
             if name.lower() == "commits" or self._views.is_waiting(name.lower()) or not name.isidentifier():
                 raise InputError(f"--file {name}=…: choose a plain name that no view of the store has.")
-        with self._reading():
-            self._views.create("stored_summary")  # of older commits it is computed by way of a file elsewhere
-        read_only.lock(self._connection, (self.store.path, self._spill.path), files or {}, every_file=every_file)
-        self._locked_to = (files or {}, every_file)
+
+        def lock() -> None:
+            self._define("stored_summary")  # of older commits it is computed by way of a file elsewhere
+            self._lock(files or {}, every_file)
+
+        self._answered(lock)
+
+    def _lock(self, files: Mapping[str, str], every_file: bool) -> None:
+        read_only.lock(self._connection, (self.store.path, self._spill.path), files, every_file=every_file)
+        self._locked_to = (files, every_file)
 
     def _checked(self, query: str) -> str:
         """A user's query; of a locked session, one query that only reads."""

@@ -18,11 +18,9 @@ import pyarrow.parquet as pq
 from rageval_batch.analysis.catalog_rows import ProfileRow, common_sql
 from rageval_batch.analysis.sql_functions import interval_definition
 from rageval_batch.columnar.strings import LARGE_STRING
-from rageval_batch.errors import StoreError
 from rageval_batch.inputs.extras import KEYS as EXTRA_KEYS
 from rageval_batch.model.schemas import REJECTS, RUNS, TALLIES
 from rageval_batch.runs import store_index
-from rageval_batch.runs.damage import damage_in
 from rageval_batch.runs.database import create_table, database
 from rageval_batch.runs.run_statistics import statistics_of_runs
 from rageval_batch.runs.score_runs import OtherRows
@@ -130,18 +128,9 @@ class StoredTables:
             return self._store.index.columns[commit.id]
         path = commit.files("scores")[0]
         if path not in self._columns_of_files:
-            try:
-                schema = pq.read_schema(path)
-            except (OSError, pa.ArrowException) as error:
-                raise self._unreadable(error) from error
+            schema = pq.read_schema(path)
             self._columns_of_files[path] = ", ".join(f"{field.name} {field.type}" for field in schema)
         return self._columns_of_files[path]
-
-    def _unreadable(self, error: Exception) -> StoreError:
-        first = str(error).strip().partition("\n")[0]
-        return damage_in(self._store, self._commits) or StoreError(
-            f"The store {self._store.name} has a file that cannot be read: {first}"
-        )
 
     def _create_view(self, name: str, readers: Sequence[str], schema: pa.Schema) -> None:
         """Rows of files as one view with the commit each came in; typed and empty without files.
@@ -153,10 +142,7 @@ class StoredTables:
             create_table(self._connection, name, typed.empty_table())
             return
         rows = " union all by name ".join(readers)
-        try:
-            there = {row[0] for row in self._connection.execute(f"describe ({rows})").fetchall()}
-        except duckdb.Error as error:
-            raise self._unreadable(error) from error
+        there = {row[0] for row in self._connection.execute(f"describe ({rows})").fetchall()}
         if later := [field for field in typed if field.name not in there]:
             create_table(self._connection, f"later_{name}", pa.schema(later).empty_table())
             rows += f" union all by name from later_{name}"

@@ -14,17 +14,19 @@ from typing import Any, NoReturn
 import click
 
 from rageval_batch import interrupts
-from rageval_batch.cli.options import damaged_commits_said, debug_option, quiet_option, say_error
+from rageval_batch.cli.options import Printed, damaged_commits_said, debug_option, quiet_option, say_error
 from rageval_batch.errors import (
     EXIT_BAD_INPUT,
     EXIT_OK,
     EXIT_UNEXPECTED,
     InputError,
     RagevalError,
+    StoreError,
     did_you_mean,
 )
 from rageval_batch.inputs.file_hashes import begin_hashing
 from rageval_batch.report.safe_text import terminal_lines, valid_text
+from rageval_batch.runs.damage import DamageFound, answered
 from rageval_batch.version import __version__
 
 # Each command and the module it lives in; a module is imported when its command is used.
@@ -163,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         _check_words(words)
         with damaged_commits_said():
-            result = cli.main(words, prog_name="rageval", standalone_mode=False)
+            result = _run(words, Printed())
         sys.stdout.flush()
         code = result if isinstance(result, int) else EXIT_OK
     except click.exceptions.Exit as stop:
@@ -201,6 +203,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         code = _unexpected(error, debug)
     sys.exit(interrupts.exit_code() if interrupts.seen() else code)
+
+
+def _run(words: Sequence[str], printed: Printed) -> Any:
+    """What a command returns. Where it finds a damaged commit, it is run again without that, unless it has printed
+    something: then the commit is an error."""
+
+    def run() -> Any:
+        return cli.main(words, prog_name="rageval", standalone_mode=False, obj=printed)
+
+    try:
+        return answered(run, unless=lambda: printed.begun)
+    except DamageFound as found:
+        if not printed.begun:
+            raise
+        raise StoreError(f"{found} What was printed is not the whole result; -o FILE writes that.") from found
 
 
 def _exhausted(error: BaseException) -> str | None:

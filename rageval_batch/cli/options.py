@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
@@ -160,6 +161,7 @@ def emit(text: str, target: str | None, format: str = "table") -> None:
     if target is None:
         if format != "table" and sys.stdout.isatty():
             text = terminal_lines(text)
+        _printed().begun = True
         sys.stdout.write(text + "\n")  # as it is: click.echo would take escape sequences out of data
         return
     from rageval_batch.report.writers import replaced_file
@@ -206,7 +208,25 @@ def emit_batches(reader: pa.RecordBatchReader, format: str, target: str | None) 
         return
     shown = terminal_lines if sys.stdout.isatty() else str
     for chunk in text_chunks(reader, format):
+        _printed().begun = True
         sys.stdout.write(shown(chunk))
+
+
+@dataclass
+class Printed:
+    """The object of a command's context: whether it has written something to stdout, which nothing takes back."""
+
+    begun: bool = False
+
+
+def _printed() -> Printed:
+    context = click.get_current_context(silent=True)
+    return (context and context.find_object(Printed)) or Printed()
+
+
+def has_printed() -> bool:
+    """Whether the present command has written something to stdout."""
+    return _printed().begun
 
 
 _QUIET = "rageval.quiet"

@@ -269,6 +269,7 @@ def rescore(
     from rageval_batch.model import params_sha256
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.commit_profile import profile_to_rescore
+    from rageval_batch.runs.damage import reading
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import existing_outcome
 
@@ -301,7 +302,7 @@ def rescore(
         if same_version and params_sha256(params) == commit.manifest["params_sha256"]:
             outcomes.append(existing_outcome(commit))
             continue
-        with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+        with tempfile.TemporaryDirectory(prefix="rageval-") as folder, reading([commit]):
             outcomes.append(
                 _run(stored_inputs.job_of(commit, profile, params, runs=frozenset(names), folder=Path(folder)), place)
             )
@@ -366,11 +367,12 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
 def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import counts_words, json_line
+    from rageval_batch.runs.damage import answered
 
     try:
         in_json = format in ("json", "jsonl")
-        whole = _whole_summaries(store, outcomes) if in_json else []
-        lines = [] if in_json else _run_lines(store, outcomes, format)
+        whole = answered(lambda: _whole_summaries(store, outcomes)) if in_json else []
+        lines = [] if in_json else answered(lambda: _run_lines(store, outcomes, format))
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         say(f"The summary cannot be shown: {reason} See rageval runs --store {store.name}.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_batch.cli.options import emit, emit_batches, output_options, pairs, say, store_option
+from rageval_batch.cli.options import emit, emit_batches, has_printed, output_options, pairs, say, store_option
 from rageval_batch.errors import InputError
 from rageval_batch.report.safe_text import valid_text
 
@@ -49,6 +49,7 @@ def sql(
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
     from rageval_batch.analysis.catalog import open_store
+    from rageval_batch.runs.damage import answered
     from rageval_batch.runs.store import Store
 
     named = pairs(files, "--file")
@@ -64,7 +65,7 @@ def sql(
     with open_store(store) as session:
         session.lock(named, allow_files)
         if query is not None:
-            write_result(session, query, format, target=target)
+            answered(lambda: write_result(session, query, format, target=target), unless=has_printed)
             for note in session.notes:
                 say(note)
             return

@@ -35,9 +35,11 @@ def drop(*, results: tuple[str, ...], store: str, profile_name: str | None, eval
     """
     from rageval_batch.runs import upkeep
 
-    hidden = upkeep.drop(_existing(store), results, profile_name, eval_set=eval_set)
+    place = _existing(store)
+    hidden = upkeep.drop(place, results, profile_name, eval_set=eval_set)
     for commit, runs in hidden.items():
         say(f"Dropped {'all runs' if runs is None else ', '.join(sorted(set(runs)))} of commit {commit}.")
+    place.commits()  # which names others that are damaged
 
 
 @click.command()
@@ -59,7 +61,9 @@ def prune(*, older_than: str | None, keep_last: int | None, compacted: bool, at_
     from rageval_batch.runs import upkeep
 
     age = _age(older_than) if older_than is not None else None
-    pruned = upkeep.prune(_existing(store), age, keep_last, compacted=compacted, at_once=at_once)
+    place = _existing(store)
+    place.commits()  # which names those that are damaged
+    pruned = upkeep.prune(place, age, keep_last, compacted=compacted, at_once=at_once)
     say(f"{len(pruned.hidden):,} commits pruned, files of {len(pruned.removed):,} removed.")
 
 

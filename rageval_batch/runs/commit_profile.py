@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from rageval_batch.model import Profile
 from rageval_batch.profiles.registry import get_profile, profile_of_text, reference_of
+from rageval_batch.runs.damage import reading
 from rageval_batch.runs.store import Commit
 
 
 def kept_profile(commit: Commit) -> Profile | None:
     """The profile of the file that a commit keeps; None where it keeps none. InputError where it cannot be read."""
     for path in commit.files("profile"):
-        return profile_of_text(path.read_bytes().decode("utf-8"), str(path))
+        with reading([commit]):
+            return profile_of_text(path.read_bytes().decode("utf-8"), str(path))
     return None
 
 

@@ -1,20 +1,104 @@
-"""Damaged commits, named: what a library says of a file that it cannot read becomes a sentence about its commit."""
+"""Damage that shows only while the files of a commit are read: the commit is noted, every later look at the store
+leaves it out, and what was asked for is answered again without it.
+
+Opening a store compares sizes, which is quick; checksums are compared where reading fails. What is noted holds for this
+process and for as long as the files are not touched: one that was restored is read again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from rageval_batch.errors import StoreError
-from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.manifest import Damage
+
+if TYPE_CHECKING:
+    from rageval_batch.runs.store import Commit
+
+Answer = TypeVar("Answer")
+_Stamps = tuple[tuple[str, int, int], ...]  # name, time and size of the files of a folder
+
+_NOTED: dict[str, tuple[_Stamps, str]] = {}
 
 
-def damage_in(store: Store, commits: Iterable[Commit]) -> StoreError | None:
-    """What is wrong with the first of some commits that is damaged, and the way out; all their files are read."""
+class DamageFound(StoreError):
+    """Commits that turned out to be damaged while they were read. They are noted: asked again, the store is without
+    them."""
+
+    def __init__(self, problems: Sequence[tuple[Commit, str]]) -> None:
+        self.folders = frozenset(commit.path for commit, _ in problems)
+        commit, self.problem = problems[0]
+        name, store = commit.path.name, commit.store_name
+        super().__init__(
+            f"Commit {name} of {store} is damaged: {self.problem}.",
+            advice=f"Restore it from a copy, or leave it out: rageval drop {name} --store {store}",
+        )
+
+
+def noted_damage(folder: Path) -> Damage | None:
+    """What was found to be wrong with a commit, if its files are still the same."""
+    if not _NOTED or (known := _NOTED.get(os.path.abspath(folder))) is None:
+        return None
+    stamps, problem = known
+    return Damage(problem) if stamps == _stamps(folder) else None
+
+
+def _stamps(folder: Path) -> _Stamps:
+    found = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            status = entry.stat()
+            found.append((entry.name, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(found))
+
+
+def find_damage(commits: Iterable[Commit]) -> DamageFound | None:
+    """Read all files of commits and note those that are damaged; an error that names the first of them, or None."""
+    damaged: list[tuple[Commit, str]] = []
+    restored: list[tuple[Commit, str]] = []
     for commit in {commit.path: commit for commit in commits}.values():
-        for _, problem in commit.damaged_files():
-            name = commit.path.name
-            return StoreError(
-                f"Commit {name} of {store.name} is damaged: {problem}. Restore it from a copy, or "
-                f"leave it out: rageval drop {name} --store {store.name}"
-            )
-    return None
+        for name, problem in commit.damaged_files():
+            if not commit.restored(name):
+                damaged.append((commit, problem))
+                break
+            restored.append((commit, problem))
+    if damaged:
+        return note_damage(damaged)
+    return DamageFound(restored) if restored else None
+
+
+def note_damage(problems: Sequence[tuple[Commit, str]]) -> DamageFound:
+    """Note what is wrong with commits; the error to raise."""
+    for commit, problem in problems:
+        _NOTED[os.path.abspath(commit.path)] = (_stamps(commit.path), problem)
+    return DamageFound(problems)
+
+
+@contextmanager
+def reading(commits: Iterable[Commit]) -> Iterator[None]:
+    """While files of a few commits are read: an error for which their damage is the reason is DamageFound."""
+    try:
+        yield
+    except DamageFound:
+        raise
+    except Exception as error:
+        if (found := find_damage(commits)) is not None:
+            raise found from error
+        raise
+
+
+def answered(answer: Callable[[], Answer], unless: Callable[[], bool] = lambda: False) -> Answer:
+    """What a function of a store returns; called again, from its beginning, where it finds a damaged commit, as the
+    store is without that from then on. `unless`: something of the first answer has been seen already."""
+    left_out: set[Path] = set()
+    while True:
+        try:
+            return answer()
+        except DamageFound as found:
+            if unless() or left_out.issuperset(found.folders):
+                raise
+            left_out |= found.folders

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError
 from rageval_batch.runs.commit_files import copy_rows
-from rageval_batch.runs.damage import damage_in
+from rageval_batch.runs.damage import find_damage
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.manifest import PACK_FORMAT, file_checksum
 from rageval_batch.runs.store import Commit, Listing, Store, removable_commits
@@ -43,8 +43,8 @@ class Compacted:
 
 def compact(store: Store) -> Compacted:
     """Put the rows of small commits together in a pack; nothing is removed, and no result or name changes."""
+    commits = _packable(store)
     with store.staging(f"compact-{secrets.token_hex(4)}") as staging:
-        commits = _packable(store, store.listing())
         before = len({path for commit in commits for role in commit.manifest["files"] for path in commit.files(role)})
         if len({commit.path for commit in commits}) < 2:
             staging.clear()
@@ -83,15 +83,12 @@ def _small_commits(listing: Listing) -> list[Commit]:
     return sorted(found, key=lambda commit: commit.id)
 
 
-def _packable(store: Store, listing: Listing) -> list[Commit]:
+def _packable(store: Store) -> list[Commit]:
     """The small commits that can be put together: not those whose columns have the name that a pack needs, nor damaged
-    ones that nobody sees. StoreError for another that is damaged."""
-    commits, visible = _small_commits(listing), {commit.path for commit in listing.visible()}
-    if (damage := damage_in(store, [commit for commit in commits if commit.path in visible])) is not None:
-        raise damage
-    unseen = [commit for commit in commits if commit.path not in visible]
-    damaged = {commit.path for commit in unseen if damage_in(store, [commit]) is not None}
-    return [commit for commit in commits if commit.path not in damaged and not _has_own_column(commit)]
+    ones, of which those that are not dropped are named."""
+    find_damage(_small_commits(store.listing()))
+    store.commits()
+    return [commit for commit in _small_commits(store.listing()) if not _has_own_column(commit)]
 
 
 def _has_own_column(commit: Commit) -> bool:

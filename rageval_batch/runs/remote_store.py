@@ -21,6 +21,7 @@ from typing import Any
 
 from rageval_batch.errors import StoreError
 from rageval_batch.locations import MANIFEST, Entry, Folder
+from rageval_batch.runs.manifest import Damage
 
 CACHE_VARIABLE, SIZE_VARIABLE = "RAGEVAL_CACHE", "RAGEVAL_CACHE_GB"
 _CACHE_GB = 20.0
@@ -73,7 +74,7 @@ class RemoteStore:
             os.utime(target, ns=(there.written, there.written))
 
     def fetch(self, commit: str, files: Mapping[str, Mapping[str, Any]], anew: bool = False) -> None:
-        """Have these files of a commit in the mirror, which have these checksums. StoreError where one has another.
+        """Have these files of a commit in the mirror, which have these checksums. Damage where one has another.
 
         `anew`: also those that were fetched before.
         """
@@ -102,7 +103,7 @@ class RemoteStore:
                     digest.update(piece)
                     out.write(piece)
             if digest.hexdigest() != known["sha256"]:
-                raise StoreError(f"{name} of commit {commit} of {self.url} does not have its checksum.")
+                raise Damage(f"{name} does not have its checksum")
             os.replace(aside, target)
         except OSError as error:
             raise StoreError(f"Cannot read {name} of commit {commit} of {self.url}: {error}.") from error

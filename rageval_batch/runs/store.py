@@ -30,6 +30,7 @@ from filelock import BaseFileLock
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DamagedCommit, StoreError
 from rageval_batch.locations import COMMIT_NAME, MANIFEST, Entry, is_url, plain_name
+from rageval_batch.runs.damage import DamageFound, note_damage, noted_damage
 from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably
 from rageval_batch.runs.manifest import (
     FORMAT,
@@ -79,6 +80,11 @@ class Commit:
         name: str = self.manifest["commit"]
         return name
 
+    @property
+    def store_name(self) -> str:
+        """What the store that it lies in is called."""
+        return str(self.path.parent) if self.remote is None else self.remote.url
+
     def files(self, role: str) -> list[Path]:
         """The Parquet files of a role: scores, runs, rejects, tallies, kept_…; those of a pack have rows of others."""
         names = self.manifest["files"].get(role, [])
@@ -89,7 +95,20 @@ class Commit:
         """Have files here that lie elsewhere."""
         if self.remote is not None:
             known = (self.packed or self.manifest)["checksums"]
-            self.remote.fetch(self.path.name, {name: known[name] for name in names}, anew)
+            try:
+                self.remote.fetch(self.path.name, {name: known[name] for name in names}, anew)
+            except Damage as damage:
+                raise note_damage([(self, str(damage))]) from damage
+
+    def restored(self, name: str) -> bool:
+        """Whether a damaged file was only the copy of one that lies elsewhere, and is now fetched again."""
+        if self.remote is None:
+            return False
+        try:
+            self._fetch([name], anew=True)
+        except StoreError:
+            return False
+        return True
 
     def damaged_files(self, anew: bool = False) -> Iterator[tuple[str, str]]:
         """(file, what is wrong with it) of all files of the folder, by reading them whole; of one that lies elsewhere,
@@ -98,6 +117,8 @@ class Commit:
         for name in (name for names in manifest["files"].values() for name in names if anew and self.remote):
             try:
                 self._fetch([name], anew)
+            except DamageFound as found:
+                yield name, found.problem
             except StoreError as error:
                 yield name, str(error).rstrip(".")
         for name, problem in damaged_files(self.path, manifest):
@@ -257,7 +278,9 @@ class Store:
                 if self.remote is not None or (self.path / name).exists():  # else it was removed meanwhile
                     damaged.append((self.path / name, damage))
                 continue
-            if commit is not None:
+            if (noted := noted_damage(self.path / name)) is not None:
+                damaged.append((self.path / name, noted))
+            elif commit is not None:
                 found[name] = commit
         self._whole = found
         return _listing(list(found.values()), damaged)

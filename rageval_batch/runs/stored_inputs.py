@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from rageval_batch.inputs.sources import (
 from rageval_batch.locations import is_url
 from rageval_batch.model import Explanation, Profile
 from rageval_batch.model.schemas import PROVENANCE, REJECTED_ROWS, RUN_WARNINGS
+from rageval_batch.runs.damage import reading
 from rageval_batch.runs.database import connected
 from rageval_batch.runs.job import Job
 from rageval_batch.runs.store import Commit
@@ -118,10 +118,16 @@ def _outputs(commit: Commit, number: int) -> Source:
 
 def _files(commit: Commit, role: str, references: list[dict[str, Any]]) -> list[Source]:
     copies = commit.files(role)
-    if copies:
-        named = zip(references, copies, strict=True)
-        return [replace(_copy(one["name"], at), reading=_reading(one)) for one, at in named]
-    return [_unchanged(reference) for reference in references]
+    if not copies:
+        return [_unchanged(reference) for reference in references]
+    found = []
+    with reading([commit]):
+        for one, at in zip(references, copies, strict=True):
+            file = _copy(one["name"], at)
+            if file.table is None and _with_hash(file, one).sha256 != one["sha256"]:  # text of any content can be read
+                raise InputError(f"The copy of {one['name']} in commit {commit.id} is not what was scored.")
+            found.append(replace(file, reading=_reading(one)))
+    return found
 
 
 def _copy(name: str, at: Path) -> Source:
@@ -146,23 +152,10 @@ def output_files(commit: Commit, profile: Profile, folder: Path) -> list[Source]
     if not copies:
         return [_outputs(commit, number) for number in range(len(commit.manifest["inputs"]))]
     target = folder / "kept.parquet"
-    with _reading_copies(commit), connected(folder, MEMORY) as connection:
+    with connected(folder, MEMORY) as connection:
         rows = _copied_rows_query(copies, input_kind(profile).copy_format)
         connection.execute(f"copy ({rows}) to {quoted(target)} (format parquet)")
     return [source(target)]
-
-
-@contextmanager
-def _reading_copies(commit: Commit) -> Iterator[None]:
-    """While kept inputs are read: what a library says of a damaged file is an InputError that names it."""
-    try:
-        yield
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        for _, problem in commit.damaged_files():
-            raise InputError(
-                f"The inputs that commit {commit.id} keeps are damaged: {problem}. Restore it from a copy."
-            ) from error
-        raise
 
 
 def _copied_rows_query(copies: list[Path], format: InputCopyFormat, where: str = "true") -> str:
@@ -245,16 +238,17 @@ def failing_claims(
     """For each of the runs, the claims of its answers that do not hold, in the order of the questions."""
     if profile.scoring.failing_claims is None:
         return {}
-    inputs, prepared = _load(commit, profile, folder)
-    places = {name: k for k, name in enumerate(inputs.eval_set.ids)}
     found: dict[str, list[tuple[int, int, dict[str, Any]]]] = {}
-    for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
-        batch = inputs.with_contexts(block.batch)
-        keys = inputs.copy_rows(batch).select(["run_id", "question_id", "repeat"]).to_pylist()
-        for claim in profile.scoring.failing_claims(prepared, batch):
-            key = keys[claim["row"]]
-            line = {"task_id": key["question_id"], **{name: claim[name] for name in ("claim_id", "text", "reason")}}
-            found.setdefault(key["run_id"], []).append((places.get(key["question_id"], 0), key["repeat"], line))
+    with reading([commit]):
+        inputs, prepared = _load(commit, profile, folder)
+        places = {name: k for k, name in enumerate(inputs.eval_set.ids)}
+        for block in inputs.ingest(output_files(commit, profile, folder), runs).blocks():
+            batch = inputs.with_contexts(block.batch)
+            keys = inputs.copy_rows(batch).select(["run_id", "question_id", "repeat"]).to_pylist()
+            for claim in profile.scoring.failing_claims(prepared, batch):
+                key = keys[claim["row"]]
+                line = {"task_id": key["question_id"], **{name: claim[name] for name in ("claim_id", "text", "reason")}}
+                found.setdefault(key["run_id"], []).append((places.get(key["question_id"], 0), key["repeat"], line))
     return {run: [line for *_, line in sorted(lines, key=lambda item: item[:2])] for run, lines in found.items()}
 
 
@@ -287,10 +281,9 @@ def answers(commit: Commit, profile: Profile, wanted: WantedAnswers, *, folder: 
     `input` and `line` are null where a kept copy does not have them: there the keys are unique.
     """
     kind = input_kind(profile)
-    with connected(folder, MEMORY) as connection:
+    with reading([commit]), connected(folder, MEMORY) as connection:
         if copies := commit.files("kept_outputs"):
-            with _reading_copies(commit):
-                yield from _copied_answers(connection, commit, copies, format=kind.copy_format, wanted=wanted)
+            yield from _copied_answers(connection, commit, copies, format=kind.copy_format, wanted=wanted)
             return
         query, values = wanted.places(commit)
         inputs = connection.execute(f"select input, count(*) from ({query}) group by input order by input", values)
@@ -359,8 +352,9 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], *, folder: Pa
     """(the answer, why it has its score) of a score row of a commit; InputError if an input cannot be had."""
     if row["input"] is None:
         raise InputError(f"Run '{row['run_id']}' has no answer to question '{row['question_id']}': it is missing.")
-    inputs, prepared = _load(commit, profile, folder)
-    batch = inputs.with_contexts(_stored_rows(commit, profile, inputs.eval_set.ids, rows=[row])[0])
+    with reading([commit]):
+        inputs, prepared = _load(commit, profile, folder)
+        batch = inputs.with_contexts(_stored_rows(commit, profile, inputs.eval_set.ids, rows=[row])[0])
     output = batch.column("output")[0].as_py()
     question = (
         inputs.eval_set.objects[batch.column("question")[0].as_py()] if "question" in batch.schema.names else None
@@ -371,7 +365,8 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], *, folder: Pa
 def unit_outputs(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:
     """The outputs of score rows of a commit by their `unit`; those without an input have none."""
     answered = [row for row in rows if row["input"] is not None]
-    batches = _stored_rows(commit, profile, [row["question_id"] for row in answered], rows=answered)
+    with reading([commit]):
+        batches = _stored_rows(commit, profile, [row["question_id"] for row in answered], rows=answered)
     outputs = (batch.column("output")[0].as_py() for batch in batches)
     return {row["unit"]: output for row, output in zip(answered, outputs, strict=True)}
 
@@ -383,10 +378,7 @@ def _stored_rows(
     kind = input_kind(profile)
     reader = kind.row_reader(ids)
     if copies := commit.files("kept_outputs"):
-        with (
-            _reading_copies(commit),
-            connected(memory=MEMORY) as connection,
-        ):  # one for all: to open one takes longer than to read a row
+        with connected(memory=MEMORY) as connection:  # one for all: to open one takes longer than to read a row
             return [_copied_row(connection, copies, kind.copy_format, reader=reader, row=row) for row in rows]
     found: dict[tuple[int, int], pa.RecordBatch] = {}
     for number in sorted({row["input"] for row in rows}):

@@ -29,6 +29,7 @@ from rageval_batch.profiles.registry import profile_module
 from rageval_batch.runs import commit_files, commit_record, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.commit_record import Counts, Finished
+from rageval_batch.runs.damage import find_damage
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
@@ -137,7 +138,10 @@ def finished_commit(store: Store, job: str, *, again: bool = False) -> Commit | 
         manifest = commit.manifest
         if manifest["job"] == job and not commit.dropped:
             keys = [(run_id, manifest["profile"], manifest["questions"]["sha256"]) for run_id in manifest["runs"]]
-            return commit if all(newest[key] == commit.id for key in keys) else None
+            if not all(newest[key] == commit.id for key in keys):
+                return None
+            # A damaged one is noted: the second look names it and is without it, and the job is scored again.
+            return commit if find_damage([commit]) is None else finished_commit(store, job, again=again)
     return None
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, StoreError, did_you_mean
+from rageval_batch.runs.damage import find_damage
 from rageval_batch.runs.manifest import TOMBSTONE_FORMAT
 from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store, hidden_runs, removable_commits
 
@@ -102,27 +103,36 @@ def prune(
 
     `older_than`: those made before that time. `keep_last`: those beyond the last so many results of all their runs.
     With both, commits to which both apply. Folders whose commits are all in a pack are removed too, and with
-    `compacted` alone nothing else. `at_once`: remove the files now, whoever may be reading.
+    `compacted` alone nothing else. `at_once`: remove the files now, whoever may be reading. What supersedes
+    others is read whole before: where it is damaged, it is named and left out, and the results before it are current.
     """
     if older_than is None and keep_last is None and not compacted:
         raise InputError("Say what to prune: --older-than AGE, --keep-last N, both, or --compacted.")
     with store.staging(f"prune-{secrets.token_hex(4)}") as staging, store.publishing() as publish:
-        listing = store.listing()
-        pruned = removable_commits(listing.tombstones)
         limit = _time_before(older_than) if older_than is not None else None
-        wanted = _last_commits(listing.visible(), keep_last or 1)
-        hidden = hidden_runs(listing.tombstones)
-        dropped_packs = [pack for pack in listing.packs if hidden.get(pack.id, set()) is None]
         by_age = older_than is not None or keep_last is not None
-        unwanted = [
-            commit.id
-            for commit in ([*listing.commits, *dropped_packs] if by_age else [])
-            if commit.id not in pruned and commit.id not in wanted and (limit is None or _made(commit) < limit)
-        ]
+        unwanted, wanted = _unwanted(store, limit, keep_last or 1) if by_age else ([], [])
+        while unwanted and find_damage(wanted) is not None:
+            store.commits()  # which names what is damaged
+            unwanted, wanted = _unwanted(store, limit, keep_last or 1)
         if unwanted:
             _publish_tombstone(staging, publish, {"hides": dict.fromkeys(unwanted), "removes": True})
         staging.clear()
         return Pruned(unwanted, _remove(store, timedelta(0) if at_once else timedelta(hours=READER_HOURS)))
+
+
+def _unwanted(store: Store, limit: datetime | None, keep_last: int) -> tuple[list[str], list[Commit]]:
+    """(the commits before a time whose results are not among the last so many of their runs, those that have these)"""
+    listing = store.listing()
+    pruned = removable_commits(listing.tombstones)
+    last = _last_commits(listing.visible(), keep_last)
+    hidden = hidden_runs(listing.tombstones)
+    dropped_packs = [pack for pack in listing.packs if hidden.get(pack.id, set()) is None]
+    made = {commit.id: _made(commit) for commit in [*listing.commits, *dropped_packs] if commit.id not in last}
+    # Of a damaged one that was dropped nothing may be readable; its folder has the time at which it was put in place.
+    made |= {folder.name: _changed(folder) for folder, _ in listing.damaged if hidden.get(folder.name, set()) is None}
+    unwanted = [name for name, at in made.items() if name not in pruned and (limit is None or at < limit)]
+    return unwanted, [commit for commit in listing.commits if commit.id in last]
 
 
 def _time_before(age: timedelta) -> datetime:
@@ -134,6 +144,12 @@ def _time_before(age: timedelta) -> datetime:
 
 def _made(commit: Commit) -> datetime:
     return datetime.fromisoformat(commit.manifest["created_at"])
+
+
+def _changed(folder: Path) -> datetime:
+    with suppress(OSError):  # of one behind a URL nothing may have been fetched
+        return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    return datetime.now(UTC)
 
 
 def _last_commits(commits: list[Commit], last: int) -> set[str]:

@@ -23,6 +23,7 @@ from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
 from rageval_batch.report.html.sections import Lister
 from rageval_batch.report.html.texts import cut, direction, language, readable
+from rageval_batch.runs.damage import DamageFound, answered
 from rageval_batch.view import contents
 from rageval_batch.view.addresses import KEY, address, sql_address
 from rageval_batch.view.contents import Content
@@ -72,7 +73,7 @@ class Viewer:
 
         def answer(request: Request) -> Response:
             try:
-                return one(request)
+                return answered(lambda: one(request))
             except RagevalError as error:
                 content = Content(title="That cannot be shown", sections=())
                 return self._page(request, "error.html", content, status=400, error=error.what)
@@ -247,11 +248,13 @@ class Viewer:
                         return views, None, None
                     with limited_query(session, query):
                         return views, result_page(session, query, view, x=x, y=y), None
+            except DamageFound:
+                raise
             except RagevalError as failed:
                 return views, None, str(failed)
 
         result = error = seconds = None
-        found = self._queries.result((query, view.number, x, y), run)
+        found = self._queries.result((query, view.number, x, y), lambda: answered(run))
         if isinstance(found, StillRunning):
             seconds = found.seconds
         else:

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
 from rageval_batch.errors import InputError
+from rageval_batch.runs.damage import DamageFound
 from rageval_batch.runs.store import Store
 
 LONGEST = 30.0  # seconds that a query of a user may take
@@ -102,7 +103,11 @@ class _Kept:
                 if self._locked:
                     session.lock()
                 self._session, self._seen = session, there
-            yield self._session
+            try:
+                yield self._session
+            except DamageFound:  # which the next one is opened without
+                self._session = None
+                raise
 
     def interrupt(self) -> None:
         if self._session is not None:

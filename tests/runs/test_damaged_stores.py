@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.errors import DamagedCommit, StoreError
+from rageval_batch.errors import DamagedCommit
 from rageval_batch.runs.manifest import Damage, read_manifest, signed
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.upkeep import check_store, drop
@@ -180,33 +180,6 @@ def test_fsck_reads_manifests_whatever_an_index_says(store: Store, monkeypatch: 
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     (problem,) = check_store(Store(store.path)).problems
     assert problem["problem"] == "its manifest.json does not have its checksum"
-
-
-def test_a_file_that_cannot_be_read_is_named_by_its_checksum(store: Store) -> None:
-    """Damage that leaves the size is found where the file is read."""
-    commit = store.commits()[1]
-    path = commit.files("scores")[0]
-    path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
-    for query in ("from scores", "from eval_json_v2"):
-        with open_store(store.path) as session, pytest.raises(StoreError, match=f"{commit.id} .*its checksum"):
-            session.sql(query)
-    drop(store, [commit.id])
-    with open_store(store.path) as session:
-        assert session.sql("select distinct run_id from scores").to_pylist() == [{"run_id": "good"}]
-
-
-@pytest.mark.parametrize("name", ["runs", "rejects", "tallies", "eval_json_v2"])
-def test_a_query_that_needs_a_damaged_file_names_its_commit(
-    name: str, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As a text and as a Parquet file; views that need no damaged file are read."""
-    path = store.commits()[1].path / f"{name}.parquet"
-    path.write_bytes(bytes(path.stat().st_size))
-    for query in ("from runs", "from scores", "from rejects", "from tallies", "from commits", "from leaderboard"):
-        for target in ("out.csv", "out.parquet"):
-            code, _, err = _call(capsys, "sql", query, "-o", tmp_path / target, "--store", store.path)
-            assert code == 0 or (code, f"{path.name} does not have its checksum" in err) == (2, True), (query, err)
-    assert [problem["file"] for problem in check_store(store).problems] == [path.name]
 
 
 def test_a_damaged_commit_can_be_dropped(store: Store) -> None:

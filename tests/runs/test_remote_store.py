@@ -25,6 +25,7 @@ from rageval_batch.inputs.sources import sources
 from rageval_batch.locations import MANIFEST, Folder, child, is_url, plain_name
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import packs, sweep, upkeep
+from rageval_batch.runs.damage import DamageFound
 from rageval_batch.runs.store import Store
 from support.engines import assert_same, sample_job, tables
 from support.s3 import BUCKET
@@ -150,8 +151,10 @@ def test_what_is_damaged_there_is_said(url: str) -> None:
     folder.write(f"{commit.id}/summary.parquet", content[:-1] + b"\0")  # as long as before
     assert [row["file"] for row in upkeep.check_store(Store(url)).problems] == ["summary.parquet"]
     (commit.path / "summary.parquet").unlink()
-    with pytest.raises(StoreError, match=r"summary.parquet of commit .* does not have its checksum"):
+    with pytest.raises(DamageFound, match=r"Commit .* is damaged: summary.parquet does not have its checksum"):
         Store(url).commits()[0].files("summary")
+    with pytest.warns(DamagedCommit, match="summary.parquet does not have its checksum"):
+        assert Store(url).commits() == []
     folder.write(f"{commit.id}/summary.parquet", content[:-1])
     with pytest.warns(DamagedCommit, match="summary.parquet has"):
         assert Store(url).commits() == []

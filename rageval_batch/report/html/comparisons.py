@@ -27,6 +27,7 @@ from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Sect
 from rageval_batch.report.html.scope import Scope
 from rageval_batch.report.html.texts import direction, language, number_text, plain_text, readable
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
+from rageval_batch.runs.damage import DamageFound
 from rageval_batch.sql_text import quoted
 
 MOST_CANDIDATES = 24  # that are compared; the best come first
@@ -75,6 +76,8 @@ def compared_runs(session: Session, scope: Scope, base: str | None, *, drawn_alo
         results = tuple(compare(session, shown, Rules(), answers=False, keep_pairs=True, others=tested))
     except NothingToCompare:
         return Outcome((Words("No other run has the same questions, source, parameters and version of the profile."),))
+    except DamageFound:
+        raise
     except RagevalError as error:
         return Outcome((Words(str(error)),))
     notes = () if drawn_alone else _notes(scope, every, results, chosen_base=base)
