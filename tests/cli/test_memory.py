@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from rageval_batch.bench import synthetic
 from support.stores import publish, simple_run
@@ -231,6 +232,25 @@ def test_rows_of_a_million_keys(tmp_path: Path) -> None:
         assert code == 0 and peak < 600 and "2 rows read" in said
         taken.append(cpu)
     assert taken[1] < 15 * taken[0]
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "arrow"])
+def test_20_000_columns(tmp_path: Path, format: str) -> None:
+    """The first thousand are kept; of the others nothing is made."""
+    rows = 300
+    questions(tmp_path, rows)
+    keys = {"run_id": ["r"] * rows, "question_id": [f"q{k}" for k in range(rows)], "output": ["alpha"] * rows}
+    table = pa.table(keys | {f"column {k}": [f"{k} {row}" for row in range(rows)] for k in range(20_000)})
+    path = tmp_path / f"outputs.{format}"
+    if format == "parquet":
+        pq.write_table(table, path)
+    elif format == "csv":
+        csv.write_csv(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as out:
+            out.write_table(table)
+    code, peak, said = score(tmp_path, path)
+    assert code == 0 and "more than 1,000 columns" in said and peak < 450, said
 
 
 def test_20_000_files_of_one_row(tmp_path: Path) -> None:

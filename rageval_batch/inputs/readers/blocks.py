@@ -97,11 +97,13 @@ class ColumnLimit:
         self.names: dict[str, None] = dict.fromkeys(names)  # in their order
         self.left_out: dict[str, None] = {}
 
+    def may_take(self, name: str) -> bool:
+        """Whether a name is one of the first, or can still become one."""
+        return name in self.names or len(self.names) < MOST_COLUMNS
+
     def take(self, name: str) -> bool:
         """Whether a name is one of the first."""
-        if name in self.names:
-            return True
-        if len(self.names) < MOST_COLUMNS:
+        if self.may_take(name):
             self.names[name] = None
             return True
         if len(self.left_out) < self._others:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ from rageval_batch.inputs.readers.blocks import (
     BOOLEAN,
     KEPT_OF_LONG,
     LIST,
+    MOST_COLUMNS,
     NONE_TAKEN,
     NOTHING,
     NUMERIC,
@@ -60,6 +62,7 @@ class ColumnBlock:
     columns: Mapping[str, pa.Array]
     row_errors: list[RowError]
     raw_rows: pa.RecordBatch | Sequence[str]  # a row's raw text is the JSON of its record, or one of these texts
+    unread: frozenset[str] = frozenset()  # columns that are read only when somebody asks for them by name
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -109,9 +112,13 @@ class ColumnBlock:
         out = []
         limit = limit or ColumnLimit()
         known = known.union(*([name for name in field if name in self.columns][:1] for field in read))
-        for name, column in self.columns.items():
+        for name in self.columns:
             if name in known:
                 continue
+            if name in self.unread and not limit.may_take(name):
+                limit.take(name)
+                continue
+            column = self.columns[name]
             text = _as_text(column)
             filled = text.is_valid().to_numpy(zero_copy_only=False)
             if name in taken:
@@ -128,7 +135,7 @@ class ColumnBlock:
         try:
             cells = self.raw_rows.slice(row, 1).to_pylist()[0]
         except (ValueError, OverflowError, TypeError, LookupError):  # times and time zones that Python does not have
-            cells = {name: _as_text(column)[row].as_py() for name, column in self.columns.items()}
+            cells = {name: _as_text(self.columns[name])[row].as_py() for name in self.raw_rows.schema.names}
         return json.dumps(cells, ensure_ascii=False, default=_printable)
 
     def whole_rows(self) -> pa.Array | None:
@@ -167,9 +174,20 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             names = file.schema.names
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
         check_names(source, names)
-        yield from column_blocks(
-            map(_validated, batches), texts=field_columns(source), longest=source.reading.max_row_bytes
-        )
+        yield from _blocks_of(source, names, batches)
+
+
+def _blocks_of(source: Source, names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[ColumnBlock]:
+    """The rows of batches that lie in memory; of wide ones the columns that are kept, and others on demand."""
+    fields, line = field_columns(source), 1
+    read = first_columns(names, fields)
+    for batch in batches:
+        others = BatchColumns(batch, read) if len(read) < len(names) else None
+        part = batch if others is None else batch.select([name for name in names if name in read])
+        lines = np.arange(line, line + batch.num_rows)
+        longest = source.reading.max_row_bytes
+        yield from column_blocks([_validated(part)], lines, fields, longest=longest, others=others)
+        line += batch.num_rows
 
 
 def _check_batches(source: Source, file: pa.NativeFile) -> None:
@@ -199,8 +217,7 @@ def read_frame(source: Source) -> Iterator[ColumnBlock]:
     """The rows of a frame in memory."""
     assert source.table is not None
     check_names(source, source.table.column_names)
-    batches = source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS)
-    yield from column_blocks(batches, texts=field_columns(source), longest=source.reading.max_row_bytes)
+    yield from _blocks_of(source, source.table.column_names, source.table.to_batches(max_chunksize=blocks.BLOCK_ROWS))
 
 
 def check_names(source: Source, names: Sequence[str]) -> None:
@@ -216,28 +233,103 @@ def field_columns(source: Source) -> frozenset[str]:
     return frozenset(name for names in FIELDS for name in names) | frozenset(mapped)
 
 
+def first_columns(
+    names: Sequence[str], fields: Container[str], is_empty: Callable[[str], bool] = lambda name: False
+) -> frozenset[str]:
+    """Of the columns of a table those that are fields, and as many others as are kept, those without a value aside."""
+    if len(names) <= MOST_COLUMNS:
+        return frozenset(names)
+    others = (name for name in names if name not in fields and not is_empty(name))
+    return frozenset(name for name in names if name in fields).union(islice(others, MOST_COLUMNS))
+
+
 def column_blocks(
     batches: Iterable[pa.RecordBatch],
     lines: Offsets | None = None,
     texts: Container[str] | None = None,
     *,
     longest: int = MAX_ROW_BYTES,
+    others: OtherColumns | None = None,
+    first: int = 0,
 ) -> Iterator[ColumnBlock]:
     """Batches in blocks of bounded size. `lines` are those of the one batch; without them rows count from 1.
 
     `texts`: the binary columns in which bytes that are not UTF-8 are an error of their row; without it, all. A row of
-    more than `longest` bytes is a row error, in a block without columns.
+    more than `longest` bytes is a row error, in a block without columns. `others`: columns that batches do not
+    have, whose rows are asked for by their places, which count from `first`.
     """
     line = 1
     for batch in batches:
         numbers = np.arange(line, line + batch.num_rows) if lines is None else lines
-        for first, stop, is_long in _slices(batch, longest):
-            part = batch.slice(first, stop - first)
+        for start, stop, is_long in _slices(batch, longest):
+            part = batch.slice(start, stop - start)
             if is_long:
-                yield _long_rows(part, numbers[first:stop], longest)
-            else:
-                yield column_block(part, numbers[first:stop], texts)
+                yield _long_rows(part, numbers[start:stop], longest)
+                continue
+            block = column_block(part, numbers[start:stop], texts)
+            yield block if others is None else _with_others(block, others, first + start)
         line += batch.num_rows
+
+
+class OtherColumns(Protocol):
+    """Columns of a wide table that are read when they are asked for."""
+
+    @property
+    def every(self) -> Sequence[str]:
+        """All names of the table, in their order."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Those that its batches do not have."""
+
+    def column(self, name: str, first: int, count: int) -> pa.Array:
+        """Some rows of one of these columns, by their places; later calls ask for later rows."""
+
+
+def _with_others(block: ColumnBlock, others: OtherColumns, first: int) -> ColumnBlock:
+    """A block with columns that are read when they are asked for; `first`: the place of its first row."""
+    return replace(block, columns=_Columns(block.columns, others, first, count=len(block)), unread=others.names)
+
+
+class BatchColumns:
+    """The columns of a batch that are read when they are asked for."""
+
+    def __init__(self, batch: pa.RecordBatch, read: Container[str]) -> None:
+        self._batch = batch
+        self.every = batch.schema.names
+        self.names = frozenset(name for name in self.every if name not in read)
+
+    def column(self, name: str, first: int, count: int) -> pa.Array:
+        """Some rows of one of these columns."""
+        column = self._batch.column(name)
+        column.validate(full=True)
+        return column.slice(first, count)
+
+
+class _Columns(Mapping[str, pa.Array]):
+    """The columns of a block in the order of its table, those that batches do not have being read on demand."""
+
+    def __init__(self, read: Mapping[str, pa.Array], others: OtherColumns, first: int, *, count: int) -> None:
+        self._read, self._others = dict(read), others
+        self._first, self._count = first, count
+
+    def __getitem__(self, name: str) -> pa.Array:
+        if name not in self._read:
+            if name not in self._others.names:
+                raise KeyError(name)
+            column = self._others.column(name, self._first, self._count)
+            lines = np.zeros(self._count, np.int64)
+            self._read[name] = column_block(pa.record_batch({name: column}), lines, texts=()).columns[name]
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._read or name in self._others.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._others.every)
+
+    def __len__(self) -> int:
+        return len(self._others.every)
 
 
 def _slices(batch: pa.RecordBatch, longest: int) -> Iterator[tuple[int, int, bool]]:

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -21,7 +21,13 @@ from rageval_batch.columnar.strings import Bytes, Flags, Offsets
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.blocks import KEPT_OF_LONG, RowError, cut_long, too_long_error
-from rageval_batch.inputs.readers.columns import ColumnBlock, check_names, column_blocks
+from rageval_batch.inputs.readers.columns import (
+    ColumnBlock,
+    check_names,
+    column_blocks,
+    field_columns,
+    first_columns,
+)
 from rageval_batch.inputs.readers.json_rows import BYTE_ORDER_MARK, is_utf8, read_more
 from rageval_batch.inputs.recognise import HEAD
 from rageval_batch.inputs.sources import Source
@@ -185,28 +191,47 @@ def _parsed(source: Source, part: Bytes, names: list[str], *, line: int) -> Gene
         bad_records.append(record)
         return "skip"
 
-    table = arrow_csv.read_csv(
-        pa.BufferReader(pa.py_buffer(part)),
-        arrow_csv.ReadOptions(use_threads=False, block_size=len(part) + 1, column_names=names),
-        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
-        arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False),
-    )
+    def parsed(columns: list[str]) -> pa.Table:
+        bad_records.clear()
+        return arrow_csv.read_csv(
+            pa.BufferReader(pa.py_buffer(part)),
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(part) + 1, column_names=names),
+            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False, include_columns=columns
+            ),
+        )
+
+    read = first_columns(names, field_columns(source))
+    others = _UnreadCells(names, read, parsed) if len(read) < len(names) else None
+    table = parsed([name for name in names if name in read])
     places = {line + record.number - 1 for record in bad_records}
     lines = _numbers_without(line, table.num_rows, places)
-    for batch in table.combine_chunks().to_batches():
-        yield from column_blocks([batch], lines, longest=source.reading.max_row_bytes)
-    if bad_records:
-        yield _bad_record_block(
-            [
-                (
-                    line + record.number - 1,
-                    f"{record.actual_columns} cells where the header has {record.expected_columns}",
-                    str(record.text),
-                )
-                for record in bad_records
-            ]
+    bad = [
+        (
+            line + record.number - 1,
+            f"{record.actual_columns} cells where the header has {record.expected_columns}",
+            str(record.text),
         )
-    return line + int(table.num_rows) + len(bad_records)
+        for record in bad_records
+    ]
+    for batch in table.combine_chunks().to_batches():
+        yield from column_blocks([batch], lines, longest=source.reading.max_row_bytes, others=others)
+    if bad:
+        yield _bad_record_block(bad)
+    return line + int(table.num_rows) + len(bad)
+
+
+class _UnreadCells:
+    """The columns of a wide table that no array was made of: the records are parsed again where one is asked for."""
+
+    def __init__(self, names: list[str], read: frozenset[str], parsed: Callable[[list[str]], pa.Table]) -> None:
+        self._parsed = parsed
+        self.every, self.names = names, frozenset(names) - read
+
+    def column(self, name: str, first: int, count: int) -> pa.Array:
+        """Some rows of one of these columns."""
+        return self._parsed([name]).column(name).slice(first, count).combine_chunks()
 
 
 def _numbers_without(first: int, count: int, taken: set[int]) -> Offsets:
