@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.columnar.functions import FUNCTIONS, Function, expressions
-from rageval_batch.columnar.functions.columns import one_array
+from rageval_batch.columnar.functions.columns import valid_array
 
 __all__ = ["FUNCTIONS", "Function", "expressions"]
 __all__ += list(FUNCTIONS)
@@ -26,7 +26,7 @@ _SCALARS = (str, int, float)
 
 def _over_columns(function: Function) -> Callable[..., pa.Array]:
     def call(*columns: Any) -> pa.Array:
-        arrays = [None if isinstance(column, _SCALARS) else one_array(column) for column in columns]
+        arrays = [None if isinstance(column, _SCALARS) else valid_array(column) for column in columns]
         rows = next((len(array) for array in arrays if array is not None), 1)
         return function.call(
             *(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -70,3 +71,20 @@ def test_numbers_beyond_64_bits_in_a_list_of_dicts() -> None:
 
     table = frame_source([{"a": 2**64}, {"a": 1}], "outputs").table
     assert table is not None and table.to_pylist() == [{"a": "18446744073709551616"}, {"a": "1"}]
+
+
+@pytest.mark.parametrize("frame", ["outputs", "questions"])
+def test_a_frame_that_is_no_valid_arrow_data_is_refused(frame: str) -> None:
+    """Of the outputs, and of the questions."""
+    bad = pa.LargeStringArray.from_buffers(
+        2, pa.py_buffer(np.array([0, 4_000_000, 5], np.int64)), pa.py_buffer(b"alpha")
+    )
+    good = {
+        "outputs": pa.table({"run_id": ["r"] * 2, "question_id": ["q", "p"], "output": ["alpha"] * 2}),
+        "questions": pa.table({"id": ["q", "p"], "question": ["?"] * 2, "must_include": [["alpha"]] * 2}),
+    }
+    column = {"outputs": "output", "questions": "question"}[frame]
+    tables = {**good, frame: good[frame].set_column(good[frame].schema.get_field_index(column), column, bad)}
+    with pytest.raises(InputError, match=f"{frame}: column {column} is no valid Arrow data .*Make it of valid text"):
+        rageval_batch.score(tables["outputs"], tables["questions"], "include_rate")
+    assert len(rageval_batch.score(good["outputs"], good["questions"], "include_rate").scores) == 2

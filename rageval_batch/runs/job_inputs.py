@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from rageval_batch.errors import InputError
 from rageval_batch.inputs.map_check import check_map
 from rageval_batch.inputs.one_table import take_questions
 from rageval_batch.inputs.presets import read_map, with_map
@@ -26,7 +29,21 @@ def given_sources(given: Any, name: str, whole_json: bool = False) -> list[Sourc
         return sources([given], whole_json)
     if isinstance(given, Iterable) and all(isinstance(part, str | os.PathLike) for part in _first(given)):
         return sources(given, whole_json)
-    return [frame_source(given, name)]
+    return [_checked(frame_source(given, name))]
+
+
+def _checked(frame: Source) -> Source:
+    """A frame that a caller gave, whose buffers are valid: compiled loops would read beyond the end of others."""
+    assert frame.table is not None
+    for column, cells in zip(frame.table.column_names, frame.table.columns, strict=True):
+        try:
+            cells.validate(full=True)
+        except pa.ArrowInvalid as error:
+            said = str(error).partition("\n")[0].rstrip(".")
+            raise InputError(
+                f"{frame.name}: column {column} is no valid Arrow data ({said}). Make it of valid text."
+            ) from error
+    return frame
 
 
 def _first(given: Iterable[Any]) -> list[Any]:

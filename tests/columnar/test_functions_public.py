@@ -6,10 +6,13 @@ import string
 from collections import Counter
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from oracles.functions import squad_tokens, words
+from rageval_batch import functions
 from rageval_batch.columnar.functions import FUNCTIONS
 
 PAIRS = 3000
@@ -191,3 +194,27 @@ def test_trec_eval() -> None:
         near(FUNCTIONS["precision_at"].call(column, relevant, k), f"P_{cut}")
         near(FUNCTIONS["hit_at"].call(column, relevant, k), f"success_{cut}")
         near(FUNCTIONS["ndcg_at"].call(column, everything, their_grades, k), f"ndcg_cut_{cut}")
+
+
+def _invalid(kind: str) -> pa.Array:
+    """Texts that are no UTF-8, or that are said to end behind their buffer."""
+    data = pa.py_buffer(b"a\xff\xfeb" if kind == "bytes" else b"ab")
+    ends = [0, 2, 4] if kind == "bytes" else [0, 4_000_000, 2]
+    return pa.LargeStringArray.from_buffers(2, pa.py_buffer(np.array(ends, np.int64)), data)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "offsets"])
+@pytest.mark.parametrize("name", ["token_f1", "bigram_jaccard", "keywords", "squash"])
+def test_columns_that_are_no_valid_arrow_data_are_refused(kind: str, name: str) -> None:
+    """At the door: compiled loops would read beyond the end of such a column."""
+    column, others = _invalid(kind), len(FUNCTIONS[name].arguments) - 1
+    for given in (column, pa.chunked_array([column, column])):
+        with pytest.raises(ValueError, match=r"large_string is no valid Arrow data .*Make it of valid text"):
+            getattr(functions, name)(given, *([["a"] * len(given)] * others))
+
+
+def test_polars_frames_of_foreign_buffers_are_refused() -> None:
+    """Polars takes the texts of an Arrow column as they are."""
+    frame = pl.DataFrame({"a": pl.from_arrow(_invalid("bytes"))})
+    with pytest.raises(Exception, match="is no valid Arrow data"):
+        frame.select(pl.col("a").rageval.squash())

@@ -126,6 +126,20 @@ def one_array(column: Any) -> pa.Array:
     return column
 
 
+def valid_array(column: Any) -> pa.Array:
+    """One Arrow array of a column that a caller gave; ValueError for one that is not valid, as compiled loops would
+    read beyond its end: Arrow and Polars take buffers as they are."""
+    chunks = column if isinstance(column, pa.Array | pa.ChunkedArray) else one_array(column)
+    try:
+        chunks.validate(full=True)
+    except pa.ArrowInvalid as error:
+        said = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(
+            f"A column of {chunks.type} is no valid Arrow data ({said}). Make it of valid text."
+        ) from error
+    return one_array(chunks)
+
+
 def flat_array(column: Any) -> pa.Array:
     """One Arrow array without a dictionary."""
     array = one_array(column)

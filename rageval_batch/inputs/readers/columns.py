@@ -174,10 +174,16 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             names = file.schema.names
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
         check_names(source, names)
-        yield from _blocks_of(source, names, batches)
+        yield from _blocks_of(source, names, batches, check=_validated)
 
 
-def _blocks_of(source: Source, names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[ColumnBlock]:
+def _blocks_of(
+    source: Source,
+    names: Sequence[str],
+    batches: Iterable[pa.RecordBatch],
+    *,
+    check: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch,
+) -> Iterator[ColumnBlock]:
     """The rows of batches that lie in memory; of wide ones the columns that are kept, and others on demand."""
     fields, line = field_columns(source), 1
     read = first_columns(names, fields)
@@ -186,7 +192,7 @@ def _blocks_of(source: Source, names: Sequence[str], batches: Iterable[pa.Record
         part = batch if others is None else batch.select([name for name in names if name in read])
         lines = np.arange(line, line + batch.num_rows)
         longest = source.reading.max_row_bytes
-        yield from column_blocks([_validated(part)], lines, fields, longest=longest, others=others)
+        yield from column_blocks([check(part)], lines, fields, longest=longest, others=others)
         line += batch.num_rows
 
 
