@@ -14,11 +14,11 @@ from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.compared_runs import find_compared_runs, open_compared
 from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
+from rageval_batch.answering import answered
 from rageval_batch.dataclass import dataclass
 from rageval_batch.model import Profile
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs.commit_record import Counts
-from rageval_batch.runs.damage import answered
 from rageval_batch.runs.job_inputs import given_job, given_sources
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.sweep import Outcome

@@ -16,6 +16,7 @@ PACKAGE = ROOT / "rageval_batch"
 # From the ground up: a room may import from the rooms above it in this list, and from itself.
 ROOMS = (
     (
+        "answering",
         "errors",
         "version",
         "config",

@@ -14,6 +14,7 @@ from rageval_batch.analysis.benchmark_config import BenchmarkConfig, Dataset
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import RunSummary, summaries
 from rageval_batch.analysis.session import Session
+from rageval_batch.answering import answered
 from rageval_batch.columnar.statistics import population_std
 from rageval_batch.columnar.tolerance import TOLERANCE
 from rageval_batch.config import read_small_file
@@ -21,7 +22,6 @@ from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, RagevalError, StoreError
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.runs import sweep
-from rageval_batch.runs.damage import answered
 from rageval_batch.runs.store import Store
 
 FAIL_FAST, BEST_EFFORT = "fail-fast", "best-effort"

@@ -10,12 +10,12 @@ import pyarrow as pa
 from rageval_batch.analysis.catalog_rows import GateRow, MetricRow, ProfileRow, stored_profile
 from rageval_batch.analysis.gate_file import GateFile, gates_of
 from rageval_batch.analysis.session import Session
+from rageval_batch.answering import answered
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Gate, Metric, Profile
 from rageval_batch.model.schemas import KEYS
 from rageval_batch.profiles.registry import known_profile, known_profiles, note_kept, note_reference
 from rageval_batch.runs.commit_profile import kept_profile
-from rageval_batch.runs.damage import answered
 from rageval_batch.runs.store import Commit, Store
 
 

@@ -29,11 +29,12 @@ from rageval_batch.analysis.catalog_rows import (
 )
 from rageval_batch.analysis.comments import with_comments
 from rageval_batch.analysis.session_views import FILE_RUNS, WORD, SessionViews
+from rageval_batch.answering import DamageFound, answered
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.inputs.run_files import EXPORT_KEY
 from rageval_batch.model.schemas import KEYS
-from rageval_batch.runs.damage import DamageFound, answered, find_damage
+from rageval_batch.runs.damage import find_damage
 from rageval_batch.runs.database import connect
 from rageval_batch.runs.spill import spill_folder
 from rageval_batch.runs.store import Commit, Store

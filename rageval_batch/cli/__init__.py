@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from rageval_batch import interrupts
+from rageval_batch.answering import DamageFound, answered
 from rageval_batch.cli.options import Printed, damaged_commits_said, debug_option, quiet_option, say_error
 from rageval_batch.errors import (
     EXIT_BAD_INPUT,
@@ -26,7 +27,6 @@ from rageval_batch.errors import (
 )
 from rageval_batch.inputs.file_hashes import begin_hashing
 from rageval_batch.report.safe_text import terminal_lines, valid_text
-from rageval_batch.runs.damage import DamageFound, answered
 from rageval_batch.version import __version__
 
 # Each command and the module it lives in; a module is imported when its command is used.

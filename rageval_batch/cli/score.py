@@ -365,9 +365,9 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
 
 
 def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
+    from rageval_batch.answering import answered
     from rageval_batch.profiles.registry import get_profile
     from rageval_batch.report.cells import counts_words, json_line
-    from rageval_batch.runs.damage import answered
 
     try:
         in_json = format in ("json", "jsonl")

@@ -49,7 +49,7 @@ def sql(
       rageval sql "select run_id, score from leaderboard order by rank limit 5"
     """
     from rageval_batch.analysis.catalog import open_store
-    from rageval_batch.runs.damage import answered
+    from rageval_batch.answering import answered
     from rageval_batch.runs.store import Store
 
     named = pairs(files, "--file")

@@ -8,35 +8,20 @@ process and for as long as the files are not touched: one that was restored is r
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from rageval_batch.errors import StoreError
+from rageval_batch.answering import DamageFound
 from rageval_batch.runs.manifest import Damage
 
 if TYPE_CHECKING:
     from rageval_batch.runs.store import Commit
 
-Answer = TypeVar("Answer")
 _Stamps = tuple[tuple[str, int, int], ...]  # name, time and size of the files of a folder
 
 _NOTED: dict[str, tuple[_Stamps, str]] = {}
-
-
-class DamageFound(StoreError):
-    """Commits that turned out to be damaged while they were read. They are noted: asked again, the store is without
-    them."""
-
-    def __init__(self, problems: Sequence[tuple[Commit, str]]) -> None:
-        self.folders = frozenset(commit.path for commit, _ in problems)
-        commit, self.problem = problems[0]
-        name, store = commit.path.name, commit.store_name
-        super().__init__(
-            f"Commit {name} of {store} is damaged: {self.problem}.",
-            advice=f"Restore it from a copy, or leave it out: rageval drop {name} --store {store}",
-        )
 
 
 def noted_damage(folder: Path) -> Damage | None:
@@ -68,14 +53,25 @@ def find_damage(commits: Iterable[Commit]) -> DamageFound | None:
             restored.append((commit, problem))
     if damaged:
         return note_damage(damaged)
-    return DamageFound(restored) if restored else None
+    return _damage_found(restored) if restored else None
 
 
 def note_damage(problems: Sequence[tuple[Commit, str]]) -> DamageFound:
     """Note what is wrong with commits; the error to raise."""
     for commit, problem in problems:
         _NOTED[os.path.abspath(commit.path)] = (_stamps(commit.path), problem)
-    return DamageFound(problems)
+    return _damage_found(problems)
+
+
+def _damage_found(problems: Sequence[tuple[Commit, str]]) -> DamageFound:
+    commit, problem = problems[0]
+    name, store = commit.path.name, commit.store_name
+    return DamageFound(
+        f"Commit {name} of {store} is damaged: {problem}.",
+        advice=f"Restore it from a copy, or leave it out: rageval drop {name} --store {store}",
+        problem=problem,
+        folders=frozenset(one.path for one, _ in problems),
+    )
 
 
 @contextmanager
@@ -89,16 +85,3 @@ def reading(commits: Iterable[Commit]) -> Iterator[None]:
         if (found := find_damage(commits)) is not None:
             raise found from error
         raise
-
-
-def answered(answer: Callable[[], Answer], unless: Callable[[], bool] = lambda: False) -> Answer:
-    """What a function of a store returns; called again, from its beginning, where it finds a damaged commit, as the
-    store is without that from then on. `unless`: something of the first answer has been seen already."""
-    left_out: set[Path] = set()
-    while True:
-        try:
-            return answer()
-        except DamageFound as found:
-            if unless() or left_out.issuperset(found.folders):
-                raise
-            left_out |= found.folders

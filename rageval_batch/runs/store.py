@@ -27,10 +27,11 @@ from typing import Any
 
 from filelock import BaseFileLock
 
+from rageval_batch.answering import DamageFound
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DamagedCommit, StoreError
 from rageval_batch.locations import COMMIT_NAME, MANIFEST, Entry, is_url, plain_name
-from rageval_batch.runs.damage import DamageFound, note_damage, noted_damage
+from rageval_batch.runs.damage import note_damage, noted_damage
 from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably
 from rageval_batch.runs.manifest import (
     FORMAT,

@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from rageval_batch.analysis.session import Session
+from rageval_batch.answering import DamageFound, answered
 from rageval_batch.errors import InputError, RagevalError
 from rageval_batch.report.cells import count_text
 from rageval_batch.report.html.blocks import Table
@@ -23,7 +24,6 @@ from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
 from rageval_batch.report.html.sections import Lister
 from rageval_batch.report.html.texts import cut, direction, language, readable
-from rageval_batch.runs.damage import DamageFound, answered
 from rageval_batch.view import contents
 from rageval_batch.view.addresses import KEY, address, sql_address
 from rageval_batch.view.contents import Content

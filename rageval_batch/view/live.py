@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.session import Session
+from rageval_batch.answering import DamageFound
 from rageval_batch.errors import InputError
-from rageval_batch.runs.damage import DamageFound
 from rageval_batch.runs.store import Store
 
 LONGEST = 30.0  # seconds that a query of a user may take

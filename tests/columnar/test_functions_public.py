@@ -217,4 +217,4 @@ def test_polars_frames_of_foreign_buffers_are_refused() -> None:
     """Polars takes the texts of an Arrow column as they are."""
     frame = pl.DataFrame({"a": pl.from_arrow(_invalid("bytes"))})
     with pytest.raises(Exception, match="is no valid Arrow data"):
-        frame.select(pl.col("a").rageval.squash())
+        frame.select(functions.expressions.expression(FUNCTIONS["squash"], "a"))

@@ -14,11 +14,11 @@ import pytest
 
 from rageval_batch import api
 from rageval_batch.analysis.catalog import open_store
+from rageval_batch.answering import DamageFound, answered
 from rageval_batch.cli import main
 from rageval_batch.errors import DamagedCommit
-from rageval_batch.runs.damage import DamageFound, answered
 from rageval_batch.runs.packs import compact
-from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.store import Store
 from rageval_batch.runs.upkeep import drop, prune
 from support.command import run_command
 from support.places import SAMPLES_FOLDER
@@ -301,14 +301,13 @@ def test_prune_takes_no_result_that_a_damaged_one_stands_before(
 
 def test_a_fault_that_stays_is_an_error() -> None:
     """A commit that is found twice is not tried for ever."""
-    commit = Commit(path=Path("runs/a"), manifest={"commit": "a"})
     tried = []
 
     def answer() -> None:
         tried.append(1)
-        raise DamageFound([(commit, "it is torn")])
+        raise DamageFound("It is torn.", advice="Mend it.", problem="torn", folders=frozenset([Path("runs/a")]))
 
-    with pytest.raises(DamageFound, match="Commit a of runs is damaged: it is torn"):
+    with pytest.raises(DamageFound, match=r"It is torn\. Mend it\."):
         answered(answer)
     assert len(tried) == 2
 

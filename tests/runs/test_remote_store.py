@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 from fsspec.implementations.memory import MemoryFileSystem
 
+from rageval_batch.answering import DamageFound
 from rageval_batch.cli import cli
 from rageval_batch.errors import DamagedCommit, InputError, StoreError
 from rageval_batch.inputs import readers
@@ -25,7 +26,6 @@ from rageval_batch.inputs.sources import sources
 from rageval_batch.locations import MANIFEST, Folder, child, is_url, plain_name
 from rageval_batch.resources import samples_folder
 from rageval_batch.runs import packs, sweep, upkeep
-from rageval_batch.runs.damage import DamageFound
 from rageval_batch.runs.store import Store
 from support.engines import assert_same, sample_job, tables
 from support.s3 import BUCKET

@@ -16,6 +16,7 @@ from rageval_batch.analysis.compared_runs import (
 from rageval_batch.analysis.comparison import Comparison, Rules, compare, with_answers
 from rageval_batch.analysis.paired_units import TIE, Mover
 from rageval_batch.analysis.session import Session
+from rageval_batch.answering import DamageFound
 from rageval_batch.columnar.statistics import RESAMPLES
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import RagevalError
@@ -27,7 +28,6 @@ from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Sect
 from rageval_batch.report.html.scope import Scope
 from rageval_batch.report.html.texts import direction, language, number_text, plain_text, readable
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
-from rageval_batch.runs.damage import DamageFound
 from rageval_batch.sql_text import quoted
 
 MOST_CANDIDATES = 24  # that are compared; the best come first
