@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # Objects made before garbage is looked for. Importing makes tens of thousands that all stay: with Python's own limits,
 # looking through them again and again took 0.02 s of a command's 0.38.
 _COLLECT_AFTER = (100_000, 20, 20)
-# Seconds after which a thread that runs Python hands over to one that waits for it. With Python's own 0.005, threads that
-# score waited for the one that reads: 0.02 s of 0.75 for 200,000 rows.
+# Seconds after which a thread that runs Python hands over to one that waits for it. With Python's own 0.005, threads
+# that score waited for the one that reads: 0.02 s of 0.75 for 200,000 rows.
 _HAND_OVER = 0.001
 _OPEN_FILES = 1 << 16
 _M_ARENA_MAX = -8  # of glibc's malloc.h
