@@ -101,10 +101,11 @@ def test_bars_are_rows_of_names_bars_and_values() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("", None), ("plain English, naïve café", None), ("繁體與简体", "zh"), ("午後です", "ja"),
+        ("", None), ("plain English, naïve café", None), ("中文", "zh"), ("預授權金額", "zh-Hant"),
+        ("预授权金额", "zh-Hans"), ("午後です", "ja"),
         ("カナ", "ja"), ("한국어", "ko"), ("Ответ", "ru"),
         ("الإجابة العربية", "ar"), ("תעודה", "he"), ("Ελληνικά", "el"),
-        ('{"main_topic": "入住與退房", "page": 3}', "zh"), ("A long English sentence that quotes 門禁 once.", None),
+        ('{"main_topic": "入住與退房"}', "zh-Hant"), ("A long English sentence that quotes 門禁 once.", None),
     ],
 )  # fmt: skip
 def test_the_language_of_a_text_is_that_of_its_letters(text: str, found: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 from markupsafe import Markup, escape
 
@@ -106,14 +107,28 @@ def direction(text: str) -> str:
 
 def language(text: str) -> str | None:
     """The language that glyphs and voices of a text are chosen by, as far as its letters tell; null where they are
-    mostly Latin. Han letters are Chinese where no kana stand beside them."""
+    mostly Latin. Han letters are Chinese, of one script or the other, where no kana stand beside them."""
     if text.isascii():
         return None
     counts = {name: len(letters.findall(text)) for name, letters in _LETTERS.items()}
     if counts["ja"]:
         counts["ja"] += counts.pop("zh")
     name = max(counts, key=lambda one: counts[one])
-    return name if counts[name] * _LATIN_SHARE > len(_LATIN.findall(text)) else None
+    if counts[name] * _LATIN_SHARE <= len(_LATIN.findall(text)):
+        return None
+    return _script_of_chinese(text) if name == "zh" else name
+
+
+def _script_of_chinese(text: str) -> str:
+    """Which letters a Chinese text is written in, by the sets of characters of Taiwan and of China; zh where both have
+    as many of them."""
+    letters = set(_LETTERS["zh"].findall(text))
+    traditional, simplified = (sum(map(_has(codec), letters)) for codec in ("big5", "gb2312"))
+    return "zh" if traditional == simplified else "zh-Hant" if traditional > simplified else "zh-Hans"
+
+
+def _has(codec: str) -> Callable[[str], bool]:
+    return lambda letter: bool(letter.encode(codec, "ignore"))
 
 
 def readable(output: str) -> str:
