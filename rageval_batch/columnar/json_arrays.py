@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.strings import LARGE_STRING, bounds_of
 
 
@@ -19,8 +20,8 @@ def joined_arrays(key: pa.Array, fragments: pa.Array, keys: int) -> pa.Array:
     number = key.to_numpy()
     counts = np.bincount(number, minlength=keys)
     if (number[1:] < number[:-1]).any():
-        fragments = fragments.take(pa.array(np.argsort(number, kind="stable")))
+        fragments = fragments.take(as_arrow(np.argsort(number, kind="stable")))
     if (counts != 1).any():
-        offsets = pa.array(bounds_of(counts))
+        offsets = as_arrow(bounds_of(counts))
         fragments = pc.binary_join(pa.LargeListArray.from_arrays(offsets, fragments), comma)
     return pc.binary_join_element_wise(before, fragments, after, nothing)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from rageval_batch.columnar import json_tape, kernels
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OK
 from rageval_batch.columnar.strings import LARGE_STRING, Bytes, Flags, Offsets, from_arrow
@@ -114,4 +115,4 @@ def shape_detail(field: str, elements: str, wanted: str) -> str:
 def reason_names(reason: Reasons) -> pa.Array:
     """The reasons as a string column, null where there is none."""
     names = pa.array(REASONS, LARGE_STRING)
-    return names.take(pa.array(reason, mask=reason < 0))
+    return names.take(as_arrow(reason, reason >= 0))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.kernels.lines import mark_first
 from rageval_batch.columnar.places import TextPlaces
 from rageval_batch.columnar.strings import Bytes, Flags, Ints, as_column
@@ -208,12 +209,12 @@ class QuestionRows:
         repeat, bad_repeat = read_repeats(block.field(REPEAT))
         question = places_of_ids(self._places, key)
         if key.doubles is not None:
-            known = self._ids.take(pa.array(np.maximum(question, 0)))
-            question_id = pc.if_else(pa.array(question >= 0), known, question_id)
+            known = self._ids.take(as_arrow(np.maximum(question, 0)))
+            question_id = pc.if_else(as_arrow(question >= 0), known, question_id)
         batch = pa.RecordBatch.from_arrays(
             [
-                run_id, pa.array(np.maximum(question, 0)), pa.array(repeat),
-                pa.array(np.full(len(block), number, np.int32)), pa.array(block.lines),
+                run_id, as_arrow(np.maximum(question, 0)), as_arrow(repeat),
+                as_arrow(np.full(len(block), number, np.int32)), as_arrow(block.lines),
                 output.text, readers.read_own_chunks(block),
             ],
             schema=BATCH,

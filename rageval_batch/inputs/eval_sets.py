@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.json_arrays import joined_arrays
 from rageval_batch.columnar.json_numbers import value_text
 from rageval_batch.columnar.places import TextPlaces
@@ -238,11 +239,11 @@ def with_contexts(
             question = places_of_ids(places, block.field(QUESTION_ID))
             unknown.add(file, block, question >= 0)
             of_all = rows.column("run_id").is_null().to_numpy()
-            general.append(rows.column("fragment").filter(pa.array((question >= 0) & of_all)).combine_chunks())
+            general.append(rows.column("fragment").filter(as_arrow((question >= 0) & of_all)).combine_chunks())
             general_question.append(question[(question >= 0) & of_all])
-            mine = pa.array((question >= 0) & ~of_all)
+            mine = as_arrow((question >= 0) & ~of_all)
             own = rows.filter(mine)
-            spilled.write(own.set_column(1, "question_id", ids.take(pa.array(question).filter(mine))))
+            spilled.write(own.set_column(1, "question_id", ids.take(as_arrow(question).filter(mine))))
         if unknown.of == before:
             unknown.empty.append(file.name)
     fragments = pa.chunked_array(general, LARGE_STRING)
@@ -278,8 +279,8 @@ def _fragments(file: Source, block: Block) -> pa.Table:
     inside = pc.utf8_slice_codeunits(pc.ascii_trim(lists, _JSON_SPACES), 1, -1)
     fragments = pc.ascii_trim(inside, _JSON_SPACES)
     if not listed.all():
-        paths = pc.if_else(pa.array(path.kind == TEXT), path.text, pa.scalar(None, LARGE_STRING))
-        fragments = pc.if_else(pa.array(listed), fragments, _as_objects(paths, text.text))
+        paths = pc.if_else(as_arrow(path.kind == TEXT), path.text, pa.scalar(None, LARGE_STRING))
+        fragments = pc.if_else(as_arrow(listed), fragments, _as_objects(paths, text.text))
     return pa.table([run, question.text, fragments], schema=_FRAGMENTS)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
@@ -144,7 +145,7 @@ class InputCounts:
         """Count the rows of each run, and those that are rejected."""
         for counter, rows in ((self.rows, is_read), (self.rejected, is_rejected)):
             if rows.any():
-                counted = run_id if rows.all() else run_id.filter(pa.array(rows))
+                counted = run_id if rows.all() else run_id.filter(as_arrow(rows))
                 for found in counted.value_counts().to_pylist():
                     counter[found["values"]] += found["counts"]
 
@@ -154,9 +155,9 @@ class InputCounts:
             name, short = column.name, column.short()
             if len(short.rows) < len(column.rows):
                 long = np.setdiff1d(column.rows, short.rows)
-                for run in run_id.take(pa.array(long)).unique().to_pylist():
+                for run in run_id.take(as_arrow(long)).unique().to_pylist():
                     self._note_value(run, name, None)
-            values = pa.table({"run": run_id.take(pa.array(short.rows)), "value": short.text})
+            values = pa.table({"run": run_id.take(as_arrow(short.rows)), "value": short.text})
             found = values.group_by("run").aggregate([("value", "min"), ("value", "max"), ([], "count_all")])
             for run, low, high, count in zip(*(column.to_pylist() for column in found.columns), strict=True):
                 self.filled[run, name] += count
@@ -280,7 +281,7 @@ class Ingest:
         extras = None
         if others and len(kept):
             beside = np.flatnonzero(self.reader.has_extras(block)[kept])  # if none, the order of columns is noted
-            keys = _extra_keys(batch.take(pa.array(beside)), rows.question_id.take(pa.array(kept[beside])))
+            keys = _extra_keys(batch.take(as_arrow(beside)), rows.question_id.take(as_arrow(kept[beside])))
             extras = extras_of(keys, others, kept[beside], size=len(block), typeless=source.format == "csv")
         return Ingested(batch, rejects, len(kept) + rejects.num_rows, extras=extras)
 
@@ -316,7 +317,7 @@ def _extra_keys(batch: pa.RecordBatch, question_id: pa.Array) -> pa.RecordBatch:
 
 def _chosen(batch: pa.RecordBatch, rows: Any) -> tuple[pa.RecordBatch, Any]:
     """(those rows of a batch, the rows)"""
-    return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows)), rows
+    return batch if len(rows) == batch.num_rows else batch.take(as_arrow(rows)), rows
 
 
 def _rejects(source: Source, block: Block, reason: Any, *, details: dict[int, str], found: Rows) -> pa.Table:
@@ -410,10 +411,10 @@ def read_keys(found: Field, default: str | None) -> tuple[pa.Array, Flags]:
         & (pc.fill_null(pc.greater(pc.binary_length(text), 0), False).to_numpy(zero_copy_only=False))
     )
     if default is not None and (absent := found.kind == ABSENT).any():
-        text = pc.if_else(pa.array(absent), pa.scalar(default, LARGE_STRING), text)
+        text = pc.if_else(as_arrow(absent), pa.scalar(default, LARGE_STRING), text)
         usable = usable | absent
     if not usable.all():
-        text = pc.if_else(pa.array(usable), text, pa.scalar(None, LARGE_STRING))
+        text = pc.if_else(as_arrow(usable), text, pa.scalar(None, LARGE_STRING))
     return text, ~usable
 
 
@@ -424,5 +425,5 @@ def read_repeats(found: Field) -> tuple[Ints, Flags]:
     text = pc.fill_null(found.text, "")
     whole = pc.match_substring_regex(text, r"^\d{1,9}$").to_numpy(zero_copy_only=False)
     none = (found.kind <= NOTHING) | pc.equal(text, "").to_numpy(zero_copy_only=False)
-    number = pc.if_else(pa.array(whole), text, pa.scalar("0", LARGE_STRING)).cast(pa.int32()).to_numpy()
+    number = pc.if_else(as_arrow(whole), text, pa.scalar("0", LARGE_STRING)).cast(pa.int32()).to_numpy()
     return number, ~(whole | none) | (found.kind > NUMERIC)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.json_arrays import joined_arrays
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, as_column, bounds_by_owner
 from rageval_batch.dataclass import dataclass
@@ -142,7 +143,7 @@ class QuestionChunks:
         if (question[1:] < question[:-1]).any():
             order = np.argsort(question, kind="stable")
             question = question[order]
-            fragments = pa.chunked_array([fragments.combine_chunks().take(pa.array(order))])
+            fragments = pa.chunked_array([fragments.combine_chunks().take(as_arrow(order))])
         self._fragments = fragments
         self._question = question
         self._bounds = bounds_by_owner(question, count)
@@ -164,9 +165,9 @@ class QuestionChunks:
         fragments = self._fragments.slice(start - self._forgotten, stop - start).combine_chunks()
         if forget and self._prepared_once:
             self._fragments, self._forgotten = self._fragments.slice(stop - self._forgotten), stop
-        arrays = joined_arrays(pa.array(self._question[start:stop] - np.int32(first)), fragments, last - first)
+        arrays = joined_arrays(as_arrow(self._question[start:stop] - np.int32(first)), fragments, last - first)
         there = np.diff(self._bounds[first : last + 1]) > 0
-        return pc.if_else(pa.array(there), arrays, pa.scalar(None, LARGE_STRING))
+        return pc.if_else(as_arrow(there), arrays, pa.scalar(None, LARGE_STRING))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.strings import LARGE_STRING, Ints
 from rageval_batch.dataclass import dataclass
 from rageval_batch.inputs.kinds import input_kind
@@ -60,7 +61,7 @@ def score_batch(scorer: Scorer, batch: pa.RecordBatch, reused: ReusedScores | No
     scored, spread = (scorer.score(batch), None) if reused is None else reused.score(batch)
     own = scored.columns
     if spread is not None:
-        own = {name: column.take(pa.array(spread)) for name, column in own.items()}
+        own = {name: column.take(as_arrow(spread)) for name, column in own.items()}
     columns = {**own, **scorer.row_keys.columns(batch)}
     scores = pa.RecordBatch.from_arrays([columns[name] for name in scorer.schema.names], schema=scorer.schema)
     return ScoredBatch(scores, run_tallies(scored, batch.column("run_id"), spread))
@@ -72,8 +73,8 @@ def missing_rows(scorer: Scorer, missing: Mapping[str, Ints]) -> pa.Table:
     count = len(questions)
     runs = np.repeat(np.arange(len(missing)), [len(mine) for mine in missing.values()])
     batch = {
-        "run_id": pa.array(list(missing), LARGE_STRING).take(pa.array(runs)),
-        "question": pa.array(questions, pa.int32()),
+        "run_id": pa.array(list(missing), LARGE_STRING).take(as_arrow(runs)),
+        "question": as_arrow(questions),
         "repeat": pa.repeat(pa.scalar(0, pa.int32()), count),
     }
     rows = [batch.get(field.name, pa.nulls(count, field.type)) for field in BATCH]

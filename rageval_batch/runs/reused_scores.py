@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.kernels.digests import (
     distinct_digests,
     find_digests,
@@ -76,7 +77,7 @@ class _Kept:
         first, counts = self.bounds[rows], self.bounds[rows + 1] - self.bounds[rows]
         places = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
         owner = np.repeat(np.arange(len(rows), dtype=np.int32), counts) + np.int32(number)
-        return self.columns.take(pa.array(rows)), _of_rows(self.tallies.take(pa.array(places)), owner)
+        return self.columns.take(as_arrow(rows)), _of_rows(self.tallies.take(as_arrow(places)), owner)
 
     def followed_by(self, other: _Kept) -> _Kept:
         """The same with the answers that come next."""
@@ -96,12 +97,12 @@ def _kept(scored: Scored) -> _Kept:
     tallies = TALLIED.empty_table() if scored.tallies is None else scored.tallies.select(TALLIED.names).cast(TALLIED)
     row = tallies.column("row").to_numpy()
     bounds = bounds_by_owner(row, columns.num_rows)
-    return _Kept(0, columns, tallies.take(pa.array(np.argsort(row, kind="stable"))), bounds=bounds)
+    return _Kept(0, columns, tallies.take(as_arrow(np.argsort(row, kind="stable"))), bounds=bounds)
 
 
 def _of_rows(tallies: pa.Table, rows: Ints) -> pa.Table:
     """Tallies that belong to other rows."""
-    return tallies.set_column(0, TALLIED.field("row"), pa.array(rows, pa.int32()))
+    return tallies.set_column(0, TALLIED.field("row"), as_arrow(rows))
 
 
 class ReusedScores:
@@ -136,7 +137,7 @@ class ReusedScores:
         is_new = known.place < 0
         new = known.first[is_new]
         if len(new) < SPREAD_BELOW * batch.num_rows:
-            scored, scoring = self._timed(batch.take(pa.array(new))) if len(new) else (None, 0.0)
+            scored, scoring = self._timed(batch.take(as_arrow(new))) if len(new) else (None, 0.0)
             kept = _kept(scored) if scored is not None else None
             found: tuple[Scored, Ints | None] = _put_together(known, kept)
             place = np.arange(len(new), dtype=np.int32)

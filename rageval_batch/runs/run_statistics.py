@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.kernels.group_statistics import answer_means, exact_sums, group_statistics
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Floats, Ints, Offsets
 from rageval_batch.dataclass import dataclass
@@ -98,9 +99,9 @@ class _Collected:
         groupings, metrics, cells, stats = zip(*self._pieces, strict=True)
         counts = [len(mine.run) for mine in cells]
         bounds = np.cumsum([0, *counts])
-        piece = pa.array(np.repeat(np.arange(len(counts)), counts))
+        piece = as_arrow(np.repeat(np.arange(len(counts)), counts))
         columns = {
-            "run_id": self._runs.take(pa.array(np.concatenate([mine.run for mine in cells]))),
+            "run_id": self._runs.take(as_arrow(np.concatenate([mine.run for mine in cells]))),
             "group_value": pa.concat_arrays([mine.value for mine in cells]),
             "metric": pa.array(metrics, LARGE_STRING).take(piece),
             "grouping": pa.array(groupings, LARGE_STRING).take(piece),
@@ -123,7 +124,7 @@ def _joined(pieces: Sequence[Any], bounds: Offsets, type_: pa.DataType) -> pa.Ar
             known[first:last] = False
         else:
             joined[first:last] = piece
-    return pa.array(joined, type_, mask=np.isnan(joined) if is_float else ~known)
+    return as_arrow(joined, ~np.isnan(joined) if is_float else known)
 
 
 class _Numbers:
@@ -331,4 +332,4 @@ def _cells_of(row: Ints, values: pa.Array, run_of_row: Ints) -> _Cells:
     starts = np.flatnonzero(np.append(True, cell[1:] != cell[:-1])[: len(cell)])
     run, value = np.divmod(cell[starts], max(len(names), 1))
     bounds = np.append(starts, len(cell)).astype(np.int64)
-    return _Cells(rows=row, bounds=bounds, run=run, value=names.take(pa.array(value)))
+    return _Cells(rows=row, bounds=bounds, run=run, value=names.take(as_arrow(value)))

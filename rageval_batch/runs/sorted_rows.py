@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, Offsets, bounds_by_owner
 from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.parts import Part, table_of_part
@@ -148,9 +149,9 @@ def _ordered(rows: pa.Table, place: Ints, names: Sequence[str]) -> pa.Table:
     rank = np.empty(len(question.dictionary), np.int64)
     rank[pc.sort_indices(question.dictionary).to_numpy()] = np.arange(len(rank))
     key = place * np.int64(len(rank)) + rank[question.indices.to_numpy()]
-    run = pa.DictionaryArray.from_arrays(pa.array(place), pa.array(names, LARGE_STRING))
+    run = pa.DictionaryArray.from_arrays(as_arrow(place), pa.array(names, LARGE_STRING))
     rows = rows.set_column(rows.column_names.index("run_id"), "run_id", run)
     rows = rows.set_column(rows.column_names.index("question_id"), "question_id", question)
     if (key[1:] > key[:-1]).all():
         return rows
-    return rows.take(pa.array(np.lexsort((rows.column("repeat").to_numpy(), key))))
+    return rows.take(as_arrow(np.lexsort((rows.column("repeat").to_numpy(), key))))

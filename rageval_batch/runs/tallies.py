@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.places import distinct_rows
 from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.model import Scored
@@ -29,8 +30,8 @@ def run_tallies(scored: Scored, run_id: pa.Array, spread: Ints | None) -> pa.Tab
     tallies, row = scored.tallies, scored.tallies.column("row").to_numpy()
     if spread is not None:
         tally, row = _spread_out(row, spread)
-        tallies = tallies.take(pa.array(tally))
-    by_run = tallies.append_column("run_id", run_id.take(pa.array(row))).select(TALLIES.names).cast(TALLIES)
+        tallies = tallies.take(as_arrow(tally))
+    by_run = tallies.append_column("run_id", run_id.take(as_arrow(row))).select(TALLIES.names).cast(TALLIES)
     repeats = by_run.num_rows - pc.count_distinct(by_run.column("got"), mode="all").as_py()
     return summed(by_run) if 2 * repeats > by_run.num_rows else by_run
 
@@ -67,7 +68,7 @@ def sorted_by_run(parts: Sequence[Part]) -> Iterator[pa.Table] | None:
     group[order] = group.copy()
     read: list[list[Part]] = [[] for _ in starts]
     for part, (runs, _) in zip(parts, counted, strict=True):
-        for k in np.unique(group[runs]).tolist():
+        for k in sorted(set(group[runs].tolist())):
             read[k].append(part)
     if sum(map(len, read)) > _MOST_READS * (len(parts) + len(read)):
         return None
@@ -96,15 +97,15 @@ def summed(tallies: pa.Table) -> pa.Table:
     first, which = distinct_rows(columns[:-1])
     counts = np.zeros(len(first), np.int64)
     np.add.at(counts, which, columns[-1].to_numpy())
-    rows = pa.array(first)
-    return pa.Table.from_arrays([*(column.take(rows) for column in columns[:-1]), pa.array(counts)], schema=TALLIES)
+    rows = as_arrow(first)
+    return pa.Table.from_arrays([*(column.take(rows) for column in columns[:-1]), as_arrow(counts)], schema=TALLIES)
 
 
 def in_order(tallies: pa.Table) -> pa.Table:
     """Tallies by run, kind and texts, nulls last, those of the same run, kind and texts added up."""
     run, kind, got, expected, n = (tallies.column(field.name).combine_chunks() for field in TALLIES)
     (_, run_rank), (kinds, kind_rank) = _ranks(run), _ranks(kind)
-    key = pa.array(run_rank * kinds + kind_rank)
+    key = as_arrow(run_rank * kinds + kind_rank)
     # Numbers first: then texts are compared with those of the same run and kind alone.
     keys = pa.RecordBatch.from_arrays([key, got, expected], names=["key", "got", "expected"])
     order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.schema.names])
@@ -114,8 +115,8 @@ def in_order(tallies: pa.Table) -> pa.Table:
     starts = np.flatnonzero(~repeats)
     if len(starts) == len(order):
         return rows
-    counts = pa.array(np.add.reduceat(n.take(order).to_numpy(), starts))
-    return rows.take(pa.array(starts)).set_column(len(_KEYS), TALLIES.field(len(_KEYS)), counts)
+    counts = as_arrow(np.add.reduceat(n.take(order).to_numpy(), starts))
+    return rows.take(as_arrow(starts)).set_column(len(_KEYS), TALLIES.field(len(_KEYS)), counts)
 
 
 def _repeats(column: pa.Array) -> Flags:

@@ -21,8 +21,9 @@ HEAVY = {
 }  # fmt: skip
 COLUMNS = {"duckdb", "jsonschema_rs", "msgspec", "numpy", "pyarrow"}
 OTHERS = {"rageval_batch.columnar.values.numbers", "rageval_batch.profiles.legal_rag", "rageval_batch.api"}
-# What scoring JSON answers to questions needs not: readers of columns, keys of rows without questions, resampling.
+# What scoring JSON answers needs not: masked arrays, readers of columns, keys of rows without questions, resampling.
 NOT_SCORED = {
+    "numpy.ma",
     "rageval_batch.inputs.readers.parquet", "rageval_batch.inputs.readers.columns",
     "rageval_batch.inputs.readers.mapped", "rageval_batch.inputs.self_keyed", "rageval_batch.columnar.statistics",
 }  # fmt: skip

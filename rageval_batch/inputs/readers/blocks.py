@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.kernels.json import ARRAY
 from rageval_batch.columnar.nested import held_kinds
 from rageval_batch.columnar.places import TextPlaces
@@ -220,7 +221,7 @@ def read_output(block: Block, fields: tuple[OutputField, ...], fields_first: boo
     whole = pc.binary_join_element_wise(
         pa.scalar("{", LARGE_STRING), pc.utf8_rtrim(inner, characters=","), pa.scalar("}", LARGE_STRING), empty
     )
-    return Field(pc.if_else(pa.array(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
+    return Field(pc.if_else(as_arrow(built), whole, output.text), np.where(built, STRUCT, output.kind).astype(np.int8))
 
 
 def read_chunks(block: Block) -> pa.Array:
@@ -229,7 +230,7 @@ def read_chunks(block: Block) -> pa.Array:
     is_list = chunks.kind == LIST
     if (texts := chunks.kind == TEXT).any():
         is_list |= texts & (held_kinds(chunks.text) == ARRAY)
-    return pc.if_else(pa.array(is_list), chunks.text, pa.scalar(None, LARGE_STRING))
+    return pc.if_else(as_arrow(is_list), chunks.text, pa.scalar(None, LARGE_STRING))
 
 
 def read_own_chunks(block: Block) -> pa.Array:
@@ -239,9 +240,9 @@ def read_own_chunks(block: Block) -> pa.Array:
     other = (chunks.kind == TEXT) & lists.is_null().to_numpy(zero_copy_only=False)
     if not other.any():
         return lists
-    coded = chunks.text.filter(pa.array(other)).dictionary_encode()
+    coded = chunks.text.filter(as_arrow(other)).dictionary_encode()
     texts = pa.array([_as_list(text) for text in coded.dictionary.to_pylist()], LARGE_STRING).take(coded.indices)
-    return pc.replace_with_mask(lists, pa.array(other), texts)
+    return pc.replace_with_mask(lists, as_arrow(other), texts)
 
 
 def _as_list(text: str) -> str | None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels, text
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.json_objects import MISSING_FIELD, WRONG_SHAPE, WRONG_TYPE, shape_detail
 from rageval_batch.columnar.json_values import ELEMENT_WORDS
 from rageval_batch.columnar.kernels import KeywordHits, Pairs, Points32
@@ -147,7 +148,7 @@ def _check_schema(compared: Comparison, reason: json_objects.Reasons) -> tuple[j
     unread = (compared.citations.strange >= 0) & (reason == json_objects.NO_REASON)
     reason[unread] = WRONG_SHAPE
     named = np.where(lacks, compared.absent, compared.other)
-    detail = _FIELD_NAMES.take(pa.array(named))
+    detail = _FIELD_NAMES.take(as_arrow(named))
     if unread.any():
         detail = pc.coalesce(_SHAPES.take(pa.array(compared.citations.strange, mask=~unread)), detail)
     return reason, detail

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_tape, kernels
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.json_tape import Tape
 from rageval_batch.columnar.kernels.json import OBJECT, STRING
 from rageval_batch.columnar.strings import (
@@ -92,5 +93,5 @@ def _first_texts(tape: Tape, owners: Ints, names: tuple[str, ...]) -> Ints:
 
 
 def _join_lines(texts: Strings, bounds: Offsets) -> Strings:
-    lists = pa.LargeListArray.from_arrays(pa.array(bounds), texts.to_arrow())
+    lists = pa.LargeListArray.from_arrays(as_arrow(bounds), texts.to_arrow())
     return from_arrow(pc.binary_join(lists, pa.scalar("\n", pa.large_string())))

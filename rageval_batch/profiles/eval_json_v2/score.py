@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rageval_batch.columnar import json_objects, kernels
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.strings import LARGE_STRING, Ints, bitmap
 from rageval_batch.model import Params, Scored
 from rageval_batch.profiles.eval_json_v2.compare import UNGROUNDED, Measured, measure
@@ -35,12 +36,12 @@ def score(prepared: Prepared, batch: pa.RecordBatch) -> Scored:
 
     valid = None if ok.all() else bitmap(ok)
     columns = {name: _typed(name, value, valid) for name, value in values.items()}
-    columns["score"] = pa.array(values["score"])
-    columns["schema_ok"] = pa.array(ok)
-    columns["repaired"] = pa.array(measured.repaired)
+    columns["score"] = as_arrow(values["score"])
+    columns["schema_ok"] = as_arrow(ok)
+    columns["repaired"] = as_arrow(measured.repaired)
     columns["fail_reason"] = json_objects.reason_names(measured.reason)
     columns["fail_detail"] = measured.detail
-    columns["context_missing"] = pa.array(~measured.contexts.present[measured.context])
+    columns["context_missing"] = as_arrow(~measured.contexts.present[measured.context])
     wrong = {name: np.flatnonzero(ok & (values[name] == 0.0)).astype(np.int32) for name in CLASSES}
     return Scored(columns, _tallies(prepared, measured, wrong))
 
@@ -50,8 +51,9 @@ _TYPE_OF = {column.name: column.type for column in COLUMNS}
 
 def _typed(name: str, value: Any, valid: pa.Buffer | None) -> pa.Array:
     """A column of numbers, null where a bit is not set: one bitmap for all of them."""
-    column = pa.array(value, _TYPE_OF[name])
-    return pa.Array.from_buffers(column.type, len(column), [valid, column.buffers()[1]])
+    type_ = _TYPE_OF[name]
+    numbers = np.ascontiguousarray(value, type_.to_pandas_dtype())
+    return pa.Array.from_buffers(type_, len(numbers), [valid, pa.py_buffer(numbers)])
 
 
 def _list_scores(name: str, measured: Measured, k: int) -> dict[str, Floats]:
@@ -106,28 +108,28 @@ def _tallies(prepared: Prepared, measured: Measured, wrong: dict[str, Ints]) -> 
     parts = []
     for name, rows in wrong.items():
         got = pc.utf8_slice_codeunits(measured.class_texts(name, rows).to_arrow(), 0, SHOWN_CHARACTERS)
-        expected = prepared.expected_classes[name].take(pa.array(measured.question[rows]))
+        expected = prepared.expected_classes[name].take(as_arrow(measured.question[rows]))
         parts.append(_tally(rows, name, got, expected=expected))
     refs = measured.compared.citations.refs()
     ungrounded = refs.why >= 0
-    why = pa.array(UNGROUNDED, LARGE_STRING).take(pa.array(refs.why[ungrounded]))
+    why = pa.array(UNGROUNDED, LARGE_STRING).take(as_arrow(refs.why[ungrounded]))
     parts.append(_tally(refs.row[ungrounded], "ungrounded", why, expected=pa.nulls(len(why), LARGE_STRING)))
     return pa.concat_tables(parts)
 
 
 def _tally(row: Ints, kind: str, got: pa.Array, *, expected: pa.Array) -> pa.Table:
     kinds = pa.repeat(pa.scalar(kind, LARGE_STRING), len(row))
-    ones = pa.array(np.ones(len(row), np.int64))
-    return pa.table({"row": pa.array(row), "kind": kinds, "got": got, "expected": expected, "n": ones})
+    ones = as_arrow(np.ones(len(row), np.int64))
+    return pa.table({"row": as_arrow(row), "kind": kinds, "got": got, "expected": expected, "n": ones})
 
 
 def missing_columns(prepared: Prepared, question: Ints) -> dict[str, pa.Array]:
     """An unanswered question: score 0, and whether it had context all the same."""
     count = len(question)
     return {
-        "score": pa.array(np.zeros(count)),
-        "schema_ok": pa.array(np.zeros(count, np.bool_)),
-        "repaired": pa.array(np.zeros(count, np.bool_)),
+        "score": as_arrow(np.zeros(count)),
+        "schema_ok": as_arrow(np.zeros(count, np.bool_)),
+        "repaired": as_arrow(np.zeros(count, np.bool_)),
         "fail_reason": pa.repeat(pa.scalar(json_objects.REASONS[json_objects.MISSING_OUTPUT], LARGE_STRING), count),
-        "context_missing": pa.array(~prepared.contexts.present[question]),
+        "context_missing": as_arrow(~prepared.contexts.present[question]),
     }
