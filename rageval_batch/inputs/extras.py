@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rageval_batch.columnar.arrays import as_arrow
 from rageval_batch.columnar.strings import LARGE_STRING, Offsets
 from rageval_batch.inputs.readers import BOOLEAN, NUMERIC, TEXT, Column
 
@@ -52,7 +53,7 @@ def extras_of(
         lacking = np.ones(len(rows), np.bool_)
         index[place[column.rows[mine]]] = np.flatnonzero(mine)
         lacking[place[column.rows[mine]]] = False
-        text = column.text.take(pa.array(index, mask=lacking))
+        text = column.text.take(as_arrow(index, ~lacking))
         if typeless:
             text = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), pa.scalar(None, LARGE_STRING), text)
         kind = _EMPTY if text.null_count == len(text) else _kind_of(column.kind[mine], text, typeless)
@@ -62,7 +63,7 @@ def extras_of(
 
 
 def _kind_of(found: npt.NDArray[np.int8], text: pa.Array, typeless: bool) -> bytes:
-    kinds = set(np.unique(found).tolist())
+    kinds = set(as_arrow(found).unique().to_pylist())
     if kinds == {NUMERIC} or (typeless and kinds == {TEXT}):
         for kind, pattern in ((b"integer", _INTEGER), (b"number", _NUMBER)):
             if pc.all(pc.match_substring_regex(text, pattern)).as_py():

@@ -236,7 +236,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         doubled = next(name for k, name in enumerate(names) if name in names[:k])
         raise ValueError(f"an object in which the name {shown_json(doubled)} stands twice")
-    return {name: value for name, value in pairs if value is not None}
+    return {name: value for name, value in pairs if value is not None} if None in found.values() else found
 
 
 def _finite_number(text: str) -> float:

@@ -230,6 +230,8 @@ def read_chunks(block: Block) -> pa.Array:
     is_list = chunks.kind == LIST
     if (texts := chunks.kind == TEXT).any():
         is_list |= texts & (held_kinds(chunks.text) == ARRAY)
+    if is_list.all():
+        return chunks.text
     return pc.if_else(as_arrow(is_list), chunks.text, pa.scalar(None, LARGE_STRING))
 
 
