@@ -6,13 +6,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
 from rageval_batch.cli import completion
+from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DamagedCommit, InputError, StoreError
 from rageval_batch.report.safe_text import message_text, terminal_lines, valid_text
 
