@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -91,12 +93,28 @@ Result = TypeVar("Result")
 
 
 def map_ordered(work: Callable[[Item], Result], items: Iterator[Item], threads: int) -> Iterator[Result]:
-    """`work` over items on several threads, results in the order of the items, few of them waiting at a time."""
+    """`work` over items on several threads, results in the order of the items, few of them waiting at a time.
+
+    A thread takes the next item by itself and works on it: what was just read is still in the cache of its core.
+    """
+    taking = Lock()
+    numbered = enumerate(items)
+
+    def take_and_work() -> tuple[int, Result] | None:
+        with taking:
+            taken = next(numbered, None)
+        return None if taken is None else (taken[0], work(taken[1]))
+
+    done: dict[int, Result] = {}
+    number = 0
     with ThreadPoolExecutor(threads) as pool:
-        waiting: list[Future[Result]] = []
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > threads:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+        waiting = deque(pool.submit(take_and_work) for _ in range(threads + 1))
+        while waiting:
+            found = waiting.popleft().result()
+            if found is None:
+                continue
+            waiting.append(pool.submit(take_and_work))
+            done[found[0]] = found[1]
+            while number in done:  # a thread may be overtaken between taking its turn and its item
+                yield done.pop(number)
+                number += 1
