@@ -7,6 +7,7 @@ the present definition.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rageval_batch.columnar.strings import LARGE_STRING
+from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.store import Commit
 from rageval_batch.runs.summary_plan import SUMMARY
 
@@ -22,8 +24,20 @@ if TYPE_CHECKING:
     from rageval_batch.analysis.session import Session
 
 _READ = ("run_id", "metric", "grouping", "value", "n_units")  # of a summary, beside the statistics that are named
-_COUNTS = ("answered_count", "question_count")
+_COUNTS = ("answered_count", "question_count", "repeats")
 _STAT_NAMES = {"weighted_mean": "weighted mean", "micro": "micro average"}
+
+
+@dataclass(frozen=True)
+class PartialAverage:
+    """A micro average of a run that is over n of its rows: those without an answer have no parts."""
+
+    run_id: str
+    name: str
+    n: int
+    _: KW_ONLY
+    rows: int
+    noun: str  # what a row is: a question, an answer where there are several, a judgement
 
 
 def stat_name(run_stat: str) -> str:
@@ -66,6 +80,7 @@ def _of_whole_runs(path: Path, named: Mapping[str, tuple[str, str]]) -> Iterator
     """The same of a file, a row group at a time: there may be many runs, metrics and groups."""
     metrics = pa.array(sorted(_metrics(named)), LARGE_STRING)
     stats = {"mean" if stat == "percent" else stat for _, stat in named.values()}
+    stats |= {"n_parts"} if "micro" in stats else set()
     read = pa.schema([SUMMARY.field(name) for name in (*_READ, *sorted(stats - set(_READ)))])
     with pq.ParquetFile(path) as file:
         for number in range(file.num_row_groups):
@@ -79,7 +94,7 @@ def summary_from_session(session: Session, commit: str) -> pa.Table:
     """The same from the views."""
     return session.table(
         """
-        select s.*, r.answered_count, r.question_count
+        select s.*, r.answered_count, r.question_count, r.repeats
         from runs r join stored_summary s on s.commit = r.commit and s.run_id = r.run_id
         where r.commit = $commit and s.grouping = '' and s.metric <> ''
         """,
@@ -111,6 +126,26 @@ def run_lines(summary: pa.Table, named: Mapping[str, tuple[str, str]], run_stat:
     first = next(iter(named))
     order = pc.sort_indices(lines, [(first, "descending"), ("run_id", "ascending")])
     return lines.take(order)
+
+
+def partial_averages(summary: pa.Table, named: Mapping[str, tuple[str, str]], noun: str) -> list[PartialAverage]:
+    """The micro averages of lines that leave rows without an answer out. `noun`: what a row is."""
+    found: list[PartialAverage] = []
+    columns = ["run_id", "n_parts", *_COUNTS]
+    for name, (metric, stat) in named.items():
+        if stat == "micro":
+            rows = summary.filter(pc.equal(summary.column("metric"), metric)).select(columns).to_pylist()
+            found += [one for row in rows if (one := partial_average(row, name, row["n_parts"], noun=noun))]
+    return found
+
+
+def partial_average(record: Mapping[str, Any], name: str, n: int, *, noun: str) -> PartialAverage | None:
+    """A micro average over n rows of a run by its record; None where all have an answer, or it is over all of them."""
+    repeats = record["repeats"] or 1
+    rows = (record["question_count"] or 0) * repeats
+    if record["answered_count"] is None or record["answered_count"] >= (record["question_count"] or 0) or n >= rows:
+        return None
+    return PartialAverage(record["run_id"], name, n, rows=rows, noun=noun if repeats == 1 else "answer")
 
 
 def _of_runs(summary: pa.Table, metric: str, runs: pa.Array) -> pa.Table:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.analysis.repeats import repeat_summary
-from rageval_batch.analysis.run_lines import stat_name, statistic
+from rageval_batch.analysis.run_lines import PartialAverage, partial_average, stat_name, statistic
 from rageval_batch.analysis.session import Session
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError, did_you_mean
@@ -38,6 +38,7 @@ class RunSummary:
     tallies: list[dict[str, Any]]
     views: dict[str, list[dict[str, Any]]]  # what views of the profile's own say of the run
     groups: list[dict[str, Any]]  # the same run by type, category and whatever else its profile names
+    partial: list[PartialAverage]  # the statistics of the summary that leave rows without an answer out
     ungrouped: dict[str, int]  # by what it is grouped by, how many questions have no value of it; none where all have
 
     def as_dict(self) -> dict[str, Any]:
@@ -104,9 +105,16 @@ def summarize(
     for name, (metric, stat) in named.items():
         summary[name] = statistic(by_name[metric], stat)
     summary |= repeat_summary(session, run.key, run.record["repeats"])
+    known = session.profile(run.key["profile"])
+    averages = (
+        partial_average(run.record, name, by_name[metric]["n_micro"], noun=known.row if known else "question")
+        for name, (metric, stat) in named.items()
+        if stat == "micro"
+    )
     return RunSummary(
         run=run,
         summary=summary,
+        partial=[one for one in averages if one is not None],
         metrics=metrics,
         fail_reasons=session.rows(
             f"select fail_reason, n, share from fail_reasons where {_OF_RUN} order by n desc, 1", run.key
@@ -146,6 +154,30 @@ def ungrouped(session: Session, key: Mapping[str, str]) -> dict[str, int]:
         dict(key),
     )
     return {row["grouping"]: row["n"] for row in rows if row["grouping"] not in lists and row["n"] > 0}
+
+
+def partial_scores(session: Session, runs: Sequence[Mapping[str, Any]]) -> list[PartialAverage]:
+    """Of runs whose score is a micro average, those of which it leaves rows without an answer out."""
+    known = filter(None, map(session.profile, {row["profile"] for row in runs}))
+    nouns = {one.profile: one.row for one in known if one.run_stat == "micro"}
+    if not nouns:
+        return []
+    shown = {(row["run_id"], row["profile"], row["eval_set"]) for row in runs}
+    rows = session.rows(
+        """
+        select r.run_id, r.profile, r.eval_set, s.n_micro, r.question_count, r.answered_count, r.repeats
+        from run_summary s
+        join runs r on r.run_id = s.run_id and r.profile = s.profile and r.eval_set = s.eval_set
+        where s.metric = 'score' and list_contains($profiles, s.profile) order by all
+        """,
+        {"profiles": sorted(nouns)},
+    )
+    found = (
+        partial_average(row, "score", row["n_micro"], noun=nouns[row["profile"]])
+        for row in rows
+        if (row["run_id"], row["profile"], row["eval_set"]) in shown
+    )
+    return [one for one in found if one is not None]
 
 
 def _headline(session: Session, run: Run) -> dict[str, float | int | str | None]:

@@ -6,13 +6,13 @@ import click
 
 from rageval_batch.cli import completion
 from rageval_batch.cli.options import (
-    count_notes,
     emit,
     emit_rows,
     no_runs,
     output_options,
     picking_options,
     say,
+    score_notes,
     store_option,
 )
 from rageval_batch.errors import EXIT_FAILED, EXIT_OK, IncompatibleRuns, InputError
@@ -134,7 +134,7 @@ def leaderboard(
 
     with open_store(store, functions=False) as session:
         rows = ranked_runs(session, profile_name, eval_set, limit=limit)
-        notes = count_notes(session, (row["profile"] for row in rows))
+        notes = score_notes(session, rows)
     if not rows:
         raise no_runs(store, profile_name, eval_set)
     emit_rows(rows, list(rows[0]), format, target=target, optional=("eval_set", "stat", ("low", "high")))

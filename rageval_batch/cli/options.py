@@ -263,6 +263,14 @@ def say(text: str) -> None:
         say_error(text)
 
 
+def score_notes(session: Session, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is to be known of the scores of runs: what they count, and those that leave questions out."""
+    from rageval_batch.analysis.runs import partial_scores
+    from rageval_batch.report.cells import partial_words
+
+    return [*count_notes(session, (row["profile"] for row in runs)), *partial_words(partial_scores(session, runs))]
+
+
 def count_notes(session: Session, profiles: Iterable[str], *, counts: str | None = None) -> list[str]:
     """Of profiles whose numbers count other things than questions, what they count; `counts` are those of rows."""
     from rageval_batch.report.cells import counts_words

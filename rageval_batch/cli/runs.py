@@ -13,6 +13,7 @@ from rageval_batch.cli.options import (
     output_options,
     picking_options,
     say,
+    score_notes,
     store_option,
 )
 
@@ -36,7 +37,7 @@ def runs(*, store: str, profile_name: str | None, eval_set: str | None, format: 
 
     with open_store(store, functions=False) as session:
         rows = scored_runs(session, profile_name, eval_set)
-        notes = count_notes(session, (row["profile"] for row in rows))
+        notes = score_notes(session, rows)
     if not rows:
         raise no_runs(store, profile_name, eval_set)
     columns = list(_COLUMNS) if format in ("table", "md", "html") else list(rows[0])

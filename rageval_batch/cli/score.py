@@ -28,6 +28,7 @@ from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rageval_batch.analysis.run_lines import PartialAverage
     from rageval_batch.analysis.session import Session
     from rageval_batch.model import Profile
     from rageval_batch.runs.job import Job
@@ -367,12 +368,12 @@ def _report(store: Store, outcomes: list[Outcome], format: str, *, target: str |
 def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
     from rageval_batch.answering import answered
     from rageval_batch.profiles.registry import get_profile
-    from rageval_batch.report.cells import counts_words, json_line
+    from rageval_batch.report.cells import counts_words, json_line, partial_words
 
     try:
         in_json = format in ("json", "jsonl")
         whole = answered(lambda: _whole_summaries(store, outcomes)) if in_json else []
-        lines = [] if in_json else answered(lambda: _run_lines(store, outcomes, format))
+        lines, partial = ([], []) if in_json else answered(lambda: _run_lines(store, outcomes, format))
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         say(f"The summary cannot be shown: {reason} See rageval runs --store {store.name}.")
@@ -391,6 +392,8 @@ def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | N
             unit = get_profile(name).summary.unit
             if said := counts_words(name, unit.name, unit.row, counts=" and ".join(_COUNTS)):
                 say(said)
+        for said in partial_words(partial):
+            say(said)
         if len(rows) < count:
             say(f"{count:,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
 
@@ -407,15 +410,20 @@ def _best_and_worst(lines: list[pa.Table]) -> list[pa.Table]:
     return [part for part in (*first, *last) if part.num_rows]
 
 
-def _run_lines(store: Store, outcomes: list[Outcome], format: str) -> list[pa.Table]:
-    """Of every commit the line that its profile shows of a run."""
+def _run_lines(store: Store, outcomes: list[Outcome], format: str) -> tuple[list[pa.Table], list[PartialAverage]]:
+    """Of every commit the line that its profile shows of a run; what in them is over less than all questions."""
     import pyarrow as pa
 
-    from rageval_batch.analysis.run_lines import run_lines, summary_from_session, summary_of_commit
+    from rageval_batch.analysis.run_lines import (
+        partial_averages,
+        run_lines,
+        summary_from_session,
+        summary_of_commit,
+    )
     from rageval_batch.runs.commit_profile import profile_of
     from rageval_batch.runs.summary_plan import summary_plan
 
-    found = []
+    found, partial = [], []
     for outcome in outcomes:
         profile = profile_of(outcome.commit)
         _say_failed_expressions(store, outcome, profile)
@@ -434,7 +442,8 @@ def _run_lines(store: Store, outcomes: list[Outcome], format: str) -> list[pa.Ta
                 "rejected", pa.array([lost.get(run) for run in lines.column("run_id").to_pylist()], pa.int64())
             )
         found.append(lines)
-    return found
+        partial += partial_averages(summary, named, profile.summary.unit.row)
+    return found, partial
 
 
 def _whole_summaries(store: Store, outcomes: list[Outcome]) -> list[dict[str, Any]]:

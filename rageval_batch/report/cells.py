@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_batch.report.graphemes import cut_place
 from rageval_batch.report.safe_text import json_text, terminal_text, visible_name
 
+if TYPE_CHECKING:
+    from rageval_batch.analysis.run_lines import PartialAverage
+
+_SHOWN_PARTIAL = 3  # sentences about averages that leave questions out
 _WIDE = frozenset("WF")
 _INVISIBLE = frozenset(("Mn", "Me", "Cf"))
 
@@ -89,6 +94,25 @@ def value_text(value: float | None, limit: float, exact: bool = False) -> str:
 def count_text(number: int, noun: str) -> str:
     """A number of things: 1 run, 2 runs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def partial_words(averages: Sequence[PartialAverage]) -> list[str]:
+    """Of averages that leave rows without an answer out: which, and over how many rows they are; a sentence for each
+    number, with the first of several runs."""
+    found: dict[tuple[int, int, str], list[PartialAverage]] = {}
+    for one in averages:
+        found.setdefault((one.n, one.rows, one.noun), []).append(one)
+    said = []
+    for (n, rows, noun), those in list(found.items())[:_SHOWN_PARTIAL]:
+        runs, names = list(dict.fromkeys(o.run_id for o in those)), list(dict.fromkeys(o.name for o in those))
+        more = f" and {len(runs) - 1:,} more" if len(runs) > 1 else ""
+        said.append(
+            f"{visible_name(runs[0])}{more}: {', '.join(names)} over {n:,} of {count_text(rows, noun)}; those without "
+            "an answer count neither for the run nor against it."
+        )
+    if len(found) > _SHOWN_PARTIAL:
+        said.append("And other runs: the view run_summary has n_micro of all.")
+    return said
 
 
 def counts_words(profile: str, unit: str, row: str, *, counts: str | None) -> str | None:

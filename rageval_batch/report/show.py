@@ -7,7 +7,7 @@ from typing import Any
 
 from rageval_batch.analysis.runs import RunSummary
 from rageval_batch.model import Explanation
-from rageval_batch.report.cells import count_text
+from rageval_batch.report.cells import count_text, partial_words
 from rageval_batch.report.formats import render, titled
 from rageval_batch.report.layout import pair_lines
 from rageval_batch.report.provenance import given_by
@@ -53,6 +53,7 @@ def show_text(
         _pairs(_record(summary), format, screen),
         titled("summary", format),
         _pairs(summary.summary, format, screen),
+        *partial_words(summary.partial),
         titled("metrics", format),
         render(summary.metrics, _METRIC, format, screen=screen, optional=("max", "p50", "std", "n_total", "n_scored")),
     ]

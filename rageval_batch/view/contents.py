@@ -11,11 +11,11 @@ from markupsafe import Markup
 from rageval_batch.analysis.answers import ExplainedAnswer, explained_answer
 from rageval_batch.analysis.compared_runs import ComparedRuns, find_compared_runs
 from rageval_batch.analysis.comparison import Rules, compare
-from rageval_batch.analysis.runs import find_run, matching_runs
+from rageval_batch.analysis.runs import find_run, matching_runs, partial_scores
 from rageval_batch.analysis.session import Session
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError
-from rageval_batch.report.cells import count_text, counts_words
+from rageval_batch.report.cells import count_text, counts_words, partial_words
 from rageval_batch.report.html import figures, sections
 from rageval_batch.report.html.asked import question_join, question_texts
 from rageval_batch.report.html.blocks import Block, Figure, Section, Table, Words
@@ -118,7 +118,11 @@ def runs_content(
     )
     names = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
     plots = _score_bars([(row["score"], _best(session, row["profile"])) for row in table.rows])
-    table = replace(table, sql=public, picks=names, picked=frozenset(picks), plots=plots, plotted="score")
+    partial = "".join(f" {said}" for said in partial_words(partial_scores(session, table.rows)))
+    table = replace(
+        table, note=f"{table.note}{partial}", sql=public, picks=names, picked=frozenset(picks), plots=plots,
+        plotted="score",
+    )  # fmt: skip
     count = session.rows(f"select count(distinct run_id) as n from ({query})")[0]["n"]
     title = results_text(table.total or 0, count)
     return Content(title=title, sections=(Section("runs", "Runs", (table,)),)), profiles

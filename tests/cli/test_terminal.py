@@ -22,6 +22,7 @@ from support.gated_stores import score_row as gated_row
 from support.places import SAMPLES_FOLDER
 from support.stores import publish, score_row, simple_run
 from support.terminal import on_terminal
+from support.viewing import viewing
 
 Call = Callable[..., tuple[int, str, str]]
 LONG = "adapter-with-a-long-name-that-nobody-may-cut-in-two"
@@ -282,3 +283,40 @@ def test_one_row_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     words = [str(tmp_path / "o.jsonl"), "-p", "include_rate", "-q", str(tmp_path / "q.jsonl")]
     _, _, err = run_command(capsys, "score", *words, "--store", str(tmp_path / "runs"))
     assert "1 row read = 1 score row - 0 missing outputs + 0 rejected" in err
+
+
+def test_averages_that_leave_questions_out_say_over_how_many(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A micro average has no parts of a missing answer: whoever sees it sees over how many questions it is."""
+    folder, store = SAMPLES_FOLDER / "claim_evidence", ["--store", str(tmp_path / "runs")]
+    lines = (folder / "outputs" / "run-pass.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "some.jsonl").write_text("".join(lines[:2]))
+    words = ["-p", "claim_evidence", "-q", str(folder / "gold.jsonl"), *store]
+    _, _, err = run_command(capsys, "score", folder / "outputs" / "run-pass.jsonl", *words)
+    assert " over " not in err
+    _, _, err = run_command(capsys, "score", tmp_path / "some.jsonl", "--run-id", "some", *words)
+    said = "provenance_rate, claim_precision over 2 of 14 questions; those without an answer count neither"
+    assert f"some: {said}" in err
+    assert "over 2 of 14 questions; those without" in run_command(capsys, "show", "some", *store)[1]
+    assert "over " not in run_command(capsys, "show", "run-pass", *store)[1]
+    query = "select n_micro, n_total from run_summary where run_id = 'some' and metric = 'claim_precision'"
+    assert run_command(capsys, "sql", query, "--format", "csv", *store)[1] == "n_micro,n_total\n2,14\n"
+
+
+def test_scores_that_leave_judgements_out_say_over_how_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the score of a run is a micro average: in every list of runs."""
+    folder, store = SAMPLES_FOLDER / "judge_protocol", ["--store", str(tmp_path / "runs")]
+    lines = (folder / "judgements.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "some.jsonl").write_text("".join(lines[:20]))
+    words = ["-p", "judge_protocol", "-q", str(folder / "samples.jsonl"), "-c", str(folder / "targets.jsonl")]
+    _, _, err = run_command(capsys, "score", tmp_path / "some.jsonl", *words, *store)
+    said = "over 10 of 36 judgements; those without an answer count neither for the run nor against it."
+    assert f"spring-judging: cross_score_avg {said}" in err
+    for command in (["runs"], ["leaderboard"]):
+        assert f"spring-judging: score {said}" in run_command(capsys, *command, *store)[2]
+    report = tmp_path / "report.html"
+    assert run_command(capsys, "report", "-o", report, *store)[0] == 0
+    assert f"score {said}" in report.read_text()
+    with viewing(tmp_path / "runs") as client:
+        assert f"score {said}" in client.get("/")

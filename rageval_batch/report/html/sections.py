@@ -10,9 +10,9 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from rageval_batch.analysis.gates import wanted_levels
-from rageval_batch.analysis.runs import Run
+from rageval_batch.analysis.runs import Run, partial_scores
 from rageval_batch.analysis.session import Session
-from rageval_batch.report.cells import count_text, format_value, limit_text, value_text
+from rageval_batch.report.cells import count_text, format_value, limit_text, partial_words, value_text
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_join
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
@@ -87,6 +87,8 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
         f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
         note=f"n: questions of the eval set; every one of them counts, answered or not.{_other_rows(session, scopes)}",
     )  # fmt: skip
+    partial = "".join(f" {said}" for said in partial_words(partial_scores(session, runs.rows)))
+    runs = replace(runs, note=f"{runs.note}{partial}")
     known = session.rows(
         f"select {', '.join(f'count({name}) as {name}' for name in _PROVENANCE)} from runs where {where}"
     )[0]
