@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rageval_batch.analysis.session import Session
 
 _READ = ("run_id", "metric", "grouping", "value", "n_units")  # of a summary, beside the statistics that are named
-_COUNTS = ("answered_count", "question_count", "repeats")
+_COUNTS = ("answered_count", "question_count")
 _STAT_NAMES = {"weighted_mean": "weighted mean", "micro": "micro average"}
 
 
@@ -37,7 +37,7 @@ class PartialAverage:
     n: int
     _: KW_ONLY
     rows: int
-    noun: str  # what a row is: a question, an answer where there are several, a judgement
+    noun: str  # what a row is: a question, a judgement
 
 
 def stat_name(run_stat: str) -> str:
@@ -94,7 +94,7 @@ def summary_from_session(session: Session, commit: str) -> pa.Table:
     """The same from the views."""
     return session.table(
         """
-        select s.*, r.answered_count, r.question_count, r.repeats
+        select s.*, r.answered_count, r.question_count
         from runs r join stored_summary s on s.commit = r.commit and s.run_id = r.run_id
         where r.commit = $commit and s.grouping = '' and s.metric <> ''
         """,
@@ -141,11 +141,10 @@ def partial_averages(summary: pa.Table, named: Mapping[str, tuple[str, str]], no
 
 def partial_average(record: Mapping[str, Any], name: str, n: int, *, noun: str) -> PartialAverage | None:
     """A micro average over n rows of a run by its record; None where all have an answer, or it is over all of them."""
-    repeats = record["repeats"] or 1
-    rows = (record["question_count"] or 0) * repeats
-    if record["answered_count"] is None or record["answered_count"] >= (record["question_count"] or 0) or n >= rows:
+    answered, rows = record["answered_count"], record["question_count"]
+    if answered is None or rows is None or answered >= rows or n >= rows:
         return None
-    return PartialAverage(record["run_id"], name, n, rows=rows, noun=noun if repeats == 1 else "answer")
+    return PartialAverage(record["run_id"], name, n, rows=rows, noun=noun)
 
 
 def _of_runs(summary: pa.Table, metric: str, runs: pa.Array) -> pa.Table:

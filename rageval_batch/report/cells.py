@@ -107,8 +107,8 @@ def partial_words(averages: Sequence[PartialAverage]) -> list[str]:
         runs, names = list(dict.fromkeys(o.run_id for o in those)), list(dict.fromkeys(o.name for o in those))
         more = f" and {len(runs) - 1:,} more" if len(runs) > 1 else ""
         said.append(
-            f"{visible_name(runs[0])}{more}: {', '.join(names)} over {n:,} of {count_text(rows, noun)}; those without "
-            "an answer count neither for the run nor against it."
+            f"{visible_name(runs[0])}{more}: {', '.join(names)} over {n:,} of {count_text(rows, noun)}; others, those "
+            "without an answer among them, count neither for the run nor against it."
         )
     if len(found) > _SHOWN_PARTIAL:
         said.append("And other runs: the view run_summary has n_micro of all.")
