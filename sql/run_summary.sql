@@ -2,7 +2,8 @@
 -- Inputs: stored_summary (what commits have of their rows), current_runs.
 -- n_total: questions; n_scored: those with a value of their own; n_counted: with those that count though they have none (a
 -- missing answer as 0), which mean, std and percentiles are over; std: of the population; micro: sum of numerators over sum
--- of denominators, over n_micro rows: a missing answer has neither. Several answers to a question (repeats, judgements) count as their mean.
+-- of denominators, over n_micro rows: a missing answer has neither. Several answers to a question (repeats, judgements)
+-- count as their mean.
 create view run_summary as
 select
     r.run_id, r.profile, r.eval_set, s.metric, s.n_total, s.n_scored, s.n_counted,
