@@ -23,7 +23,6 @@ PLAIN_NUMBER = r"^[+\-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+\-]?[0-9]+)?$"  # no fo
 _OPERATOR = "=="  # of a gate: no formula
 
 _MOST_LINE = 4000  # characters of a message
-_NOT_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~])")
 
@@ -107,21 +106,22 @@ def markdown_block(text: str) -> str:
 
 
 def xml_attribute(text: str) -> str:
-    """The text as a quoted attribute: what XML 1.0 cannot hold, escaped or not, is written as an escape."""
+    """The text as a quoted attribute: what XML 1.0 cannot hold or a terminal could act on is written as an escape."""
     from xml.sax.saxutils import quoteattr  # it loads an HTTP client, which only a JUnit file has to wait for
 
     return quoteattr(_in_xml(text))
 
 
 def xml_text(text: str) -> str:
-    """The text as the content of an element: what XML 1.0 cannot hold is written as an escape."""
+    """The same as the content of an element; lines stay lines."""
     from xml.sax.saxutils import escape
 
-    return escape(_in_xml(text))
+    return escape(_in_xml(text), {"\r": "&#13;"})
 
 
 def _in_xml(text: str) -> str:
-    return re.sub(_NOT_XML, lambda found: _escape(found[0]), text)  # compiled when it is first needed: that takes long
+    """The text without what is not safe, of which all that XML 1.0 cannot hold is a part."""
+    return text if text.isprintable() else "".join(c if c in "\t\n\r" or is_safe(c) else _escape(c) for c in text)
 
 
 def html_text(text: str) -> str:

@@ -43,12 +43,14 @@ def test_json_is_harmless_and_the_same_value(text: str) -> None:
     written.encode()
 
 
-@given(ANY_TEXT)
-def test_an_xml_attribute_is_well_formed(text: str) -> None:
-    found = ElementTree.fromstring(f"<a b={safe_text.xml_attribute(text)}/>".encode()).get("b")
-    assert found is not None
-    if all(" " <= c < "\x7f" for c in text):
-        assert found == text
+@given(ANY_TEXT | st.just("a\x9b31mb\r\u202ec"))
+def test_xml_is_well_formed_and_harmless(text: str) -> None:
+    attribute, content = safe_text.xml_attribute(text), safe_text.xml_text(text)
+    assert harmless(attribute) and harmless(content.replace("\t", ""))
+    element = ElementTree.fromstring(f"<a b={attribute}>{content}</a>".encode())
+    assert element.get("b") == (element.text or "")
+    if all(" " <= c < "\x7f" or c in "\t\n\r" for c in text):
+        assert element.get("b") == text
 
 
 @given(ANY_TEXT)
