@@ -422,7 +422,7 @@ class Store:
         with suppress(OSError):
             for folder in self.staging_folder.iterdir():
                 if self._became_commit(folder / _PUBLISHED) and not _locked(folder):
-                    shutil.rmtree(folder, ignore_errors=True)
+                    _remove(folder)
 
     def _became_commit(self, mark: Path) -> bool:
         """Whether a mark names a commit that is there; a power loss may leave anything in it."""
@@ -432,14 +432,16 @@ class Store:
         return False
 
     def _forget_abandoned(self, root: Path) -> None:
-        """Remove work that nobody will go on with: that of a job a week later, what no command finds again at once."""
+        """Remove work that nobody will go on with: that of a job a week later, what no command finds again, or has
+        nothing in it, at once."""
         now = time.time()
         for folder in root.iterdir():
-            patience = _FORGOTTEN if _JOB_NAME.fullmatch(folder.name) else _CLAIMED
             with suppress(OSError):  # another writer may clear its own meanwhile
                 age = now - folder.stat().st_mtime
+                is_work = _JOB_NAME.fullmatch(folder.name) and not set(os.listdir(folder)) <= {_STAGING_LOCK}
+                patience = _FORGOTTEN if is_work else _CLAIMED
                 if folder.is_dir() and age > patience.total_seconds() and not _locked(folder):
-                    shutil.rmtree(folder, ignore_errors=True)
+                    _remove(folder)
 
 
 @dataclass(frozen=True)
@@ -484,7 +486,7 @@ class Staging:
 
     def clear(self) -> None:
         """Remove what was put aside."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        _remove(self.path)
 
     def is_cleared(self) -> bool:
         """Whether nothing is there any more, but for the lock where that cannot be removed while it is held."""
@@ -529,6 +531,17 @@ def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock, bool]:
         if lock is not None:
             return folder, lock, is_new
     raise StoreError(f"Cannot lock {folder}. Give the command again.")
+
+
+def _remove(folder: Path) -> None:
+    """Remove a staging folder, the mark of its commit last: by that another finds what a killed process left of it."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name not in (_STAGING_LOCK, _PUBLISHED):
+                path.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock(folder: Path) -> BaseFileLock | None:

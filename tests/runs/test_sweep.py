@@ -537,6 +537,40 @@ def test_a_sweep_that_is_killed_behind_its_commit_is_finished(folder: Path, smal
     assert all(one[role].equals(other[role]) for role in ROLES)
 
 
+@pytest.mark.parametrize("unlinked", [1, 9, 17, 25])
+def test_a_sweep_that_is_killed_while_it_clears_its_folder(unlinked: int, folder: Path, small_blocks: None) -> None:
+    """Whatever file is the next to go, the mark of the commit is there until the last, and any later job goes by it."""
+    place = folder / "store"
+    process = start(folder, place, "die_clearing", unlinked)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    (commit,) = Store(place).commits()
+    (name,) = left_aside(place)
+    left = {path.name for path in (place / store.STAGING / name).iterdir()}
+    assert {"lock", "published"} < left
+    if unlinked == 1:
+        assert len(left) > 27  # the last kill is one of a folder that still has parts
+        assert not sweep.run(job(folder), Store(place)).created
+    else:
+        assert sweep.run(job(folder, soft_threshold=0.5), Store(place)).created
+    assert left_aside(place) == []
+    assert Store(place).commits()[0] == commit
+
+
+def test_a_sweep_that_is_killed_when_its_folder_is_empty(folder: Path, small_blocks: None) -> None:
+    place = folder / "store"
+    process = start(folder, place, "die_behind_clearing", 1)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    (name,) = left_aside(place)
+    assert list((place / store.STAGING / name).iterdir()) == []
+    assert not sweep.run(job(folder), Store(place)).created  # the folder may be one that a writer is about to lock
+    assert left_aside(place) == [name]
+    os.utime(place / store.STAGING / name, (time.time() - 120,) * 2)
+    assert sweep.run(job(folder, soft_threshold=0.5), Store(place)).created
+    assert left_aside(place) == []
+
+
 def test_several_writers_at_once(folder: Path, small_blocks: None) -> None:
     place = folder / "store"
     thresholds = [0.72, 0.72, 0.5]

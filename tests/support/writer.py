@@ -75,6 +75,8 @@ def main(folder: str, place: str, what: str, number: str, params: str, job_numbe
         "die_writing": lambda: at(os, "replace", int(number), die),
         "die_before_commit": lambda: at(store, "write_durably", int(number), die),
         "die_after_commit": lambda: at(sweep.Outcome, "__init__", int(number), die),
+        "die_clearing": lambda: at(store.Staging, "clear", 1, lambda: at(os, "unlink", int(number), die)),
+        "die_behind_clearing": lambda: at(store.Staging, "clear", 1, lambda: at(os, "rmdir", int(number), die)),
         "meet": lambda: at(sweep, "score_batch", 2, meet(Path(folder), int(number))),
     }
     points[what]()
