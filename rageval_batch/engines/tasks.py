@@ -205,7 +205,7 @@ def _typed_extras(part: Part, schema: pa.Schema | None) -> pa.Table | None:
     if schema is None:
         return None
     batches = [
-        extras.typed(batch, schema) for table in part.blocks(EXTRAS) for batch in table.combine_chunks().to_batches()
+        extras.filled(batch, schema) for table in part.blocks(EXTRAS) for batch in table.combine_chunks().to_batches()
     ]
     return pa.Table.from_batches(batches, schema)
 

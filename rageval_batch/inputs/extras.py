@@ -114,3 +114,13 @@ def typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for field in schema
     ]  # fmt: skip
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def filled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a part that have any of the columns of the common schema: what else a part has depends on which rows
+    were read together."""
+    rows = typed(batch, schema)
+    there = np.zeros(rows.num_rows, np.bool_)
+    for column in rows.columns[len(KEYS) :]:
+        there |= column.is_valid().to_numpy(zero_copy_only=False)
+    return rows if there.all() else rows.filter(as_arrow(there))

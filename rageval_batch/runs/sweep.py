@@ -312,7 +312,7 @@ class _Sweep:
         schema = extras.common_schema(map(schema_of_part, parts), self.ingest.counts.constant())
         if len(schema) == len(extras.KEYS):
             return {}
-        batches = (extras.typed(batch, schema) for batch in read_parts(parts))
+        batches = (extras.filled(batch, schema) for batch in read_parts(parts))
         target = ready / "extras.parquet"
         commit_files.write_sorted(batches, schema, extras.ORDER, target=target, database=self.database)
         return {"extras": ["extras.parquet"]}

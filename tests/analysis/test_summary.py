@@ -63,7 +63,8 @@ FROM_ROWS = """
     ),
     micros as (
         select
-            v.run_id, v.profile, v.eval_set, v.metric, exact_sum(numerator) / nullif(exact_sum(denominator), 0) as micro,
+            v.run_id, v.profile, v.eval_set, v.metric,
+            exact_sum(numerator) / nullif(exact_sum(denominator), 0) as micro,
             case
                 when any_value(r.repeats) = 1 then count(denominator)
                 else count(distinct {'id': question_id}) filter (denominator is not null)
