@@ -25,7 +25,6 @@ from rageval_batch.errors import (
     StoreError,
     did_you_mean,
 )
-from rageval_batch.inputs.file_hashes import begin_hashing
 from rageval_batch.report.safe_text import terminal_lines, valid_text
 from rageval_batch.version import __version__
 
@@ -91,6 +90,8 @@ class _Commands(click.Group):
             raise click.UsageError(did_you_mean("command", args[0], list(COMMANDS)), ctx)
         if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
             if args[0] == "score":
+                from rageval_batch.inputs.file_hashes import begin_hashing
+
                 begin_hashing(word for word in args[1:] if not word.startswith("-"))
             _import_pyarrow_alone()
         return super().resolve_command(ctx, args)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 import click
 
 from rageval_batch.cli import completion
-from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DamagedCommit, InputError, StoreError
 from rageval_batch.report.safe_text import message_text, terminal_lines, valid_text
 
@@ -212,11 +211,11 @@ def emit_batches(reader: pa.RecordBatchReader, format: str, target: str | None) 
         sys.stdout.write(shown(chunk))
 
 
-@dataclass
 class Printed:
     """The object of a command's context: whether it has written something to stdout, which nothing takes back."""
 
-    begun: bool = False
+    def __init__(self) -> None:
+        self.begun = False
 
 
 def _printed() -> Printed:
