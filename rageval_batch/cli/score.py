@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from rageval_batch.cli.options import (
     emit,
     emit_rows,
     given_once,
+    is_quiet,
     output_options,
     pairs,
     picking_options,
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
     from rageval_batch.runs.store import Store
     from rageval_batch.runs.sweep import Outcome
 
-FEW = 12  # runs that are all shown; of more, the best and the worst
+FEW = 12  # runs that a terminal shows all; of more, the best and the worst
+_LINES = 1_000  # of runs that are written at a time
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md", "html", "parquet", "xlsx")
 
 
@@ -384,18 +387,41 @@ def _show(store: Store, outcomes: list[Outcome], format: str, *, target: str | N
         emit("\n".join(map(json_line, whole)), target, format)
     else:
         count = sum(part.num_rows for part in lines)
-        shown = _best_and_worst(lines) if target is None and format in ("table", "md") and count > FEW else lines
-        rows = [line for part in shown for line in part.to_pylist()]
+        shown = _best_and_worst(lines) if _has_room_for_few(format, target) and count > FEW else lines
         names = dict.fromkeys(name for part in shown for name in part.column_names if name not in _COUNTS)
-        emit_rows(rows, [*names, *_COUNTS], format, target=target, optional=("stat", "answered"))
+        _emit_lines(shown, [*names, *_COUNTS], format, target=target)
         for name in dict.fromkeys(outcome.commit.manifest["profile"] for outcome in outcomes):
             unit = get_profile(name).summary.unit
             if said := counts_words(name, unit.name, unit.row, counts=" and ".join(_COUNTS)):
                 say(said)
         for said in partial_words(partial):
             say(said)
-        if len(rows) < count:
+        if shown is not lines:
             say(f"{count:,} runs; the best and worst {FEW // 2} are shown. All: --format csv, or -o FILE.")
+
+
+def _has_room_for_few(format: str, target: str | None) -> bool:
+    """Whether of many runs some are shown: on a terminal, where a message says so; a pipe or a file has all."""
+    return target is None and format in ("table", "md") and sys.stdout.isatty() and not is_quiet()
+
+
+def _emit_lines(lines: list[pa.Table], columns: list[str], format: str, *, target: str | None) -> None:
+    """Write the lines of runs; to a pipe as they are made, for there may be more runs than anybody looks at."""
+    from rageval_batch.report.formats import markdown_lines
+    from rageval_batch.report.layout import table_lines
+    from rageval_batch.report.screen import standard_screen
+
+    rows = (row for part in lines for batch in part.to_batches(_LINES) for row in batch.to_pylist())
+    if target is not None or format not in ("table", "md"):
+        emit_rows(list(rows), columns, format, target=target)
+        return
+    made = (
+        markdown_lines(rows, columns)
+        if format == "md"
+        else table_lines(rows, columns, standard_screen(), optional=("stat", "answered"))
+    )
+    for line in made:
+        emit(line, None, format)
 
 
 def _best_and_worst(lines: list[pa.Table]) -> list[pa.Table]:

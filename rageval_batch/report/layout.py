@@ -22,13 +22,14 @@ NAMES = frozenset(
 )  # fmt: skip
 # In a table these go on in the next line of their column: lists of gates, and what a view or column is.
 _FLOWING = {"failed": ", ", "comment": " "}
-# Half a hash, option or answer is of no use either: in pairs, these go on in the next line.
+# Half a hash, option, eval set or answer is of no use either: in pairs, these go on in the next line.
 _WRAPPED = frozenset(
     ("signature", "params_sha256", "questions_sha256", "contexts_sha256", "source_sha256", "prompt_sha256",
-     "prompt_version", "index_version", "model_id", "adapter_id", "answer", *_FLOWING)
+     "prompt_version", "index_version", "model_id", "adapter_id", "eval_set", "answer", *_FLOWING)
 )  # fmt: skip
 _LEAST_TEXT = 24  # columns that a text keeps before the table is turned
 _LEAST_PAIRED = 8  # and beside its name in a pair
+_SHORT = 60  # columns up to which a text in a pair goes on in the next line: what is longer is cut
 _WIDEST_PADDED = 200  # in a pipe, longer texts stand out of their column in place of padding all others
 _SAMPLE = 1_000  # rows that decide the widths of a long table
 _GAP = "  "
@@ -192,13 +193,14 @@ def _vertical(
 
 
 def pair_lines(values: Mapping[str, Any], screen: Screen = PLAIN, tones: Tones | None = None) -> Iterator[str]:
-    """A line a name with its value; on a screen, texts other than names are cut or go on in the next line."""
+    """A line a name with its value; on a screen, short texts go on in the next line, and long ones are cut."""
     room = max((width(terminal_text(name)) for name in values), default=0)
     for name, value in values.items():
         lines = [format_value(value, screen.exact)]
         if screen.columns is not None and name not in NAMES and isinstance(value, str | dict | list | tuple):
             left = max(_LEAST_PAIRED, screen.columns - room - len(_GAP))
-            lines = list(_wrapped(lines[0], left)) if name in _WRAPPED else [truncate(lines[0], left)]
+            whole = name in _WRAPPED or width(lines[0]) <= _SHORT
+            lines = list(_wrapped(lines[0], left)) if whole else [truncate(lines[0], left)]
         for number, line in enumerate(lines):
             label = "" if number else terminal_text(name)
             yield padded(label, room) + _GAP + screen.paint(line, _tone(tones, name, values))

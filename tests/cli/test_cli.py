@@ -119,18 +119,28 @@ def test_score_as_json_is_one_object_for_one_run(rageval: Call) -> None:
     assert len(json.loads(several.out)) == 4
 
 
-def test_many_runs_are_summed_up(rageval: Call, tmp_path: Path) -> None:
-    """A sweep of many runs prints the best and the worst, not all."""
+def test_many_runs_are_summed_up_on_a_terminal(rageval: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep of many runs shows the best and the worst, and says so; a pipe, and who wants no messages, gets all."""
     row = json.loads((SAMPLES / "outputs" / "adapter-good.jsonl").read_text(encoding="utf-8").splitlines()[0])
     lines = [json.dumps({**row, "run_id": f"run-{k:03d}"}) for k in range(60)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    said = rageval("score", "many.jsonl", *INPUTS)
-    assert said.code == 0
-    assert len(said.out.splitlines()) == 13
-    assert "60 runs" in said.err
+    names = [f"run-{k:03d}" for k in range(60)]
+    for words in ((), ("--quiet",), ("--format", "md")):
+        piped = rageval("score", "many.jsonl", *INPUTS, *words)
+        assert piped.code == 0 and "are shown" not in piped.err
+        assert [name for name in names if name in piped.out] == names
+    with monkeypatch.context() as patched:
+        on_terminal(patched, 200)
+        said = rageval("score", "many.jsonl", *INPUTS)
+        assert said.code == 0 and len(said.out.splitlines()) == 13
+        assert "60 runs; the best and worst 6 are shown" in said.err
+        quiet = rageval("score", "many.jsonl", *INPUTS, "--quiet")
+        assert quiet.err == "" and len(quiet.out.splitlines()) == 61
 
 
-def test_of_the_runs_of_several_commits_the_first_and_the_last_are_shown(rageval: Call, tmp_path: Path) -> None:
+def test_of_the_runs_of_several_commits_the_first_and_the_last_are_shown(
+    rageval: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`rescore` reports the commits one after the other, the runs of each best first; ties stand by name."""
     question = {"id": "q", "question": "?", "must_include": ["yes", "no"]}
     (tmp_path / "q.jsonl").write_text(json.dumps(question) + "\n")
@@ -141,6 +151,7 @@ def test_of_the_runs_of_several_commits_the_first_and_the_last_are_shown(rageval
         ]
         (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
         assert rageval("score", "a.jsonl", "-q", "q.jsonl", "-p", "include_rate", "--keep-inputs").code == 0
+    on_terminal(monkeypatch, 200)
     said = rageval("rescore", "--all", "--param", "w_include=0.5")
     first = ["c0-02", "c0-01", "c0-00", "c0-03", "c1-02", "c1-05"]
     last = ["c1-13", "c1-00", "c1-03", "c1-06", "c1-09", "c1-12"]

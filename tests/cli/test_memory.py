@@ -126,14 +126,14 @@ def test_questions_with_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_ever_more_runs(tmp_path: Path) -> None:
-    """A run costs little more than its names, its counts and its record until it is committed, and the lines that are
-    shown do not grow with the runs."""
+    """A run costs little more than its names, its counts and its record until it is committed, and the lines of
+    all runs are written as they are made."""
     questions(tmp_path, 2)
     peaks = []
     for runs in (5_000, 50_000):
         rows = ({**row, "run_id": f"run {k}"} for k, row in enumerate(answers(runs // 2, 2)))
         code, peak, said = score(tmp_path, write_lines(tmp_path / f"outputs-{runs}.jsonl", rows))
-        assert code == 0 and f"{runs:,} runs; the best and worst 6 are shown" in said, said
+        assert code == 0, said
         peaks.append(peak)
     assert peaks[1] < 300 and peaks[1] - peaks[0] < 45_000 * BYTES_OF_RUN >> 20
 

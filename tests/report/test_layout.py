@@ -127,3 +127,12 @@ def test_pairs_fit_a_narrow_screen() -> None:
     lines = list(pair_lines(values, Screen(30)))
     assert all(width(line) <= 30 for line in lines)
     assert "".join(line[18:] for line in lines) == "".join(values.values())
+
+
+def test_short_texts_of_pairs_are_not_cut() -> None:
+    """Nothing would say what is missing; a long text ends in its mark."""
+    values = {"eval_set": "questions@0123456789ab", "stat": "weighted mean", "note": "text " * 30}
+    lines = list(pair_lines(values, Screen(20)))
+    assert all(width(line) <= 20 for line in lines)
+    assert "".join(line[10:] for line in lines[:-1]) == values["eval_set"] + values["stat"]
+    assert lines[-1].startswith("note") and lines[-1].endswith("…")
