@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.columnar.functions import FUNCTIONS, Function, expressions
-from rageval_batch.columnar.functions.columns import valid_array
 
 __all__ = ["FUNCTIONS", "Function", "expressions"]
 __all__ += list(FUNCTIONS)
@@ -26,13 +25,11 @@ _SCALARS = (str, int, float)
 
 def _over_columns(function: Function) -> Callable[..., pa.Array]:
     def call(*columns: Any) -> pa.Array:
-        arrays = [None if isinstance(column, _SCALARS) else valid_array(column) for column in columns]
-        rows = next((len(array) for array in arrays if array is not None), 1)
+        arrays = function.valid(*([column] if isinstance(column, _SCALARS) else column for column in columns))
+        alone = [isinstance(column, _SCALARS) for column in columns]
+        rows = next((len(array) for array, is_one in zip(arrays, alone, strict=True) if not is_one), 1)
         return function.call(
-            *(
-                pa.repeat(pa.scalar(column), rows) if array is None else array
-                for column, array in zip(columns, arrays, strict=True)
-            )
+            *(pa.repeat(array[0], rows) if is_one else array for array, is_one in zip(arrays, alone, strict=True))
         )
 
     call.__name__ = call.__qualname__ = function.name

@@ -88,3 +88,26 @@ def test_a_frame_that_is_no_valid_arrow_data_is_refused(frame: str) -> None:
     with pytest.raises(InputError, match=f"{frame}: column {column} is no valid Arrow data .*Make it of valid text"):
         rageval_batch.score(tables["outputs"], tables["questions"], "include_rate")
     assert len(rageval_batch.score(good["outputs"], good["questions"], "include_rate").scores) == 2
+
+
+@pytest.mark.parametrize("cell", ["a\ud800", ["a\ud800"], {"b": ["a\ud800"]}, {"a\ud800": 1}])
+@pytest.mark.parametrize("column", ["run_id", "output", "unused"])
+def test_a_half_of_a_surrogate_pair_is_refused_by_the_name_of_its_column(column: str, cell: object) -> None:
+    """In lists of dicts and in pandas frames of objects, as a text or inside a value."""
+    rows = [{"run_id": "r", "question_id": "q", "output": "alpha", column: cell}]
+    objects = {name: pd.Series([value], dtype=object) for name, value in rows[0].items()}
+    for frame in (rows, pd.DataFrame(objects)):
+        with pytest.raises(InputError, match=rf"outputs: column '{column}' has '\\ud800', half of a surrogate pair"):
+            rageval_batch.score(frame, rows, "include_rate")
+
+
+def test_a_column_name_with_a_half_of_a_surrogate_pair_is_refused() -> None:
+    rows = [{"question_id": "q", "output": "alpha", "a\ud800": "b"}]
+    with pytest.raises(InputError, match=r"outputs: column 'a\\ud800' has '\\ud800', half of a surrogate pair"):
+        rageval_batch.score(rows, rows, "include_rate")
+
+
+def test_a_pandas_column_of_several_types_is_refused_by_its_name() -> None:
+    rows = pd.DataFrame({"question_id": ["q", "p"], "output": ["alpha", 1]})
+    with pytest.raises(InputError, match=r"outputs: .* column output .* Make all cells of the column of one type"):
+        rageval_batch.score(rows, rows, "include_rate")

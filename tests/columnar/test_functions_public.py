@@ -209,8 +209,17 @@ def test_columns_that_are_no_valid_arrow_data_are_refused(kind: str, name: str) 
     """At the door: compiled loops would read beyond the end of such a column."""
     column, others = _invalid(kind), len(FUNCTIONS[name].arguments) - 1
     for given in (column, pa.chunked_array([column, column])):
-        with pytest.raises(ValueError, match=r"large_string is no valid Arrow data .*Make it of valid text"):
+        with pytest.raises(
+            ValueError, match=rf"{name}\(.*\): \w+: the column is no valid Arrow data .*Make it of valid text"
+        ):
             getattr(functions, name)(given, *([["a"] * len(given)] * others))
+
+
+def test_halves_of_surrogate_pairs_are_refused_by_the_name_of_their_argument() -> None:
+    """In a list, and as a text that stands for a column."""
+    for texts in (["a\ud800"], "a\ud800"):
+        with pytest.raises(ValueError, match=r"contains\(.*\): \w+: '\\ud800' is half of a surrogate pair\. Make it"):
+            functions.contains(["a"], texts)
 
 
 def test_polars_frames_of_foreign_buffers_are_refused() -> None:

@@ -126,17 +126,19 @@ def one_array(column: Any) -> pa.Array:
     return column
 
 
-def valid_array(column: Any) -> pa.Array:
-    """One Arrow array of a column that a caller gave; ValueError for one that is not valid, as compiled loops would
-    read beyond its end: Arrow and Polars take buffers as they are."""
-    chunks = column if isinstance(column, pa.Array | pa.ChunkedArray) else one_array(column)
+def valid_array(column: Any, name: str) -> pa.Array:
+    """One Arrow array of a column that a caller gave as the argument `name`; ValueError for one that is not valid, as
+    compiled loops would read beyond its end: Arrow and Polars take buffers as they are."""
     try:
+        chunks = column if isinstance(column, pa.Array | pa.ChunkedArray) else one_array(column)
         chunks.validate(full=True)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name}: {error.object[error.start]!r} is half of a surrogate pair. Make it of valid text."
+        ) from error
     except pa.ArrowInvalid as error:
         said = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(
-            f"A column of {chunks.type} is no valid Arrow data ({said}). Make it of valid text."
-        ) from error
+        raise ValueError(f"{name}: the column is no valid Arrow data ({said}). Make it of valid text.") from error
     return one_array(chunks)
 
 

@@ -3,7 +3,7 @@ all call it through `Function.call`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from functools import cached_property
 from importlib import import_module
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rageval_batch.columnar.functions.columns import ReadColumn, Type, one_array, read_column
+from rageval_batch.columnar.functions.columns import ReadColumn, Type, one_array, read_column, valid_array
 from rageval_batch.dataclass import dataclass
 
 
@@ -73,10 +73,21 @@ class Function:
                 f"{self.signature}: {argument.name} is of type {argument.type}; a column of {array.type} does not fit."
             ) from error
 
-    def call(self, *columns: Any) -> pa.Array:
-        """The result for Arrow columns of equal length, one for each argument."""
+    def valid(self, *columns: Any) -> list[pa.Array]:
+        """Columns that a caller gave, one for each argument, as Arrow arrays; ValueError for one that is not valid."""
+        self._check_count(columns)
+        return [
+            valid_array(column, f"{self.signature}: {argument.name}")
+            for column, argument in zip(columns, self.arguments, strict=True)
+        ]
+
+    def _check_count(self, columns: Sequence[Any]) -> None:
         if len(columns) != len(self.arguments):
             raise TypeError(f"{self.signature} takes {len(self.arguments)} columns; {len(columns)} were given.")
+
+    def call(self, *columns: Any) -> pa.Array:
+        """The result for Arrow columns of equal length, one for each argument."""
+        self._check_count(columns)
         arrays = [one_array(column) for column in columns]
         if len({len(array) for array in arrays}) > 1:
             lengths = ", ".join(str(len(array)) for array in arrays)

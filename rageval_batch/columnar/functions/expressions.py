@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from rageval_batch.columnar.functions.columns import valid_array
 from rageval_batch.columnar.functions.declaration import Function
 from rageval_batch.columnar.functions.library import FUNCTIONS
 
@@ -28,7 +27,7 @@ def _on_series(function: Function, series: Sequence[pl.Series]) -> pl.Series:
     lengths = {len(one) for one in series}
     rows = 0 if 0 in lengths else max(lengths)
     columns = [(one if len(one) == rows else one.new_from_index(0, rows)).to_arrow() for one in series]
-    return pl.Series(series[0].name, function.call(*map(valid_array, columns)), dtype=_DATA_TYPES[function.result])
+    return pl.Series(series[0].name, function.call(*function.valid(*columns)), dtype=_DATA_TYPES[function.result])
 
 
 def expression(function: Function, *arguments: Any) -> pl.Expr:
