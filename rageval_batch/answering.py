@@ -6,10 +6,12 @@ Apart from the store, so that the command line has it before it has anything els
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rageval_batch.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Answer = TypeVar("Answer")
 
