@@ -21,7 +21,7 @@ from rageval_batch.columnar.strings import LARGE_STRING, Flags, Ints, Offsets
 from rageval_batch.dataclass import dataclass
 from rageval_batch.model.schemas import CHUNKS, OUTPUT, OutputField
 
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 12 << 20
 BLOCK_ROWS = 16_384
 MOST_COLUMNS = 1_000  # that are no fields; a table of more is no table that anybody asks
 KEPT_OF_LONG = 4_096  # bytes of a row that is too long
