@@ -57,7 +57,7 @@ class RunSummary:
 
 
 _MOST_TALLIES = 20
-_OF_RUN = "run_id = $run_id and profile = $profile and eval_set = $eval_set"
+_OF_RUNS = "run_id in (select unnest($run_id)) and profile = $profile and eval_set = $eval_set"
 
 
 def find_run(session: Session, name: str, profile: str | None = None, *, eval_set: str | None = None) -> Run:
@@ -93,67 +93,109 @@ def summarize(
     session: Session, run: Run, named: Mapping[str, tuple[str, str]], *, views: Sequence[str] = ()
 ) -> RunSummary:
     """The summary of a run; `named` are the profile's own names for statistics of metrics."""
-    metrics = session.rows(
-        f"select * exclude (run_id, profile, eval_set) from run_summary where {_OF_RUN} order by metric", run.key
+    return _summarize_all(session, [run], named, views=views)[0]
+
+
+def _summarize_all(
+    session: Session, runs: Sequence[Run], named: Mapping[str, tuple[str, str]], *, views: Sequence[str] = ()
+) -> list[RunSummary]:
+    """The summaries of runs of one profile and eval set: each view is asked once for all of them."""
+    if not runs:
+        return []
+    of_runs = {**runs[0].key, "run_id": [run.key["run_id"] for run in runs]}
+    scores = _by_run(
+        session, "select run_id, profile, value as score, n from run_values where $ and metric = 'score'", of_runs
     )
-    by_name = {row["metric"]: row for row in metrics}
-    summary: dict[str, float | int | str | None] = {
-        **_headline(session, run),
-        "question_count": run.record["question_count"],
-        "answered_count": run.record["answered_count"],
-    }
-    for name, (metric, stat) in named.items():
-        summary[name] = statistic(by_name[metric], stat)
-    summary |= repeat_summary(session, run.key, run.record["repeats"])
-    known = session.profile(run.key["profile"])
-    averages = (
-        partial_average(run.record, name, by_name[metric]["n_micro"], noun=known.row if known else "question")
-        for name, (metric, stat) in named.items()
-        if stat == "micro"
+    metrics = _by_run(session, "select * exclude (profile, eval_set) from run_summary where $ order by metric", of_runs)
+    fail_reasons = _by_run(
+        session, "select run_id, fail_reason, n, share from fail_reasons where $ order by n desc, fail_reason", of_runs
     )
-    return RunSummary(
-        run=run,
-        summary=summary,
-        partial=[one for one in averages if one is not None],
-        metrics=metrics,
-        fail_reasons=session.rows(
-            f"select fail_reason, n, share from fail_reasons where {_OF_RUN} order by n desc, 1", run.key
-        ),
-        tallies=session.rows(
-            f"select kind, got, expected, n from tallies where {_OF_RUN} "
-            f"order by n desc, kind, got, expected limit {_MOST_TALLIES}",
-            run.key,
-        ),
-        views={view: _rows_of(session, view, run) for view in views},
-        groups=session.rows(
-            f"select * exclude (run_id, profile, eval_set) from run_groups where {_OF_RUN} "
-            "order by grouping, try_cast(value as double) nulls last, value",
-            run.key,
-        ),
-        ungrouped=ungrouped(session, run.key),
+    tallies = _by_run(
+        session,
+        f"""
+        select run_id, kind, got, expected, n from tallies where $
+        qualify row_number() over (partition by run_id order by n desc, kind, got, expected) <= {_MOST_TALLIES}
+        order by n desc, kind, got, expected
+        """,
+        of_runs,
     )
+    groups = _by_run(
+        session,
+        "select * exclude (profile, eval_set) from run_groups where $ "
+        "order by grouping, try_cast(value as double) nulls last, value",
+        of_runs,
+    )
+    without_group = _ungrouped(session, of_runs)
+    known = session.profile(runs[0].key["profile"])
+    found = []
+    for run in runs:
+        name = run.key["run_id"]
+        by_name = {row["metric"]: row for row in metrics[name]}
+        summary: dict[str, float | int | str | None] = {
+            **_headline(session, scores[name]),
+            "question_count": run.record["question_count"],
+            "answered_count": run.record["answered_count"],
+            **{stat: statistic(by_name[metric], how) for stat, (metric, how) in named.items()},
+            **repeat_summary(session, run.key, run.record["repeats"]),
+        }
+        averages = (
+            partial_average(run.record, stat, by_name[metric]["n_micro"], noun=known.row if known else "question")
+            for stat, (metric, how) in named.items()
+            if how == "micro"
+        )
+        found.append(
+            RunSummary(
+                run=run,
+                summary=summary,
+                partial=[one for one in averages if one is not None],
+                metrics=metrics[name],
+                fail_reasons=fail_reasons[name],
+                tallies=tallies[name],
+                views={view: _rows_of(session, view, run) for view in views},
+                groups=groups[name],
+                ungrouped=without_group[name],
+            )
+        )
+    return found
+
+
+def _by_run(session: Session, query: str, of_runs: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a query by their run_id, which they are without; `$` in it stands for the condition on runs."""
+    out: dict[str, list[dict[str, Any]]] = {name: [] for name in of_runs["run_id"]}
+    for row in session.rows(query.replace("$", _OF_RUNS, 1), of_runs):
+        out[row.pop("run_id")].append(row)
+    return out
 
 
 def ungrouped(session: Session, key: Mapping[str, str]) -> dict[str, int]:
     """How many questions of a run have no value of what its profile groups by, and stand in no group; without those of
     which all questions have one, and without lists: a question may stand in several of their groups."""
-    profile = session.profile(key["profile"])
+    return _ungrouped(session, {**key, "run_id": [key["run_id"]]})[key["run_id"]]
+
+
+def _ungrouped(session: Session, of_runs: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """The same for several runs of one profile and eval set, by their run_id."""
+    profile = session.profile(of_runs["profile"])
     if profile is None or not profile.groups:
-        return {}
+        return {name: {} for name in of_runs["run_id"]}
     kinds = {name: profile.schema.field(name).type for name in profile.groups}
     lists = [name for name, kind in kinds.items() if pa.types.is_list(kind) or pa.types.is_large_list(kind)]
-    rows = session.rows(
-        f"""
-        select g.grouping, any_value(s.n_total) - sum(g.total_tests)::bigint as n
+    found = _by_run(
+        session,
+        """
+        select run_id, g.grouping, any_value(s.n_total) - sum(g.total_tests)::bigint as n
         from run_groups g
-        join run_summary s on s.run_id = g.run_id and s.profile = g.profile and s.eval_set = g.eval_set
-        where {" and ".join(f"g.{name} = ${name}" for name in ("run_id", "profile", "eval_set"))} and s.metric = 'score'
-        group by g.grouping
+        join run_summary s using (run_id, profile, eval_set)
+        where $ and s.metric = 'score'
+        group by run_id, g.grouping
         order by g.grouping
         """,
-        dict(key),
+        of_runs,
     )
-    return {row["grouping"]: row["n"] for row in rows if row["grouping"] not in lists and row["n"] > 0}
+    return {
+        name: {row["grouping"]: row["n"] for row in rows if row["grouping"] not in lists and row["n"] > 0}
+        for name, rows in found.items()
+    }
 
 
 def partial_scores(session: Session, runs: Sequence[Mapping[str, Any]]) -> list[PartialAverage]:
@@ -180,12 +222,9 @@ def partial_scores(session: Session, runs: Sequence[Mapping[str, Any]]) -> list[
     return [one for one in found if one is not None]
 
 
-def _headline(session: Session, run: Run) -> dict[str, float | int | str | None]:
+def _headline(session: Session, scores: Sequence[dict[str, Any]]) -> dict[str, float | int | str | None]:
     """The one score of a run, the statistic that it is, and of how many units: what every command shows."""
-    rows = session.rows(
-        f"select profile, value as score, n from run_values where {_OF_RUN} and metric = 'score'", run.key
-    )
-    found = _with_stat(session, rows[0]) if rows else {}
+    found = _with_stat(session, scores[0]) if scores else {}
     return {name: value for name, value in found.items() if name != "profile"}
 
 
@@ -222,7 +261,7 @@ def failed_expressions(session: Session, profile: str, commit: str) -> tuple[int
 def summaries(session: Session, commit: str, named: Mapping[str, tuple[str, str]]) -> list[RunSummary]:
     """The summaries of all runs of a commit."""
     rows = session.rows("select * from runs where commit = $commit order by run_id", {"commit": commit})
-    return [summarize(session, Run(row), named) for row in rows]
+    return _summarize_all(session, [Run(row) for row in rows], named)
 
 
 def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> list[dict[str, Any]]:

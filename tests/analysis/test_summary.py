@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from rageval_batch.analysis import stored_tables
 from rageval_batch.analysis.catalog import open_store
-from rageval_batch.analysis.runs import ranked_runs
+from rageval_batch.analysis.runs import find_run, ranked_runs, summaries, summarize
 from rageval_batch.analysis.session import Session
 from rageval_batch.cli import main
 from rageval_batch.cli import score as score_command
@@ -268,6 +268,31 @@ def test_no_rows_are_read(samples: Path, tmp_path: Path, capsys: pytest.CaptureF
         with pytest.raises(SystemExit) as stop:
             main([*words, "--store", str(tmp_path / "runs")])
         assert stop.value.code == 0, capsys.readouterr().err
+
+
+def test_runs_of_a_commit_are_summed_up_by_as_many_queries_as_one(
+    samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And every one as it is alone."""
+    asked: list[str] = []
+    rows = Session.rows
+
+    def noted(self: Session, query: str, parameters: Any = None) -> list[dict[str, Any]]:
+        asked.append(query)
+        return rows(self, query, parameters)
+
+    with open_store(samples) as session:
+        for commit in Store(samples).commits():
+            name, stats = commit.manifest["profile"], PROFILES[commit.manifest["profile"]].summary.stats
+            runs = [row["run_id"] for row in session.rows("from runs where commit = $1 order by 1", [commit.id])]
+            alone = [summarize(session, find_run(session, run, name), stats) for run in runs]
+            with monkeypatch.context() as patched:
+                patched.setattr(Session, "rows", noted)
+                found = summaries(session, commit.id, stats)
+            assert [one.as_dict() for one in found] == [one.as_dict() for one in alone] and len(found) == len(runs)
+            of_repeats = sum("repeat" in query for query in asked)
+            assert len(asked) - of_repeats <= 7
+            asked.clear()
 
 
 def test_a_summary_of_another_definition_is_not_read(samples: Path, tmp_path: Path) -> None:
