@@ -236,7 +236,7 @@ def test_values_that_rows_share_are_not_made_for_all_at_once(ending: str, tmp_pa
         sizes.append(len(block))
         reasons = [error.reason for error in block.row_errors]
         assert reasons or block.field(("output",)).text.unique().to_pylist() == ["x" * 300_000]
-    assert sum(sizes) == 400 and max(sizes) <= 4 * BLOCK_BYTES // 300_000 + 1 and reasons == ["too_long"]
+    assert sum(sizes) == 400 and max(sizes) <= 4 * blocks.BLOCK_BYTES // 300_000 + 1 and reasons == ["too_long"]
 
 
 @pytest.mark.parametrize("ending", ["gz", "zst"])
