@@ -219,7 +219,7 @@ def test_files_as_rows_that_are_too_long(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_values_that_rows_share_are_not_made_for_all_at_once(ending: str, tmp_path: Path) -> None:
-    """A text of 300 kB that stands in 400 rows is read some rows at a time, not all at once; a longer one is rejected."""
+    """A text of 300 kB that stands in 400 rows is read some rows at a time; a longer one is rejected."""
     texts = pa.array(["x" * 300_000, "y" * 400_000])
     table = pa.table(
         {"output": pa.DictionaryArray.from_arrays(pa.array([0] * 399 + [1], pa.int32()), texts)}
