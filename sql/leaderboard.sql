@@ -1,5 +1,6 @@
 -- leaderboard. Grain: run x profile x eval set, ranked by the run's score. Inputs: ranked.
--- low, high: a 95 % bootstrap interval of that score; null where there is nothing to resample.
+-- stat: the statistic that the score is. low, high: a 95 % bootstrap interval of that score; null where there is nothing
+-- to resample.
 create view leaderboard as
-select rank, run_id, profile, eval_set, score, low, high, n
+select rank, run_id, profile, eval_set, score, stat, low, high, n
 from ranked(null);

@@ -37,7 +37,7 @@ select
     case when r.value is not null
         then rank() over (partition by r.profile, r.eval_set order by r.value desc nulls last)
     end as rank,
-    r.run_id, r.profile, r.eval_set, r.value as score, i.low, i.high, r.n
+    r.run_id, r.profile, r.eval_set, r.value as score, r.stat, i.low, i.high, r.n
 from run_values r
 left join intervals i on i.run_id = r.run_id and i.profile = r.profile and i.eval_set = r.eval_set
 where r.metric = 'score';

@@ -8,6 +8,7 @@ from dataclasses import fields as dataclass_fields
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.columnar.strings import LARGE_STRING
 from rageval_batch.dataclass import dataclass
 from rageval_batch.model.schemas import KEYS
@@ -80,6 +81,11 @@ class ProfileRow:
     docs: tuple[tuple[str, str], ...] = ()  # what its columns are
     question_groups: tuple[str, ...] = ()  # dotted fields that its questions are grouped by
     restored: Callable[[pa.Table], pa.Table] | None = None  # rows of the view with all columns that metrics need
+
+    @property
+    def stat(self) -> str:
+        """What people call the statistic that makes a run's score of its rows."""
+        return stat_name(self.run_stat)
 
     @property
     def by_question(self) -> bool:
@@ -227,6 +233,7 @@ def profile_table(catalog: Iterable[ProfileRow]) -> pa.Table:
         [
             ("profile", LARGE_STRING),
             ("run_stat", LARGE_STRING),
+            ("stat", LARGE_STRING),
             ("score_top", pa.float64()),
             ("provenance", pa.list_(LARGE_STRING)),
         ]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.analysis.repeats import repeat_summary
-from rageval_batch.analysis.run_lines import PartialAverage, partial_average, stat_name, statistic
+from rageval_batch.analysis.run_lines import PartialAverage, partial_average, statistic
 from rageval_batch.analysis.session import Session
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError, did_you_mean
@@ -104,7 +104,7 @@ def _summarize_all(
         return []
     of_runs = {**runs[0].key, "run_id": [run.key["run_id"] for run in runs]}
     scores = _by_run(
-        session, "select run_id, profile, value as score, n from run_values where $ and metric = 'score'", of_runs
+        session, "select run_id, value as score, stat, n from run_values where $ and metric = 'score'", of_runs
     )
     metrics = _by_run(session, "select * exclude (profile, eval_set) from run_summary where $ order by metric", of_runs)
     fail_reasons = _by_run(
@@ -132,7 +132,7 @@ def _summarize_all(
         name = run.key["run_id"]
         by_name = {row["metric"]: row for row in metrics[name]}
         summary: dict[str, float | int | str | None] = {
-            **_headline(session, scores[name]),
+            **(scores[name][0] if scores[name] else {}),
             "question_count": run.record["question_count"],
             "answered_count": run.record["answered_count"],
             **{stat: statistic(by_name[metric], how) for stat, (metric, how) in named.items()},
@@ -222,23 +222,6 @@ def partial_scores(session: Session, runs: Sequence[Mapping[str, Any]]) -> list[
     return [one for one in found if one is not None]
 
 
-def _headline(session: Session, scores: Sequence[dict[str, Any]]) -> dict[str, float | int | str | None]:
-    """The one score of a run, the statistic that it is, and of how many units: what every command shows."""
-    found = _with_stat(session, scores[0]) if scores else {}
-    return {name: value for name, value in found.items() if name != "profile"}
-
-
-def _with_stat(session: Session, row: dict[str, Any]) -> dict[str, Any]:
-    """A row that has a score and n, with the name of the statistic between them."""
-    known = session.profile(row["profile"])
-    out = {}
-    for name, value in row.items():
-        out[name] = value
-        if name == "score":
-            out["stat"] = stat_name(known.run_stat) if known else None
-    return out
-
-
 def _rows_of(session: Session, view: str, run: Run) -> list[dict[str, Any]]:
     """The rows that a view has of a run."""
     return session.rows(
@@ -269,13 +252,13 @@ def scored_runs(session: Session, profile: str | None, eval_set: str | None) -> 
     scores = {
         (row["run_id"], row["profile"], row["eval_set"]): row
         for row in session.rows(
-            "select run_id, profile, eval_set, value as score, n from run_values where metric = 'score'"
+            "select run_id, profile, eval_set, value as score, stat, n from run_values where metric = 'score'"
         )
     }
     out = []
     for run in matching_runs(session, profile, eval_set):
         scored = scores[run.record["run_id"], run.record["profile"], run.record["eval_set"]]
-        out.append(_with_stat(session, {**run.record, "score": scored["score"], "n": scored["n"]}))
+        out.append({**run.record, **{name: scored[name] for name in ("score", "stat", "n")}})
     return out
 
 
@@ -297,8 +280,7 @@ def ranked_runs(
     if lacking:
         session.keep_table("ranking", query, {**filters, "wanted": [row["run_id"] for row in lacking]})
         session.keep_intervals()
-    rows = session.rows("from ranking order by profile, eval_set, rank, run_id")
-    return [_with_stat(session, row) for row in rows]
+    return session.rows("from ranking order by profile, eval_set, rank, run_id")
 
 
 def score_row(

@@ -87,7 +87,7 @@ def runs_content(
             "run_list",
             """
             select
-                r.run_id, v.n, v.value as score, r.answered_count as answered,
+                r.run_id, v.n, v.value as score, v.stat, r.answered_count as answered,
                 r.profile, r.eval_set, r.model_id, r.adapter_id, r.created_at, r.commit
             from runs r
             left join run_values v
@@ -113,8 +113,9 @@ def runs_content(
         f"{''.join(_counts_of(session, profiles))}",
     )  # fmt: skip
     public = (
-        "select r.*, l.score, l.n\nfrom runs r\njoin leaderboard l on l.run_id = r.run_id and l.profile = r.profile "
-        "and l.eval_set = r.eval_set\norder by r.created_at desc, r.profile, r.run_id, r.eval_set"
+        "select r.*, l.score, l.stat, l.n\nfrom runs r\n"
+        "join leaderboard l on l.run_id = r.run_id and l.profile = r.profile and l.eval_set = r.eval_set\n"
+        "order by r.created_at desc, r.profile, r.run_id, r.eval_set"
     )
     names = [address("", run=row["run_id"], profile=row["profile"], eval_set=row["eval_set"]) for row in table.rows]
     plots = _score_bars([(row["score"], _best(session, row["profile"])) for row in table.rows])
@@ -266,7 +267,7 @@ def run_content(
         sections.confusions_section(session, scope, "run"),
     ]
     value = session.rows(
-        f"select value as score, n from run_values where metric = 'score' and run_id = {quoted(key['run_id'])}\n"
+        f"select value as score, stat, n from run_values where metric = 'score' and run_id = {quoted(key['run_id'])}\n"
         f"  and {scope.of_set}"
     )
     named = _count_names(session, scope.profile)
@@ -474,7 +475,7 @@ def _metrics_of_both(session: Session, base: str, candidate: str, *, compared: C
     """The values that both runs have of every metric."""
     return sections.queried(
         session, "metrics-table", "Every metric",
-        sql="select b.metric, b.value as base, m.n_counted as base_n, c.value as cand, o.n_counted as cand_n,\n"
+        sql="select b.metric, b.stat, b.value as base, m.n_counted as base_n, c.value as cand, o.n_counted as cand_n,\n"
         "    c.value - b.value as difference\n"
         "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
         "join run_summary m on m.run_id = b.run_id and m.profile = b.profile and m.eval_set = b.eval_set\n"

@@ -36,10 +36,10 @@ Views = list[DescribedView]
 
 EXAMPLES = (
     ("Best runs",
-     "select run_id, profile, value as score, n\nfrom run_values\nwhere metric = 'score'\n"
+     "select run_id, profile, value as score, stat, n\nfrom run_values\nwhere metric = 'score'\n"
      "order by profile, score desc, run_id"),
     ("Best runs with intervals",
-     "select rank, run_id, profile, score, low, high, n\nfrom leaderboard\norder by profile, rank"),
+     "select rank, run_id, profile, score, stat, low, high, n\nfrom leaderboard\norder by profile, rank"),
     ("Hardest questions",
      "select q.question_id, d.mean, d.runs, d.usual_failure, q.question\nfrom question_difficulty d\n"
      "join questions q using (profile, eval_set, question_id)\norder by d.mean, q.question_id\nlimit 50"),

@@ -68,7 +68,7 @@ def test_the_first_section_has_the_best_run_of_every_profile(made: Report) -> No
     first, second = sorted(block.tiles, key=lambda tile: tile.title)
     assert (first.title, first.best.run, first.verdict) == ("eval_json_v2", "adapter-good", "failed")
     assert [one.run for one in first.standings] == ["adapter-good", "adapter-gaps", "adapter-format", "adapter-weak"]
-    assert first.facts == ("n = 32 questions, 95 % interval 94.75 to 97.64", "Gates: 0 of 4 runs pass.")
+    assert first.facts == ("mean of n = 32 questions, 95 % interval 94.75 to 97.64", "Gates: 0 of 4 runs pass.")
     assert (second.best.run, second.verdict) == ("better", None), "a profile without gates has no verdict"
 
 
@@ -89,7 +89,7 @@ def test_runs_are_grouped_by_fields_of_the_questions(tmp_path: Path) -> None:
     with open_store(tmp_path / "runs", functions=False) as session:
         made = build_report(session, [], None)
         (table,) = next(part for part in sections(made) if part.id == "include_rate-groups").blocks
-        assert isinstance(table, Table) and table.title == "Mean score by topic"
+        assert isinstance(table, Table) and table.title == "Plain mean score by topic"
         assert table.rows == [{"value": "refunds", "n": 2, "r": 1.0}, {"value": 'the "desk"', "n": 2, "r": 0.65}]
         assert session.sql(table.sql).to_pylist() == table.rows
 
@@ -373,7 +373,7 @@ def test_what_numbers_are_of_is_said(tmp_path: Path) -> None:
     ).strips  # fmt: skip
     assert {strip.n for strip in strips} == {5}
 
-    by_topic = next(table for table in tables(made) if table.title == "Mean score by topic")
+    by_topic = next(table for table in tables(made) if table.title == "Plain mean score by topic")
     assert by_topic.note is not None and by_topic.note.endswith(" 1 question has no topic and is not here.")
 
     moved = next(block for part in sections(made) for block in part.blocks if isinstance(block, Answers)).moved
@@ -468,3 +468,27 @@ def test_thousands_of_counts_are_set_apart_and_years_are_not() -> None:
     for name in ("n", "n_scored", "n runs", "base_n", "answered"):
         assert format_value(name, 1000, 50) == "1,000"
     assert format_value("year", 2026, 50) == "2026"
+
+
+def test_the_statistic_of_scores_is_named(made: Report, samples: Path) -> None:
+    """As on the terminal: what the score is stands beside it, and plain means beside another statistic say so."""
+    stats = {"include_rate": "weighted mean", "eval_json_v2": "mean"}
+    boards = {table.id.removesuffix("-leaderboard-table"): table for table in tables(made) if "stat" in table.columns}
+    assert {name: {row["stat"] for row in board.rows} for name, board in boards.items()} == {
+        name: {stat} for name, stat in stats.items()
+    }
+    assert all(", stat," in board.sql for board in boards.values())
+    (tiles,) = next(part for part in sections(made) if part.id == "glance").blocks
+    assert isinstance(tiles, Tiles)
+    assert all(tile.facts[0].startswith(f"{stats[tile.title]} of n = ") for tile in tiles.tiles)
+    for profile, stat in stats.items():
+        words = next(
+            block.text for part in sections(made) if part.id == f"{profile}-distributions" for block in part.blocks
+            if isinstance(block, Words)
+        )  # fmt: skip
+        cards = next(
+            block.cards for part in sections(made) if part.id == f"{profile}-distributions" for block in part.blocks
+            if isinstance(block, Cards)
+        )  # fmt: skip
+        assert (f"another number, the {stat}." in words) == (stat != "mean")
+        assert all(card.better.endswith("; plain means") == (stat != "mean") for card in cards)

@@ -82,7 +82,7 @@ def test_it_opens_offline_sorts_filters_links_and_copies(
         board.get_by_role("button", name="Copy as CSV").click()
         expect(board.get_by_role("button", name="Copied")).to_be_visible()
         lines = page.evaluate("navigator.clipboard.readText()").splitlines()
-        assert lines[0] == "rank,run_id,n,score,low,high"
+        assert lines[0] == "rank,run_id,n,score,stat,low,high"
         assert lines[1].startswith("4,adapter-weak,32,57.7") and len(lines[1].split(",")[3]) > 8  # unrounded
 
         page.get_by_role("navigation").get_by_role("link", name="Rejects").click()

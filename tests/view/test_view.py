@@ -98,6 +98,17 @@ def test_items_are_shown_as_they_were_written(tmp_path: Path) -> None:
     assert "onetwo" not in page and "compared without white space" in page
 
 
+def test_the_statistic_of_scores_is_named(client: Client) -> None:
+    """On the pages of all runs, of a set and of a run, and in the queries beside them."""
+    there = {"profile": "include_rate", "eval_set": eval_set(client, "include_rate")}
+    assert "weighted mean" in client.get("/") and "l.score, l.stat, l.n" in client.get("/")
+    board = client.get("/set", section="leaderboard", **there)
+    assert "weighted mean" in board and "score, stat, low, high" in board
+    facts = re.findall("<dt>(.*?)</dt><dd><bdi>(.*?)</bdi>", client.get("/run", run="better", **there))
+    assert ("stat", "weighted mean") in facts
+    assert "value as score, stat, n" in client.get("/sql")
+
+
 def test_counts_that_are_not_of_questions_say_of_what(tmp_path: Path) -> None:
     samples = SAMPLES_FOLDER / "judge_protocol"
     score(

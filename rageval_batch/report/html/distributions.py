@@ -10,7 +10,7 @@ from rageval_batch.report.cells import format_value
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Card, Cards, Section, Strip, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
-from rageval_batch.report.html.sections import queried
+from rageval_batch.report.html.sections import other_stat, queried, score_words
 from rageval_batch.report.html.texts import plain_text
 from rageval_batch.sql_text import quoted
 
@@ -48,7 +48,7 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
     said = f"The best {_BEST} and the worst {_WORST} of n = {len(scope.runs):,} runs. " if left else ""
     words = Words(
         f"{said}Each strip is a histogram of a run's answers, those without a value of their own where the mean counts "
-        "them; the line is the plain mean, n the questions it is over."
+        f"them; the line is the plain mean, n the questions it is over.{score_words(session, scope.profile)}"
     )
     cards = _cards(session, scope.some(drawn), by_metric)
     return Section(f"{id}-distributions", "Distributions", (words, Cards("Metrics", cards), table))
@@ -60,6 +60,7 @@ def _cards(session: Session, scope: Scope, summary: dict[str, dict[str, dict[str
     order = [name for name in declared if name in summary] + sorted(set(summary) - set(declared))
     scales = {name: _scale(declared[name].scale if name in declared else None, summary[name]) for name in order}
     counts = _counts(session, scope, scales)
+    plain = "; plain means" if other_stat(session, scope.profile) else ""
     cards = []
     for name in order:
         better = "higher is better" if name not in declared or declared[name].higher_is_better else "lower is better"
@@ -68,7 +69,7 @@ def _cards(session: Session, scope: Scope, summary: dict[str, dict[str, dict[str
             for run in scope.runs
         )
         low, high = scales[name]
-        cards.append(Card(name, better, low, high=high, strips=strips))
+        cards.append(Card(name, f"{better}{plain}", low, high=high, strips=strips))
     return tuple(cards)
 
 

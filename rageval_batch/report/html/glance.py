@@ -56,7 +56,7 @@ def _tile(
         for row in shown
     )
     best = rows[0]
-    facts = [f"n = {count_text(best['n'], unit)}"]
+    facts = [f"{best['stat']} of n = {count_text(best['n'], unit)}"]
     if best["low"] is not None:
         facts[0] += f", 95 % interval {number_text(best['low'])} to {number_text(best['high'])}"
     if count > len(shown):

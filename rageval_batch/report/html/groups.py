@@ -10,7 +10,7 @@ from rageval_batch.report.cells import count_text
 from rageval_batch.report.html.asked import can_read
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
-from rageval_batch.report.html.sections import queried
+from rageval_batch.report.html.sections import other_stat, queried, score_words
 from rageval_batch.report.html.texts import has_codes, plain_text
 from rageval_batch.sql_text import identifier, quoted
 
@@ -33,17 +33,20 @@ def groups_section(session: Session, scope: Scope, id: str) -> Section:
         words = Words("The profile names no groups, and the questions have no field with a few values to group by.")
         return Section(f"{id}-groups", "Groups", (words,))
     without = ungrouped(session, {"run_id": scope.runs[0], "profile": scope.profile, "eval_set": scope.eval_set})
+    mean = "Plain mean" if other_stat(session, scope.profile) else "Mean"
     blocks: list[Block] = []
     for k, (name, view, where, count) in enumerate(sources):
         table = _heat_map(
             session,
             scope,
             f"{id}-groups-{k}",
-            title=f"Mean score by {name}",
+            title=f"{mean} score by {name}",
             sql=_query(scope, view, where, count=count),
         )
         missing = without.get(name, 0) if found else _without_field(session, scope, table)
-        blocks.append(replace(table, note=f"{table.note}{_ungrouped_words(missing, name)}"))
+        blocks.append(
+            replace(table, note=f"{table.note}{score_words(session, scope.profile)}{_ungrouped_words(missing, name)}")
+        )
     return Section(f"{id}-groups", "Groups", tuple(blocks))
 
 

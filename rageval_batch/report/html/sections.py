@@ -217,7 +217,9 @@ def rejects_section(session: Session, scopes: Sequence[Scope], runs: Sequence[Ru
 
 def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
     """Runs ranked, with intervals on one scale."""
-    sql = f"select rank, run_id, n, score, low, high\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
+    sql = (
+        f"select rank, run_id, n, score, stat, low, high\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
+    )
 
     def of_runs(names: Sequence[str]) -> str:
         return sql.replace("leaderboard", f"ranked([{', '.join(map(quoted, names))}])", 1)
@@ -239,6 +241,18 @@ def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: List
 def _units(session: Session, profile: str) -> str:
     row = session.profile(profile)
     return f"{row.unit if row else 'question'}s"
+
+
+def other_stat(session: Session, profile: str) -> str | None:
+    """The statistic that the score of a run is, where it is not the plain mean."""
+    row = session.profile(profile)
+    return row.stat if row and row.stat != "mean" else None
+
+
+def score_words(session: Session, profile: str) -> str:
+    """That the score of a run is no plain mean, beside figures of plain means; nothing where it is one."""
+    stat = other_stat(session, profile)
+    return f" The score of a run is another number, the {stat}." if stat else ""
 
 
 def _plotted(table: Table, title: str, plot: Sequence[Markup], *, behind: str | None = None) -> Table:
