@@ -186,8 +186,11 @@ def _check_size(path: str, known: Mapping[str, Any] | None) -> None:
 
 
 def _require_regular(path: str | Path) -> int:
-    """The size of a file; Damage where it is no regular one: reading a pipe would wait for ever."""
-    status = os.stat(path)
+    """The size of a file; Damage where it is no regular one: reading a pipe would wait for ever, and SQL, which is
+    locked to the store, reads no link to a file elsewhere."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        raise Damage(f"{os.path.basename(path)} is a link to another file", "put a copy of that file in its place")
     if not stat.S_ISREG(status.st_mode):
         raise Damage(f"{os.path.basename(path)} is no regular file")
     return status.st_size

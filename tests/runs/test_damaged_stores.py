@@ -64,6 +64,15 @@ def _linked(commit: Commit) -> None:
     commit.path.symlink_to(elsewhere, target_is_directory=True)
 
 
+def _file_linked(name: str) -> Callable[[Commit], object]:
+    def link(commit: Commit) -> None:
+        elsewhere = commit.path.parent.with_name(f"elsewhere-{name}")
+        (commit.path / name).rename(elsewhere)
+        (commit.path / name).symlink_to(elsewhere)
+
+    return link
+
+
 def _pipe(name: str) -> Callable[[Commit], object]:
     def replace(commit: Commit) -> None:
         (commit.path / name).unlink()
@@ -78,6 +87,7 @@ DAMAGES: dict[str, Callable[[Commit], object]] = {
     "the manifest is missing": lambda commit: (commit.path / "manifest.json").unlink(),
     "the folder was renamed": lambda commit: commit.path.rename(commit.path.with_name("baseline")),
     "the folder is a link": _linked,
+    **{f"{name} is a link": _file_linked(name) for name in ("manifest.json", "eval_json_v2.parquet", "runs.parquet")},
     **{f"{name} is a pipe": _pipe(name) for name in ("manifest.json", "rejects.parquet")},
     "no JSON": _manifest_text("{"),
     "nested deeply": _manifest_text('{"format": 1, "x": ' + "[" * 100_000),
@@ -98,6 +108,14 @@ DAMAGES: dict[str, Callable[[Commit], object]] = {
 
 def _call(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
     return run_command(capsys, *words)
+
+
+def test_fsck_says_what_to_do_about_a_link(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    _file_linked("eval_json_v2.parquet")(store.commits()[1])
+    code, out, _ = _call(capsys, "fsck", "--format", "json", "--store", store.path)
+    (problem,) = json.loads(out)
+    assert code == 2 and problem["problem"] == "eval_json_v2.parquet is a link to another file"
+    assert problem["remedy"] == "put a copy of that file in its place"
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
