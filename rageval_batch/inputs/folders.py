@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -43,3 +44,24 @@ def url_in_commit(url: str, root: str) -> bool:
     """Whether a file behind a URL lies in a commit below the folder or glob that was given."""
     given = root.split("/")
     return any(COMMIT_NAME.fullmatch(part) and part not in given for part in url.split("/")[:-1])
+
+
+class Spellings:
+    """Files and folders, each once, though it is written in several ways (a.jsonl, ./x/../a.jsonl): as the shortest of
+    them. A link to a file is a name of its own."""
+
+    def __init__(self) -> None:
+        self.shortest: dict[str, str | Path] = {}
+        self._folders: dict[Path, str] = {}  # where they lie
+
+    def add(self, place: str | Path) -> str:
+        """Note a place; what is the same for all its spellings."""
+        key = str(place)
+        if isinstance(place, Path):
+            if place.parent not in self._folders:
+                self._folders[place.parent] = os.path.realpath(place.parent)
+            key = os.path.normpath(os.path.join(self._folders[place.parent], place.name))
+        known = self.shortest.get(key)
+        if known is None or (len(str(place)), str(place)) < (len(str(known)), str(known)):
+            self.shortest[key] = place
+        return key

@@ -22,7 +22,7 @@ import pyarrow as pa
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.file_hashes import Stamps, file_hash
-from rageval_batch.inputs.folders import glob_root, outside_commits, url_in_commit, visible_files
+from rageval_batch.inputs.folders import Spellings, glob_root, outside_commits, url_in_commit, visible_files
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
 from rageval_batch.locations import (
@@ -447,17 +447,17 @@ def sources(names: Iterable[str | os.PathLike[str]], whole_json: bool = False) -
 
     `whole_json`: each .json file is a row, and those of one folder are one source.
     """
-    paths: dict[str, str | Path] = {}
-    members: dict[str | Path, set[str]] = {}
+    paths, roots = Spellings(), Spellings()
+    members: dict[str, set[str]] = {}
     for name in map(plain_name, names):
         for place in _expanded_url(name) if is_url(name) else _expanded(name):
             if whole_json and last_part(place).lower().endswith(".json"):
                 root, member = _member_of(place, name)
-                members.setdefault(root, set()).add(member)
+                members.setdefault(roots.add(root), set()).add(member)
             else:
-                paths[str(place)] = place
-    found = [source(path) for path in paths.values()]
-    found += [members_source(root, sorted(files)) for root, files in members.items()]
+                paths.add(place)
+    found = [source(path) for path in paths.shortest.values()]
+    found += [members_source(root, sorted(members[key])) for key, root in roots.shortest.items()]
     return sorted(found, key=lambda file: file.name)
 
 

@@ -186,6 +186,24 @@ def test_folders_and_globs(tmp_path: Path) -> None:
         assert found.rejects == []
 
 
+@pytest.mark.parametrize("whole_json", [False, True])
+def test_a_file_that_is_written_in_two_ways_is_taken_once(
+    whole_json: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the shortest, whatever the order; a link to it is another."""
+    (tmp_path / "x").mkdir()
+    for name in ("a.jsonl", "x/b.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "link.jsonl").symlink_to("a.jsonl")
+    monkeypatch.chdir(tmp_path)
+    names = ["a.jsonl", "x/../a.jsonl", str(tmp_path / "a.jsonl"), "link.jsonl", "x/b.json", "x/../x/b.json"]
+    for several in (names, names[::-1]):
+        found = sources.sources(several, whole_json)
+        assert [(file.name, file.members) for file in found] == [
+            ("a.jsonl", ()), ("link.jsonl", ()), ("x", ("b.json",)) if whole_json else ("x/b.json", ()),
+        ]  # fmt: skip
+
+
 def test_files_are_taken_once_and_in_the_order_of_their_paths(tmp_path: Path) -> None:
     paths = [put(tmp_path / f"{name}.jsonl", ROWS) for name in ("b", "a", "c")]
     names = [file.name for file in sources.sources([*paths, tmp_path, str(tmp_path / "*.jsonl")])]
