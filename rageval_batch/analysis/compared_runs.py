@@ -127,6 +127,20 @@ def find_compared_runs(
     )
 
 
+def runs_to_compare(
+    session: Session, base: str, others: Sequence[str], profile: str | None, *, eval_set: str | None
+) -> list[Run]:
+    """The base and the others, of the store: of several results those that a comparison of them takes; StoreError where
+    one is not there."""
+    names = [name for name in dict.fromkeys(others) if name != base]
+    for name in (base, *names):
+        find_run(session, name, profile, eval_set=eval_set)
+    picker = _Picker(session, profile, eval_set, metric="score")
+    first = picker.base(base, names)
+    found = [first, *(picker.candidate(name, first) for name in names)]
+    return [one.run for one in found if one.run is not None]
+
+
 class _Picker:
     """Finds the runs to compare in one session."""
 

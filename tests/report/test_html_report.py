@@ -492,3 +492,21 @@ def test_the_statistic_of_scores_is_named(made: Report, samples: Path) -> None:
         )  # fmt: skip
         assert (f"another number, the {stat}." in words) == (stat != "mean")
         assert all(card.better.endswith("; plain means") == (stat != "mean") for card in cards)
+
+
+def test_named_runs_are_taken_from_the_eval_set_that_they_share(tmp_path: Path) -> None:
+    """As `compare` takes them, though one of them has a newer result elsewhere; where they share none, that is said."""
+    store = tmp_path / "runs"
+    old, new = ({"questions_sha256": k * 64, "eval_set": f"q{k}@{k}"} for k in "12")
+    publish(store, {"base": simple_run(a=1.0, b=1.0), "worse": simple_run(a=0.0, b=1.0)}, **old)
+    publish(store, {"base": simple_run(c=1.0), "alone": simple_run(c=0.0)}, **new)
+    for names, base in ((["base", "worse"], None), (["worse"], "base"), (["worse", "base"], "base")):
+        with open_store(store, functions=False) as session:
+            made = build_report(session, names, base)
+            compared = find_compared_runs(session, "base", ["worse"])
+        shown = [chapter.subtitle for chapter in made.chapters if chapter.title]
+        assert shown == [compared.base.eval_set] == ["q1@1"]
+        assert "Nothing to compare" not in report_html(made) and "The base is base." in report_html(made)
+    with open_store(store, functions=False) as session:
+        apart = report_html(build_report(session, ["worse", "alone"], None))
+    assert "worse has no result with this eval set: the runs share none. --eval-set picks one" in apart

@@ -67,8 +67,11 @@ def compared_runs(session: Session, scope: Scope, base: str | None, *, drawn_alo
     """
     chosen = base if base in scope.runs else None if base else scope.runs[0]
     if chosen is None or len(scope.runs) == 1:
-        said = f"{plain_text(base or '')} has no result here." if chosen is None else "There is one run only."
-        return Outcome((Words(f"{said} Nothing to compare."),))
+        said = (
+            f"{plain_text(base or '')} has no result with this eval set" if chosen is None else "There is one run only"
+        )
+        which = ": the runs share none. --eval-set picks one, --base another run" if chosen is None else ""
+        return Outcome((Words(f"{said}{which}. Nothing to compare."),))
     try:
         every = _all_compared(session, scope, chosen)
         shown, others = every.parted(MOST_DRAWN if drawn_alone else MOST_CANDIDATES)

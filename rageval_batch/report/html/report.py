@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
+from rageval_batch.analysis.compared_runs import runs_to_compare
 from rageval_batch.analysis.gates import wanted_runs
 from rageval_batch.analysis.runs import find_run
 from rageval_batch.analysis.session import Session
@@ -64,12 +65,16 @@ def build_report(
 ) -> Report:
     """The report of these runs, or of all current ones; StoreError where one is not there.
 
-    Without a base, the first of the named runs is the base, else the best run of each eval set.
+    Without a base, the first of the named runs is the base, else the best run of each eval set. Of runs that have
+    several results, those are taken that a comparison with the base takes.
     """
-    runs = wanted_runs(session, names, profile, eval_set=eval_set)
-    if base is not None and base not in {run.record["run_id"] for run in runs}:
-        runs = [find_run(session, base, profile, eval_set=eval_set), *runs]
     chosen = base or (names[0] if names else None)
+    if chosen is not None and names:
+        runs = runs_to_compare(session, chosen, names, profile, eval_set=eval_set)
+    else:
+        runs = wanted_runs(session, (), profile, eval_set=eval_set)
+        if base is not None and base not in {run.record["run_id"] for run in runs}:
+            runs = [find_run(session, base, profile, eval_set=eval_set), *runs]
     keep_summaries(session)
     if len(runs) <= sections.MOST_ROWS:  # intervals of more runs are made for those that are shown alone
         keep_summaries(session, ("leaderboard",))
