@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _MOST_NAMES = 25
+_MOST_OF_NAME = 200  # characters that are shown of one
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -57,8 +58,15 @@ def did_you_mean(kind: str, name: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+    hint = f" Did you mean '{_short(near[0])}'?" if near else ""
     more = f", and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
     if not known:
-        return f"Unknown {kind} '{name}'. There are none."
-    return f"Unknown {kind} '{name}'.{hint} Available: {', '.join(known[:_MOST_NAMES])}{more}."
+        return f"Unknown {kind} '{_short(name)}'. There are none."
+    shown = ", ".join(map(_short, known[:_MOST_NAMES]))
+    return f"Unknown {kind} '{_short(name)}'.{hint} Available: {shown}{more}."
+
+
+def _short(name: str) -> str:
+    """A name on one line, of a long one the beginning."""
+    line = name.replace("\n", "\\n")
+    return line if len(line) <= _MOST_OF_NAME else f"{line[:_MOST_OF_NAME]}…"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from rageval_batch.errors import InputError
+from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.typed_config import DecodeError, decode, read_typed_config
 
 
@@ -59,3 +59,8 @@ def test_a_file_is_named(tmp_path: Path) -> None:
     path.write_text("[[inner]]\nname = 3\n")
     with pytest.raises(InputError, match=r"outer\.toml, \$\.inner\[0\]\.name: Expected a text, got a whole number\."):
         read_typed_config(str(path), Outer)
+
+
+def test_names_that_are_offered_are_cut_and_on_one_line() -> None:
+    said = did_you_mean("run", "a\nb", ["a\nc", "x" * 8000])
+    assert said == f"Unknown run 'a\\nb'. Did you mean 'a\\nc'? Available: a\\nc, {'x' * 200}…."
