@@ -25,9 +25,8 @@ from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.score_runs import OtherRows, ScoreRuns, WholeRuns, is_there, numbers, runs_of_table
 from rageval_batch.runs.summary_plan import FAIL_REASON, OF_RUN, SUMMARY, SummarizedMetric, SummaryPlan
 
-# As the macros have them: exact_sum, spread_scale, metric_totals.
+# As the macros have them: exact_sum, metric_totals.
 MOST_SUMMED = 1e12
-_LARGE = 1e5
 _CUTS = (0.5, 0.9, 0.95)
 
 _OF_RUN = SummarizedMetric(name=OF_RUN, column=OF_RUN, null_counts_as=0.0, numerator=None, denominator=None)
@@ -224,7 +223,7 @@ def _statistics(
             "n_scored": np.diff(np.append(0, np.cumsum(own > 0))[bounds]),
             "rate": np.divide(totals, counts, out=np.full(len(totals), math.nan), where=counts > 0),
         }
-    described = group_statistics(values, present, worth, weights, rows, bounds, MOST_SUMMED, _LARGE, _CUTS)
+    described = group_statistics(values, present, worth, weights, rows, bounds, MOST_SUMMED, _CUTS)
     if described is None:
         raise OtherRows
     stats = {"n_parts": 0, "micro": math.nan, **described._asdict(), **replaced}

@@ -1,5 +1,6 @@
 -- metric_spread(value, weight, totals): the statistics of a metric over the questions of a run that need its
--- metric_totals; an aggregate. std: of the population; large values are scaled, so that their squares can be added.
+-- metric_totals; an aggregate. std: of the population; large and small deviations are scaled before their squares are
+-- added.
 -- weighted_mean: null where all weights are equal, as it is the mean.
 create macro metric_spread(value, weight, totals) as {
     std: sqrt(exact_mean(

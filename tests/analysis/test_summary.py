@@ -46,10 +46,25 @@ FROM_ROWS = """
             count(value) as n_counted,
             exact_mean(value) as mean, exact_sum(value) as sum, max(weight) filter (value is not null) as top,
             min(value) as min, quantile_cont(value, 0.5) as p50, quantile_cont(value, 0.9) as p90,
-            quantile_cont(value, 0.95) as p95, max(value) as max,
-            case when max(abs(value)) > 1e5 then max(abs(value)) else 1.0 end as scale
+            quantile_cont(value, 0.95) as p95, max(value) as max, max(abs(value)) as size
         from question_values
         group by all
+    ),
+    widths as (
+        select v.run_id, v.profile, v.eval_set, v.metric, m.mean, m.top, m.size, max(abs(v.value - m.mean)) as width
+        from question_values v
+        join means m using (run_id, profile, eval_set, metric)
+        group by all
+    ),
+    scales as (
+        select
+            *,
+            case
+                when width <= 1e-15 * size or width <= 1e-18 then 1e12
+                when width < 1e-3 or width > 1e5 then width
+                else 1.0
+            end as scale
+        from widths
     ),
     spreads as (
         select
@@ -58,7 +73,7 @@ FROM_ROWS = """
                 * any_value(m.scale) as std,
             exact_weighted_mean(v.value, v.weight, m.top) as weighted_mean
         from question_values v
-        join means m using (run_id, profile, eval_set, metric)
+        join scales m using (run_id, profile, eval_set, metric)
         group by all
     ),
     micros as (

@@ -30,9 +30,14 @@ def percentile(values: Sequence[float], share: float) -> float:
     return float(Fraction(ordered[low]) * Fraction(1.0 - part) + Fraction(ordered[low + 1] * part))
 
 
-def deviation(values: Sequence[float], scale: float) -> float:
-    """The standard deviation of the population, where deviations are divided by a scale before they are squared."""
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation of the population: deviations are divided by the largest of them before they are squared,
+    where that is not of a usual size; those that are but the rounding of the mean are none."""
     mean = exact_sum(values) / len(values)
+    largest = max(max(values) - mean, mean - min(values))
+    if largest <= max(1e-3, *map(abs, values)) * 1e-15:
+        return 0.0
+    scale = 1.0 if 1e-3 <= largest <= 1e5 else largest
     squares = [((value - mean) / scale) * ((value - mean) / scale) for value in values]
     return math.sqrt(exact_sum(squares) / len(values)) * scale
 

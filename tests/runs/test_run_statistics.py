@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import tempfile
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,10 @@ from support.effort import examples
 VALUES = st.sampled_from(
     [0.0, 1.0, -1.0, 1 / 3, 0.1, 1e-18, 5e-19, -5e-19, 4.9e-19, 1e-300, 99.99999999999999, 1e5, 1e9, -1e9, 1e12, -1e12]
 ) | st.floats(-1e6, 1e6)  # fmt: skip
+NARROW = st.tuples(  # a value, how far others are from it
+    st.sampled_from([0.0, 0.95, -0.95, 1e-9, 75.0, 1e6, 1.7e9, -1.7e9, 1e12 - 1e6]),
+    st.sampled_from([1e-18, 1e-16, 1e-12, 1e-10, 1e-7, 9.9e-4, 1e-3, 1.0, 99_999.0, 100_001.0]),
+)
 WEIGHTS = st.sampled_from([1.0, 1.0, 0.0, 0.1, 3.0, 1e-300, 1e300])
 CUTS = (0.5, 0.9, 0.95)
 
@@ -48,7 +55,7 @@ def test_statistics_are_those_of_exact_fractions(groups: list[list[tuple[float |
     present = np.array([value is not None for value, _ in flat], np.bool_)
     weights = np.array([weight for _, weight in flat])
     bounds = np.cumsum([0, *map(len, groups)], dtype=np.int64)
-    found = group_statistics(values, present, worth, weights, None, bounds, 1e12, 1e5, CUTS)
+    found = group_statistics(values, present, worth, weights, None, bounds, 1e12, CUTS)
     assert found is not None
     for k, group in enumerate(groups):
         filled = [(worth if value is None else value, weight) for value, weight in group]
@@ -60,10 +67,9 @@ def test_statistics_are_those_of_exact_fractions(groups: list[list[tuple[float |
             assert all(math.isnan(value) for name, value in got.items() if not name.startswith("n_"))
             continue
         mine, own_weights = [value for value, _ in filled], [weight for _, weight in filled]
-        largest = max(abs(value) for value in mine)
         assert got["sum"] == oracle.exact_sum(mine)
         assert got["mean"] == oracle.exact_sum(mine) / len(mine)
-        assert got["std"] == oracle.deviation(mine, largest if largest > 1e5 else 1.0)
+        assert got["std"] == oracle.deviation(mine)
         assert got["rate"] == sum(value != 0 for value in mine) / len(mine)
         assert (got["min"], got["max"]) == (min(mine), max(mine))
         assert [got[name] for name in ("p50", "p90", "p95")] == [oracle.percentile(mine, share) for share in CUTS]
@@ -86,17 +92,70 @@ def test_statistics_of_few_and_of_many_distinct_values(few: list[float], more: i
     order = random.permutation(rows).astype(np.int32)
     weights = np.broadcast_to(2.0, rows)
     for place in (None, order):
-        found = group_statistics(values, present, 0.0, weights, place, np.array([0, rows]), 1e12, 1e5, CUTS)
+        found = group_statistics(values, present, 0.0, weights, place, np.array([0, rows]), 1e12, CUTS)
         assert found is not None
         mine = np.where(present, values, 0.0).tolist()
-        largest = max(map(abs, mine))
         assert (found.n_scored[0], found.n_counted[0]) == (present.sum(), rows)
         assert found.sum[0] == oracle.exact_sum(mine)
         assert found.mean[0] == found.weighted_mean[0] == oracle.exact_sum(mine) / rows
-        assert found.std[0] == oracle.deviation(mine, largest if largest > 1e5 else 1.0)
+        assert found.std[0] == oracle.deviation(mine)
         assert found.rate[0] == sum(value != 0 for value in mine) / rows
         assert (found.min[0], found.max[0]) == (min(mine), max(mine))
         assert [found.p50[0], found.p90[0], found.p95[0]] == [oracle.percentile(mine, share) for share in CUTS]
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(NARROW, st.lists(st.floats(-1, 1) | st.sampled_from([0.0, 1.0]), min_size=1, max_size=60), st.randoms())
+def test_deviations_are_those_of_fractions_however_small(
+    narrow: tuple[float, float], steps: list[float], random: Random
+) -> None:
+    """The same bits in any order; as near to the true one as the mean is a double and sums have 18 decimals."""
+    centre, width = narrow
+    values = [centre + width * step for step in steps]
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact)
+    variance = sum((value - mean) ** 2 for value in exact) / len(exact)
+    found = std_of(values)
+    assert found == oracle.deviation(values)
+    rounding = 2e-15 * max(1e-3, *map(abs, values))
+    assert found == pytest.approx(math.sqrt(variance), rel=1e-9, abs=rounding)
+    random.shuffle(values)
+    assert std_of(values) == found
+
+
+@pytest.mark.parametrize(
+    ("values", "std"),
+    [
+        ([1_700_000_000.0, 1_700_000_001.0], 0.5),
+        ([1_000_000.0, 1_000_000.001], 0.0005),
+        ([0.95, 0.95 + 2e-10], 1e-10),
+        ([3e-12, 1e-12], 1e-12),
+        ([-1e12, 1e12], 1e12),
+        ([0.1] * 3, 0.0),  # whose mean is 0.10000000000000002
+        ([4e-19] * 3, 0.0),
+        ([123_456_789_012.3] * 7, 0.0),
+    ],
+)
+def test_deviations_far_from_one(values: list[float], std: float, tmp_path: Path) -> None:
+    assert std_of(values) == pytest.approx(std, rel=1e-6, abs=0)
+    rows = [{"run_id": "r", "question_id": f"q{k}", "weight": 1.0, "score": value} for k, value in enumerate(values)]
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), tmp_path / "scores.parquet")
+    (found,) = (
+        row["std"]
+        for row in by_sql(replace(PLAN, groups=()), tmp_path / "scores.parquet", {"r": 1}).to_pylist()
+        if row["metric"] == "score"
+    )
+    assert found == std_of(values)
+
+
+def std_of(values: list[float]) -> float:
+    rows = len(values)
+    found = group_statistics(
+        np.array(values), np.ones(rows, np.bool_), math.nan, np.ones(rows), None, np.array([0, rows]), 1e12, CUTS
+    )
+    assert found is not None
+    std: float = found.std[0]
+    return std
 
 
 @pytest.mark.parametrize("distinct", [2, 1_000])
@@ -106,9 +165,9 @@ def test_a_value_that_is_not_finite_has_no_statistics(distinct: int, value: floa
     values[-1] = value
     present, bounds = np.ones(1_000, np.bool_), np.array([0, 500, 1_000])
     weights = np.ones(1_000)
-    assert group_statistics(values, present, math.nan, weights, None, bounds, 1e12, 1e5, CUTS) is None
+    assert group_statistics(values, present, math.nan, weights, None, bounds, 1e12, CUTS) is None
     present[-1] = False  # what lies behind a null is no value
-    assert group_statistics(values, present, math.nan, weights, None, bounds, 1e12, 1e5, CUTS) is not None
+    assert group_statistics(values, present, math.nan, weights, None, bounds, 1e12, CUTS) is not None
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -130,7 +189,7 @@ def test_percentiles_of_many_values_need_no_luck() -> None:
         np.tile([0.0, 1.0], rows // 2),
     ):
         found = group_statistics(
-            values, np.ones(rows, np.bool_), math.nan, np.ones(rows), None, np.array([0, rows]), 1e12, 1e5, CUTS
+            values, np.ones(rows, np.bool_), math.nan, np.ones(rows), None, np.array([0, rows]), 1e12, CUTS
         )
         assert found is not None
         assert [found.p50[0], found.p90[0], found.p95[0]] == [oracle.percentile(values.tolist(), cut) for cut in CUTS]
@@ -168,13 +227,15 @@ def score_rows(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, int]]:
     rows, repeats = [], {}
     for run in sorted(draw(st.sets(st.sampled_from(["r1", "r2", "R", "é"]), min_size=1))):
         repeats[run] = draw(st.sampled_from([1, 1, 2, 3]))
+        centre, width = draw(NARROW)
+        scores = draw(st.sampled_from([VALUES, st.floats(-1, 1).map(partial(_beside, centre, width))]))
         for k in range(draw(st.integers(1, 5))):
             weight = draw(WEIGHTS)
             for repeat in range(draw(st.integers(1, repeats[run]))):
                 rows.append(
                     {
                         "run_id": run, "question_id": f"q{k}", "repeat": repeat, "weight": weight,
-                        "score": draw(st.none() | VALUES),
+                        "score": draw(st.none() | scores),
                         "flag": draw(st.none() | st.booleans()), "ok": draw(st.none() | st.integers(0, 3)),
                         "of": draw(st.none() | st.integers(0, 3)),
                         "fail_reason": draw(st.sampled_from([None, None, "empty_output", "missing_output"])),
@@ -186,6 +247,10 @@ def score_rows(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, int]]:
                     }
                 )  # fmt: skip
     return rows, repeats
+
+
+def _beside(centre: float, width: float, step: float) -> float:
+    return centre + width * step
 
 
 def by_sql(plan: SummaryPlan, path: Path, repeats: dict[str, int]) -> pa.Table:

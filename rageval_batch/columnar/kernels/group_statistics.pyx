@@ -17,8 +17,15 @@ from rageval_batch.columnar.kernels.sorting cimport ordered_value, ordered_word,
 cdef extern from *:
     """
     #define RAGEVAL_MINUS_ZERO 0x8000000000000000ULL
+    #define RAGEVAL_SMALL 1e-3
+    #define RAGEVAL_LARGE 1e5
+    #define RAGEVAL_ROUNDING 1e-15
     """
     const uint64_t MINUS_ZERO "RAGEVAL_MINUS_ZERO"
+    # As the macro spread_scale has them.
+    const double SMALL "RAGEVAL_SMALL"
+    const double LARGE "RAGEVAL_LARGE"
+    const double ROUNDING "RAGEVAL_ROUNDING"
 
 
 cdef enum:
@@ -134,7 +141,6 @@ def group_statistics(
     rows,
     const int64_t[::1] bounds,
     double most,
-    double large,
     tuple cuts,
 ):
     """The statistics of the values of each group g, whose rows are rows[bounds[g]:bounds[g + 1]]; None where one of them
@@ -142,8 +148,8 @@ def group_statistics(
 
     `rows` is None where groups stand together: then the rows are those from bounds[g] to bounds[g + 1].
     A value that is not `present` counts as `worth`, where that is a number. `most`: the largest value that is summed.
-    Deviations of values beyond `large` are scaled before they are squared. `cuts`: the three shares of percentiles,
-    which interpolate between neighbours. A group without values has NaN everywhere.
+    `cuts`: the three shares of percentiles, which interpolate between neighbours. A group without values has NaN
+    everywhere.
 
     Weights that are all the same are told by a stride of 0, and not read.
     """
@@ -173,12 +179,12 @@ def group_statistics(
         for g in range(groups):
             if count_values(&counted, values, present, worth, row, has_rows, bounds[g], bounds[g + 1]):
                 n[0, g], n[1, g] = counted.present, counted.total
-                finite = of_counted(&counted, words, most, large, shares, out, g)
+                finite = of_counted(&counted, words, most, shares, out, g)
             else:
                 n[1, g] = keep_values(
                     kept, &n[0, g], values, present, worth, row, has_rows, bounds[g], bounds[g + 1]
                 )
-                finite = of_kept(kept, words, n[1, g], most, large, shares, out, g)
+                finite = of_kept(kept, words, n[1, g], most, shares, out, g)
             if not finite:
                 break
             if n[1, g] == 0:
@@ -202,7 +208,6 @@ cdef bint of_counted(
     const Counted *counted,
     uint64_t[::1] words,
     double most,
-    double large,
     const double *shares,
     double[:, ::1] out,
     Py_ssize_t g,
@@ -233,7 +238,7 @@ cdef bint of_counted(
         total = rounded(summed)
         mean = total / <double>counted.total
         out[0, g], out[6 + CUTS, g] = mean, total
-        scale = spread_scale(low, high, large)
+        scale = spread_scale(low, high, mean, most)
         summed.low, summed.high = 0, 0
         for k in range(counted.distinct):
             memcpy(&value, &counted.bits[counted.slots[k]], 8)
@@ -308,7 +313,6 @@ cdef bint of_kept(
     uint64_t[::1] words,
     int64_t count,
     double most,
-    double large,
     const double *shares,
     double[:, ::1] out,
     Py_ssize_t g,
@@ -333,7 +337,7 @@ cdef bint of_kept(
         total = rounded(summed)
         mean = total / <double>count
         out[0, g], out[6 + CUTS, g] = mean, total
-        scale = spread_scale(low, high, large)
+        scale = spread_scale(low, high, mean, most)
         out[3, g] = deviation(kept, count, mean, scale) * scale
     if low == high:
         for k in range(CUTS):
@@ -343,9 +347,15 @@ cdef bint of_kept(
     return True
 
 
-cdef inline double spread_scale(double low, double high, double large) noexcept nogil:
-    """What deviations are divided by before they are squared."""
-    return max(-low, high) if max(-low, high) > large else 1.0
+cdef inline double spread_scale(double low, double high, double mean, double most) noexcept nogil:
+    """What deviations are divided by before they are squared: 1 where the largest is of a usual size, else that one.
+
+    Deviations that are but the rounding of the mean are divided by so much that nothing is left of them.
+    """
+    cdef double largest = max(high - mean, mean - low)
+    if largest <= max(max(-low, high), SMALL) * ROUNDING:
+        return most
+    return 1.0 if SMALL <= largest <= LARGE else largest
 
 
 cdef (double, double) weight_range(
