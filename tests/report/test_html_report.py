@@ -497,7 +497,7 @@ def test_the_statistic_of_scores_is_named(made: Report, samples: Path) -> None:
 def test_named_runs_are_taken_from_the_eval_set_that_they_share(tmp_path: Path) -> None:
     """As `compare` takes them, though one of them has a newer result elsewhere; where they share none, that is said."""
     store = tmp_path / "runs"
-    old, new = ({"questions_sha256": k * 64, "eval_set": f"q{k}@{k}"} for k in "12")
+    old, new = (dict[str, Any](questions_sha256=k * 64, eval_set=f"q{k}@{k}") for k in "12")
     publish(store, {"base": simple_run(a=1.0, b=1.0), "worse": simple_run(a=0.0, b=1.0)}, **old)
     publish(store, {"base": simple_run(c=1.0), "alone": simple_run(c=0.0)}, **new)
     for names, base in ((["base", "worse"], None), (["worse"], "base"), (["worse", "base"], "base")):
