@@ -128,7 +128,7 @@ def find_compared_runs(
 
 
 def runs_to_compare(
-    session: Session, base: str, others: Sequence[str], profile: str | None, *, eval_set: str | None
+    session: Session, base: str, others: Sequence[str], *, profile: str | None, eval_set: str | None
 ) -> list[Run]:
     """The base and the others, of the store: of several results those that a comparison of them takes; StoreError where
     one is not there."""

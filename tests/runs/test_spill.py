@@ -91,6 +91,7 @@ def test_work_that_no_command_finds_again_is_removed(tmp_path: Path) -> None:
     names = ["drop-0011aabb", "prune-0011aabb", "removed-20260101T000000-x-00", f"{'a' * 24}-0011aabb", "b" * 24]
     for name in names:
         (tmp_path / ".staging" / name).mkdir(parents=True)
+    (tmp_path / ".staging" / names[-1] / "part").write_bytes(b"x")  # an empty folder has no work
     drop(Store(tmp_path), ["a"])
     assert sorted(path.name for path in (tmp_path / ".staging").iterdir()) == sorted(names)  # they may be new
     for name in names:

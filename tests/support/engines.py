@@ -96,8 +96,10 @@ def assert_same_commits(local: Commit, other: Commit) -> None:
 
 
 def _shared(manifest: dict[str, Any]) -> Any:
-    """What the manifests of two commits of the same job have in common; temporary folders have names of their own."""
-    return json.loads(_TEMPORARY.sub('"', json.dumps({k: v for k, v in manifest.items() if k not in OWN})))
+    """What the manifests of two commits of the same job have in common; temporary folders have names of their own, and
+    time stamps of inputs are noted only where those are a while old."""
+    text = _TEMPORARY.sub('"', json.dumps({k: v for k, v in manifest.items() if k not in OWN}))
+    return json.loads(text, object_hook=lambda found: {k: v for k, v in found.items() if k != "stamps"})
 
 
 _TEMPORARY = re.compile(r'"[^"]*/rageval-\w+/')

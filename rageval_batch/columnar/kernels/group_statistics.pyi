@@ -29,7 +29,6 @@ def group_statistics(
     rows: Rows,
     bounds: Offsets,
     most: float,
-    large: float,
     cuts: tuple[float, float, float],
 ) -> GroupStatistics | None: ...
 def exact_sums(values: Floats, present: Flags, rows: Rows, bounds: Offsets) -> tuple[Floats, Offsets]: ...

@@ -70,7 +70,7 @@ def build_report(
     """
     chosen = base or (names[0] if names else None)
     if chosen is not None and names:
-        runs = runs_to_compare(session, chosen, names, profile, eval_set=eval_set)
+        runs = runs_to_compare(session, chosen, names, profile=profile, eval_set=eval_set)
     else:
         runs = wanted_runs(session, (), profile, eval_set=eval_set)
         if base is not None and base not in {run.record["run_id"] for run in runs}:
