@@ -100,14 +100,16 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     if threading.current_thread() is threading.main_thread():
         # PySpark's own handler calls Java in the middle of a call of Java, which fails at length.
         signal.signal(signal.SIGINT, on_interrupt)
-    said = logging.getLogger()
-    said.addFilter(_is_no_interrupt)
+    loggers = [logging.getLogger(name) for name in _PY4J_LOGGERS]
+    for one in loggers:
+        one.addFilter(_is_no_interrupt)
     try:
         yield spark
     finally:
         with _silenced(spark) if interrupts.seen() else nullcontext():
             spark.stop()
-        said.removeFilter(_is_no_interrupt)
+        for one in loggers:
+            one.removeFilter(_is_no_interrupt)
 
 
 @contextmanager
@@ -124,6 +126,10 @@ def _active_session() -> SparkSession | None:
 
     with quiet_pandas():
         return SparkSession.getActiveSession()
+
+
+# A filter of a logger sees what is logged with it, not what others hand on to it.
+_PY4J_LOGGERS = ("", "py4j", "py4j.clientserver", "py4j.java_gateway")
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
