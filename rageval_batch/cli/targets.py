@@ -9,7 +9,7 @@ from typing import Any
 
 from rageval_batch.errors import InputError
 from rageval_batch.locations import is_commit, is_url
-from rageval_batch.runs.store import STAGING
+from rageval_batch.runs.staging import STAGING
 
 _WRITTEN = ("target", "store", "archive")  # parameters that are no inputs
 _FOLDERS = ("outputs", "questions", "contexts", "files")  # parameters whose folders are read

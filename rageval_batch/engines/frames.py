@@ -15,7 +15,8 @@ from pyspark.sql import functions as sql
 from rageval_batch.inputs.sources import Source
 from rageval_batch.inputs.splits import frame_parts
 from rageval_batch.locations import Folder, child, size_of
-from rageval_batch.runs.store import STAGING, Store
+from rageval_batch.runs.staging import STAGING
+from rageval_batch.runs.store import Store
 
 NAME = "outputs"
 _PIECES = 5  # numbers that the hash of a row is cut into, each small enough to be summed exactly

@@ -42,13 +42,13 @@ from rageval_batch.runs.database import database
 from rageval_batch.runs.findings import Observed, findings_of
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.job_inputs import given_job, given_sources
-from rageval_batch.runs.store import STAGING, Staging, Store
+from rageval_batch.runs.staging import STAGING, Staging
+from rageval_batch.runs.store import Store, finished_commit
 from rageval_batch.runs.sweep import (
     Outcome,
     Progress,
     Timing,
     existing_outcome,
-    finished_commit,
     nothing_usable,
     publish_once,
     unused,

@@ -39,7 +39,7 @@ from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import Observed, observed
 from rageval_batch.runs.manifest import file_checksum
 from rageval_batch.runs.parts import read_parts
-from rageval_batch.runs.store import store_error
+from rageval_batch.runs.staging import store_error
 from rageval_batch.runs.summary import write_commit_summary
 from rageval_batch.runs.summary_plan import summary_plan
 from rageval_batch.runs.sweep import ScoreFile, scored_tables

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import glob
 import hashlib
-import json
 import os
 import shutil
 import sys
@@ -23,6 +22,7 @@ from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError
 from rageval_batch.inputs.file_hashes import Stamps, file_hash
 from rageval_batch.inputs.folders import Spellings, glob_root, outside_commits, url_in_commit, visible_files
+from rageval_batch.inputs.frames import as_table, canonical_json
 from rageval_batch.inputs.reading import Reading
 from rageval_batch.inputs.recognise import HEAD, recognise_delimiter, recognise_encoding, recognise_mark
 from rageval_batch.locations import (
@@ -121,7 +121,7 @@ class Source:
         if self.sha256:
             return self
         if self.table is not None:
-            content = _canonical(self.table)
+            content = canonical_json(self.table)
             return replace(self, size=len(content), sha256=hashlib.sha256(content).hexdigest())
         if self.members:
             return self._measured_members()
@@ -227,70 +227,7 @@ def check_growth(file: Source, size: int) -> None:
 
 def frame_source(frame: Any, name: str) -> Source:
     """A Polars, Arrow or pandas frame as a source."""
-    return Source(name, Path(), "frame", compression=None, stem=name, table=_as_table(frame, name))
-
-
-def _as_table(frame: Any, name: str) -> pa.Table:
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    if hasattr(frame, "collect") and hasattr(frame, "collect_schema"):  # a lazy Polars frame
-        frame = frame.collect()
-    if hasattr(frame, "to_arrow"):
-        return frame.to_arrow()
-    if hasattr(frame, "__dataframe__") or hasattr(frame, "iloc"):
-        return _of_pandas(frame, name)
-    if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
-        names = dict.fromkeys(key for row in frame for key in row)  # not every row need have every key
-        columns = {}
-        for key in names:
-            with _surrogates_refused(name, key):
-                str(key).encode()
-                columns[key] = value_column([row.get(key) for row in frame])
-        return pa.table(columns)
-    raise InputError(f"{name}: a {type(frame).__name__} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
-
-
-def _of_pandas(frame: Any, name: str) -> pa.Table:
-    try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    except UnicodeEncodeError:
-        for key in frame.columns:
-            with _surrogates_refused(name, key):
-                pa.Array.from_pandas(frame[key])
-        raise
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # which ends with the column
-        said = " ".join(str(part).rstrip(".") + "." for part in error.args)
-        raise InputError(f"{name}: {said} Make all cells of the column of one type.") from error
-
-
-@contextmanager
-def _surrogates_refused(name: str, column: object) -> Iterator[None]:
-    """InputError for a text of a column, or for its name, that no file can hold."""
-    try:
-        yield
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{name}: column {column!r} has {error.object[error.start]!r}, half of a surrogate pair. "
-            "Make it of valid text."
-        ) from error
-
-
-def value_column(values: list[Any]) -> pa.Array:
-    """Values as Arrow; of several shapes as JSON texts."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        texts = (
-            v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False, default=str) for v in values
-        )
-        return pa.array(list(texts))
-
-
-def _canonical(table: pa.Table) -> bytes:
-    rows = table.to_pylist()
-    return json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode()
+    return Source(name, Path(), "frame", compression=None, stem=name, table=as_table(frame, name))
 
 
 def unreadable(name: str, error: Exception) -> InputError:
@@ -533,7 +470,7 @@ def content_hash(files: list[Source]) -> ContentHash:
     for file, pair in zip(files, digests, strict=True):
         if file.table is not None:
             for digest in pair:
-                digest.update(_canonical(file.table))
+                digest.update(canonical_json(file.table))
             continue
         with file.open_bytes() as stream:
             try:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from rageval_batch.errors import RagevalError
-from rageval_batch.runs.store import Staging
+from rageval_batch.runs.staging import Staging
 
 WRITTEN_AFTER = 2.0  # seconds; what is lost by a kill before is scored again in that time
 MOST_IN_MEMORY = 48 << 20  # bytes: 200,000 rows of `eval_json_v2` are 41 MiB

@@ -8,13 +8,8 @@ is a folder with the rows of many commits in a few files: each of them is read f
 
 from __future__ import annotations
 
-import errno
-import json
 import os
-import re
 import secrets
-import shutil
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,23 +20,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from filelock import BaseFileLock
-
 from rageval_batch.answering import DamageFound
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import DamagedCommit, StoreError
 from rageval_batch.locations import COMMIT_NAME, MANIFEST, Entry, is_url, plain_name
-from rageval_batch.runs.damage import note_damage, noted_damage
-from rageval_batch.runs.file_system import remove_released, sync, try_lock, wait_for_lock, write_durably
+from rageval_batch.runs.damage import find_damage, note_damage, noted_damage
+from rageval_batch.runs.file_system import remove_released, sync, wait_for_lock, write_durably
 from rageval_batch.runs.manifest import (
     FORMAT,
     Damage,
     check_files,
     check_sizes,
-    checksum_of,
     checksums,
     damaged_files,
-    file_checksum,
     is_pack,
     is_tombstone,
     manifest_bytes,
@@ -49,17 +40,22 @@ from rageval_batch.runs.manifest import (
     signed,
 )
 from rageval_batch.runs.remote_store import RemoteStore
+from rageval_batch.runs.staging import (
+    PUBLISHED,
+    STAGING,
+    Staging,
+    claim_staging,
+    forget_abandoned,
+    has_work,
+    is_locked,
+    remove_staging,
+    store_errors,
+)
 from rageval_batch.runs.store_index import Stamp, StoreIndex, read_index
 from rageval_batch.sql_text import PACKED_COMMIT, parquet_reader, quoted
 
-STAGING = ".staging"
 _LOCK = ".publish.lock"
-_STAGING_LOCK = "lock"
-_PUBLISHED = "published"  # in a staging folder: the name of the commit that its work became
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
-_JOB_NAME = re.compile(r"[0-9a-f]{24}")  # of the folder that the same job finds again
-_FORGOTTEN = timedelta(days=7)
-_CLAIMED = timedelta(minutes=1)  # within which a writer has locked the folder that it made
 _PATIENCE = 600.0  # seconds that a writer waits for another to put its commit in place
 Publish = Callable[..., "Commit"]  # of a sealed folder and its manifest
 
@@ -337,12 +333,12 @@ class Store:
     @contextmanager
     def staging(self, job: str) -> Iterator[Staging]:
         """A folder aside for one job, kept if the work is interrupted and found again by the same job."""
-        with _store_errors(self.name):
+        with store_errors(self.name):
             root = self.staging_folder
             root.mkdir(parents=True, exist_ok=True)
             self.clear_published()
-            self._forget_abandoned(root)
-            folder, lock, is_new = _claim(root, job)
+            forget_abandoned(root)
+            folder, lock, is_new = claim_staging(root, job)
         staging = Staging(self, folder, is_new)
         try:
             yield staging
@@ -364,7 +360,7 @@ class Store:
 
         `known`: checksums of files that are on the disk already.
         """
-        with _store_errors(self.name):
+        with store_errors(self.name):
             for file in staging.iterdir():
                 if file.name not in known:
                     sync(file)
@@ -373,7 +369,7 @@ class Store:
     @contextmanager
     def publishing(self) -> Iterator[Publish]:
         """Alone among all writers: what puts a sealed folder in place. Nobody else does so until the end."""
-        with _store_errors(self.name):
+        with store_errors(self.name):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = wait_for_lock(self.path / _LOCK, _PATIENCE)
         if lock is None:
@@ -393,13 +389,13 @@ class Store:
 
         `lying`: files of the commit that lie in a store behind a URL already, by their names in the commit.
         """
-        with _store_errors(self.name):
+        with store_errors(self.name):
             created = datetime.now(UTC)
             name = f"{max(created, self._next_stamp()).strftime(_STAMP)}-{secrets.token_hex(3)}"
             manifest = signed({"format": FORMAT, **manifest, "commit": name, "created_at": created.isoformat()})
             write_durably(staging / MANIFEST, manifest_bytes(manifest))
             sync(staging)
-            (staging.parent / _PUBLISHED).write_text(name)
+            (staging.parent / PUBLISHED).write_text(name)
             if self.remote is not None:
                 self.remote.publish(staging, name, lying)
             target = self.path / name
@@ -418,11 +414,15 @@ class Store:
         return max(stamps)
 
     def clear_published(self) -> None:
-        """Remove the staging folders of work that became a commit: a process that is killed leaves its own."""
+        """Remove the staging folders of work that is a commit now, its own or that of another writer of the same job: a
+        process that is killed leaves its own."""
         with suppress(OSError):
             for folder in self.staging_folder.iterdir():
-                if self._became_commit(folder / _PUBLISHED) and not _locked(folder):
-                    _remove(folder)
+                done = self._became_commit(folder / PUBLISHED) or (
+                    has_work(folder) and finished_commit(self, folder.name, again=True) is not None
+                )
+                if done and not is_locked(folder):
+                    remove_staging(folder)
 
     def _became_commit(self, mark: Path) -> bool:
         """Whether a mark names a commit that is there; a power loss may leave anything in it."""
@@ -431,68 +431,27 @@ class Store:
             return COMMIT_NAME.fullmatch(name) is not None and (self.path / name).is_dir()
         return False
 
-    def _forget_abandoned(self, root: Path) -> None:
-        """Remove work that nobody will go on with: that of a job a week later, what no command finds again, or has
-        nothing in it, at once."""
-        now = time.time()
-        for folder in root.iterdir():
-            with suppress(OSError):  # another writer may clear its own meanwhile
-                age = now - folder.stat().st_mtime
-                is_work = _JOB_NAME.fullmatch(folder.name) and not set(os.listdir(folder)) <= {_STAGING_LOCK}
-                patience = _FORGOTTEN if is_work else _CLAIMED
-                if folder.is_dir() and age > patience.total_seconds() and not _locked(folder):
-                    _remove(folder)
 
+def finished_commit(store: Store, job: str, *, again: bool = False) -> Commit | None:
+    """The commit of the same job, if it is still the newest of all its runs; `again`: by what came since the last look
+    at the store.
 
-@dataclass(frozen=True)
-class Staging:
-    """The folder of one job: `parts` survive an interruption, `ready` becomes the commit."""
-
-    store: Store
-    path: Path
-    is_new: bool  # else the job was begun before
-
-    @contextmanager
-    def assembling(self) -> Iterator[Path]:
-        """A fresh, empty folder for the commit's files; what goes wrong while they are written is said plainly."""
-        ready = self.path / "ready"
-        with _store_errors(self.store.name):
-            shutil.rmtree(ready, ignore_errors=True)
-            ready.mkdir()
-            yield ready
-
-    def write_marked(self, mark: str, files: Mapping[str, memoryview]) -> None:
-        """Write files by their names, then a mark that they are whole. They are not forced to the disk, so the mark has
-        their checksums."""
-        with _store_errors(self.store.name):
-            for name, content in files.items():
-                self._write(name, content)
-            noted = {name: checksum_of(content) for name, content in files.items()}
-            self._write(mark, json.dumps(noted).encode())
-
-    def _write(self, name: str, content: memoryview | bytes) -> None:
-        """Write a file that takes its name only when it is whole."""
-        aside = self.path / f".{name}"
-        aside.write_bytes(content)
-        os.replace(aside, self.path / name)
-
-    def is_done(self, mark: str) -> bool:
-        """Whether the files of a mark are there as they were written: a power loss may tear what a mark outlives."""
-        try:
-            noted = json.loads((self.path / mark).read_bytes())
-            return bool(noted) and all(file_checksum(self.path / name) == known for name, known in noted.items())
-        except (OSError, ValueError, AttributeError):
-            return False
-
-    def clear(self) -> None:
-        """Remove what was put aside."""
-        _remove(self.path)
-
-    def is_cleared(self) -> bool:
-        """Whether nothing is there any more, but for the lock where that cannot be removed while it is held."""
-        with suppress(OSError):
-            return os.listdir(self.path) == [_STAGING_LOCK]
-        return True
+    `job`: its hash, or the beginning of it by which its staging folder is named.
+    """
+    newest: dict[tuple[str, str, str], str] = {}
+    commits = store.commits(again)
+    for commit in commits:
+        for run_id in commit.manifest["runs"]:
+            newest[run_id, commit.manifest["profile"], commit.manifest["questions"]["sha256"]] = commit.id
+    for commit in reversed(commits):
+        manifest = commit.manifest
+        if manifest["job"].startswith(job) and not commit.dropped:
+            keys = [(run_id, manifest["profile"], manifest["questions"]["sha256"]) for run_id in manifest["runs"]]
+            if not all(newest[key] == commit.id for key in keys):
+                return None
+            # A damaged one is noted: the second look names it and is without it, and the job is scored again.
+            return commit if find_damage([commit]) is None else finished_commit(store, job, again=again)
+    return None
 
 
 @contextmanager
@@ -501,56 +460,3 @@ def _read_errors(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(f"Cannot read the store {name}: {error.strerror or error}.") from error
-
-
-@contextmanager
-def _store_errors(name: str) -> Iterator[None]:
-    """What the file system says, as one sentence."""
-    try:
-        yield
-    except OSError as error:
-        raise store_error(name, error) from error
-
-
-def store_error(name: str, error: OSError) -> StoreError:
-    """The sentence for an error of the file system under a store."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"No space left for the store {name}. Free some and give the same command again: it goes on.")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StoreError(f"The store {name} cannot be written: {error.strerror}. Name another with --store.")
-    return StoreError(f"The store {name} cannot be written: {error.strerror or error}.")
-
-
-def _claim(root: Path, job: str) -> tuple[Path, BaseFileLock, bool]:
-    """The job's folder if nobody else has it, else one of one's own; whether it is new."""
-    for name in (job, f"{job}-{secrets.token_hex(4)}"):
-        folder = root / name
-        is_new = not folder.exists()
-        folder.mkdir(exist_ok=True)
-        lock = _lock(folder)
-        if lock is not None:
-            return folder, lock, is_new
-    raise StoreError(f"Cannot lock {folder}. Give the command again.")
-
-
-def _remove(folder: Path) -> None:
-    """Remove a staging folder, the mark of its commit last: by that another finds what a killed process left of it."""
-    with suppress(OSError):
-        for path in folder.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            elif path.name not in (_STAGING_LOCK, _PUBLISHED):
-                path.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _lock(folder: Path) -> BaseFileLock | None:
-    return try_lock(folder / _STAGING_LOCK)
-
-
-def _locked(folder: Path) -> bool:
-    lock = _lock(folder)
-    if lock is None:
-        return True
-    lock.release()
-    return False

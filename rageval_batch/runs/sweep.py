@@ -29,13 +29,13 @@ from rageval_batch.profiles.registry import profile_module
 from rageval_batch.runs import commit_files, commit_record, sorted_rows
 from rageval_batch.runs.batch import Scorer, map_ordered, missing_rows, score_batch, scorer
 from rageval_batch.runs.commit_record import Counts, Finished
-from rageval_batch.runs.damage import find_damage
 from rageval_batch.runs.database import Database, database
 from rageval_batch.runs.findings import findings_of, observed
 from rageval_batch.runs.job import Identity, Job, identify
 from rageval_batch.runs.parts import Part, Parts, read_parts, schema_of_part
 from rageval_batch.runs.reused_scores import ReusedScores
-from rageval_batch.runs.store import Commit, Staging, Store
+from rageval_batch.runs.staging import Staging
+from rageval_batch.runs.store import Commit, Store, finished_commit
 from rageval_batch.runs.summary import write_commit_summary
 from rageval_batch.runs.summary_plan import summary_plan
 from rageval_batch.runs.written_rows import WrittenRows
@@ -124,25 +124,6 @@ def publish_once(
     with store.publishing() as publish:
         again = finished_commit(store, manifest["job"], again=True)
         return again or publish(ready, manifest, lying), again is None
-
-
-def finished_commit(store: Store, job: str, *, again: bool = False) -> Commit | None:
-    """The commit of the same job, if it is still the newest of all its runs; `again`: by what came since the last look
-    at the store."""
-    newest: dict[tuple[str, str, str], str] = {}
-    commits = store.commits(again)
-    for commit in commits:
-        for run_id in commit.manifest["runs"]:
-            newest[run_id, commit.manifest["profile"], commit.manifest["questions"]["sha256"]] = commit.id
-    for commit in reversed(commits):
-        manifest = commit.manifest
-        if manifest["job"] == job and not commit.dropped:
-            keys = [(run_id, manifest["profile"], manifest["questions"]["sha256"]) for run_id in manifest["runs"]]
-            if not all(newest[key] == commit.id for key in keys):
-                return None
-            # A damaged one is noted: the second look names it and is without it, and the job is scored again.
-            return commit if find_damage([commit]) is None else finished_commit(store, job, again=again)
-    return None
 
 
 def scored_tables(

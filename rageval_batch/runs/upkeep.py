@@ -20,7 +20,8 @@ from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, StoreError, did_you_mean
 from rageval_batch.runs.damage import find_damage
 from rageval_batch.runs.manifest import TOMBSTONE_FORMAT
-from rageval_batch.runs.store import Commit, Listing, Publish, Staging, Store, hidden_runs, removable_commits
+from rageval_batch.runs.staging import Staging
+from rageval_batch.runs.store import Commit, Listing, Publish, Store, hidden_runs, removable_commits
 
 READER_HOURS = 1  # for which files are kept that a session may have opened before they were hidden
 _SHORTEST = 8  # characters of a commit's name: the day

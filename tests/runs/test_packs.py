@@ -21,7 +21,8 @@ from rageval_batch.locations import MANIFEST
 from rageval_batch.runs import packs
 from rageval_batch.runs.database import connected
 from rageval_batch.runs.packs import compact
-from rageval_batch.runs.store import STAGING, Store
+from rageval_batch.runs.staging import STAGING
+from rageval_batch.runs.store import Store
 from rageval_batch.runs.upkeep import check_store, drop, prune
 from support.stores import publish, simple_run
 

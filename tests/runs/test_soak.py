@@ -17,7 +17,7 @@ import pytest
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.bench import synthetic
-from rageval_batch.runs import store as stores
+from rageval_batch.runs.staging import STAGING
 from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.upkeep import check_store, drop, prune
 from support.places import TESTS
@@ -113,7 +113,7 @@ def write_and_read(folder: Path, each: int, seconds: float) -> tuple[int, int]:
     store = Store(folder / "runs")
     assert len(_checked(store)) == 1 + sum(min(n, HISTORY) for n in written)
     assert check_store(store).problems == []
-    assert list((store.path / stores.STAGING).iterdir()) == []
+    assert list((store.path / STAGING).iterdir()) == []
     return sum(written), sum(n for kind, n in found if kind == "read")
 
 

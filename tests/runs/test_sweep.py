@@ -30,12 +30,13 @@ from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import frame_source, sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
 from rageval_batch.resources import samples_folder
-from rageval_batch.runs import commit_files, parts, store, sweep
+from rageval_batch.runs import commit_files, parts, sweep
 from rageval_batch.runs.batch import score_batch
 from rageval_batch.runs.commit_record import Counts
 from rageval_batch.runs.file_system import try_lock
 from rageval_batch.runs.job import Job
-from rageval_batch.runs.store import Commit, Store
+from rageval_batch.runs.staging import STAGING, Staging, store_error
+from rageval_batch.runs.store import Commit, Store, finished_commit
 from rageval_batch.runs.sweep import Outcome
 from support import inputs
 from support.inputs import put
@@ -92,7 +93,7 @@ def rows_of(outcome: Outcome) -> list[dict[str, Any]]:
 
 def left_aside(place: Path) -> list[str]:
     """What is left in the staging folder of a store."""
-    return sorted(path.name for path in (place / store.STAGING).iterdir())
+    return sorted(path.name for path in (place / STAGING).iterdir())
 
 
 # --- the commit -----------------------------------------------------------------------------------------------------
@@ -475,7 +476,7 @@ def test_a_sweep_that_is_killed_in_its_first_moments_writes_its_parts_from_then_
         process = start(folder, place, "die_in_the_first_moments", 6)
         _, errors = process.communicate(timeout=120)
         assert process.returncode == -signal.SIGKILL, errors
-        kept.append(len(list((place / store.STAGING).glob("*/done-*"))))
+        kept.append(len(list((place / STAGING).glob("*/done-*"))))
     assert kept == [0, 5]
     resumed = sweep.run(job(folder), Store(place))
     assert resumed.resumed_parts == 5
@@ -493,7 +494,7 @@ def test_parts_are_written_when_a_sweep_takes_long_or_they_are_many(
     plain, marks = commit_files.write_tallies, list[int]()
 
     def counting(*args: Any, **options: Any) -> None:
-        marks.append(len(list(folder.glob(f"*/{store.STAGING}/*/done-*"))))
+        marks.append(len(list(folder.glob(f"*/{STAGING}/*/done-*"))))
         plain(*args, **options)
 
     monkeypatch.setattr(commit_files, "write_tallies", counting)
@@ -546,7 +547,7 @@ def test_a_sweep_that_is_killed_while_it_clears_its_folder(unlinked: int, folder
     assert process.returncode == -signal.SIGKILL, errors
     (commit,) = Store(place).commits()
     (name,) = left_aside(place)
-    left = {path.name for path in (place / store.STAGING / name).iterdir()}
+    left = {path.name for path in (place / STAGING / name).iterdir()}
     assert {"lock", "published"} < left
     if unlinked == 1:
         assert len(left) > 27  # the last kill is one of a folder that still has parts
@@ -563,12 +564,47 @@ def test_a_sweep_that_is_killed_when_its_folder_is_empty(folder: Path, small_blo
     _, errors = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, errors
     (name,) = left_aside(place)
-    assert list((place / store.STAGING / name).iterdir()) == []
+    assert list((place / STAGING / name).iterdir()) == []
     assert not sweep.run(job(folder), Store(place)).created  # the folder may be one that a writer is about to lock
     assert left_aside(place) == [name]
-    os.utime(place / store.STAGING / name, (time.time() - 120,) * 2)
+    os.utime(place / STAGING / name, (time.time() - 120,) * 2)
     assert sweep.run(job(folder, soft_threshold=0.5), Store(place)).created
     assert left_aside(place) == []
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same job", "another job"])
+def test_a_writer_killed_behind_the_commit_of_another_of_its_job(same: bool, folder: Path, small_blocks: None) -> None:
+    """What it had done serves nobody: the next writer clears it, whatever its job."""
+    place = folder / "store"
+    aside = killed_while_scoring(folder, place)
+    at_work = try_lock(aside / "lock")
+    assert at_work is not None
+    assert sweep.run(job(folder), Store(place)).resumed_parts == 0  # in a folder of its own
+    other = {} if same else {"soft_threshold": 0.5}
+    assert left_aside(place) == [aside.name]
+    at_work.release()
+    assert sweep.run(job(folder, **other), Store(place)).created is not same
+    assert left_aside(place) == []
+
+
+def test_work_of_a_job_whose_commit_is_no_longer_the_newest_is_kept(folder: Path, small_blocks: None) -> None:
+    place = folder / "store"
+    for commit in (job(folder), job(folder, soft_threshold=0.5)):
+        assert sweep.run(commit, Store(place)).created
+    aside = killed_while_scoring(folder, place)
+    assert sweep.run(job(folder, soft_threshold=0.6), Store(place)).created
+    assert left_aside(place) == [aside.name]
+    assert sweep.run(job(folder), Store(place)).resumed_parts > 0
+    assert left_aside(place) == []
+
+
+def killed_while_scoring(folder: Path, place: Path) -> Path:
+    """The staging folder that a writer of the job of `folder` leaves."""
+    process = start(folder, place, "die_scoring", 6)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    (name,) = left_aside(place)
+    return place / STAGING / name
 
 
 def test_several_writers_at_once(folder: Path, small_blocks: None) -> None:
@@ -611,7 +647,7 @@ def test_a_part_that_a_power_loss_tore_is_scored_again(
     """A mark may be on the disk before the bytes that it stands for, and the other way round."""
     folder, whole = without_power
     place = shutil.copytree(folder / "store", tmp_path / "store")
-    part = sorted((place / store.STAGING).glob(f"*/{torn}"))[0]
+    part = sorted((place / STAGING).glob(f"*/{torn}"))[0]
     content = part.read_bytes()
     left = {"empty": b"", "zeros": bytes(len(content)), "half": content[: len(content) // 2]}
     part.unlink() if tear == "gone" else part.write_bytes(left[tear])
@@ -625,7 +661,7 @@ def test_a_part_that_a_power_loss_tore_is_scored_again(
 @pytest.mark.parametrize("mark", [b"", bytes(30), b"\xff\xfe\0", b"..", b"20261118T124809.642601Z-6caca4"])
 def test_a_mark_of_a_commit_that_a_power_loss_tore(mark: bytes, folder: Path) -> None:
     """Work is cleared away only where the mark names a commit that is there; whatever it has, writers go on."""
-    aside = folder / "store" / store.STAGING / ("0" * 24)
+    aside = folder / "store" / STAGING / ("0" * 24)
     put(aside / "scores-000000", "x")
     (aside / "published").write_bytes(mark)
     outcome = sweep.run(job(folder), Store(folder / "store"))
@@ -641,7 +677,7 @@ def _power_loss(*args: Any) -> None:
 
 def test_two_writers_that_are_slow_to_publish_make_one_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have found that nobody did their job, then both put their commit in place: it must be one."""
-    found, finished = threading.Barrier(2, timeout=20), sweep.finished_commit
+    found, finished = threading.Barrier(2, timeout=20), finished_commit
 
     def slow(*args: Any, **options: Any) -> Commit | None:
         done = finished(*args, **options)
@@ -677,7 +713,7 @@ def test_a_store_that_cannot_be_written(folder: Path) -> None:
     [(errno.ENOSPC, "No space left"), (errno.EACCES, "Name another with --store"), (errno.EIO, "cannot be written")],
 )
 def test_what_the_file_system_says_becomes_a_sentence(code: int, message: str) -> None:
-    assert message in str(store.store_error("runs", OSError(code, os.strerror(code))))
+    assert message in str(store_error("runs", OSError(code, os.strerror(code))))
 
 
 def test_a_full_disk_while_a_part_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -686,7 +722,7 @@ def test_a_full_disk_while_a_part_is_written(folder: Path, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr(parts, "WRITTEN_AFTER", 0.0)
-        patch.setattr(store.Staging, "_write", full)
+        patch.setattr(Staging, "_write", full)
         with pytest.raises(StoreError, match="No space left"):
             sweep.run(job(folder), Store(folder / "store"))
     assert Store(folder / "store").commits() == []
@@ -716,7 +752,7 @@ def test_a_store_of_a_newer_version(tmp_path: Path) -> None:
 
 
 def test_work_that_was_abandoned_for_a_week_is_removed(folder: Path) -> None:
-    root = folder / "store" / store.STAGING
+    root = folder / "store" / STAGING
     old, young, held = ("0" * 24, "1" * 24, "2" * 24)  # names of jobs: others go after a short while
     for name in (old, young, held):
         put(root / name / "lock", "")

@@ -17,7 +17,8 @@ from rageval_batch.cli import main
 from rageval_batch.errors import DamagedCommit, InputError, StoreError
 from rageval_batch.locations import MANIFEST
 from rageval_batch.runs.manifest import TOMBSTONE_FORMAT, read_manifest
-from rageval_batch.runs.store import STAGING, Commit, Store
+from rageval_batch.runs.staging import STAGING
+from rageval_batch.runs.store import Commit, Store
 from rageval_batch.runs.upkeep import Pruned, check_store, drop, prune
 from support.command import run_command
 from support.stores import publish, rewritten, simple_run

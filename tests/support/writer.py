@@ -14,7 +14,7 @@ from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.run_metadata import RunMetadata
 from rageval_batch.inputs.sources import sources
 from rageval_batch.profiles.eval_json_v2 import PROFILE
-from rageval_batch.runs import commit_files, parts, store, sweep
+from rageval_batch.runs import commit_files, parts, staging, store, sweep
 from rageval_batch.runs.job import Job
 
 PATIENCE = 120.0
@@ -75,8 +75,8 @@ def main(folder: str, place: str, what: str, number: str, params: str, job_numbe
         "die_writing": lambda: at(os, "replace", int(number), die),
         "die_before_commit": lambda: at(store, "write_durably", int(number), die),
         "die_after_commit": lambda: at(sweep.Outcome, "__init__", int(number), die),
-        "die_clearing": lambda: at(store.Staging, "clear", 1, lambda: at(os, "unlink", int(number), die)),
-        "die_behind_clearing": lambda: at(store.Staging, "clear", 1, lambda: at(os, "rmdir", int(number), die)),
+        "die_clearing": lambda: at(staging.Staging, "clear", 1, lambda: at(os, "unlink", int(number), die)),
+        "die_behind_clearing": lambda: at(staging.Staging, "clear", 1, lambda: at(os, "rmdir", int(number), die)),
         "meet": lambda: at(sweep, "score_batch", 2, meet(Path(folder), int(number))),
     }
     points[what]()

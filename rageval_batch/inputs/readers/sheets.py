@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from rageval_batch.columnar.strings import Offsets
 from rageval_batch.errors import InputError
+from rageval_batch.inputs.frames import value_column
 from rageval_batch.inputs.readers import blocks
 from rageval_batch.inputs.readers.columns import ColumnBlock, column_blocks
 from rageval_batch.inputs.readers.csv import checked_names
 from rageval_batch.inputs.readers.json_documents import read_document
 from rageval_batch.inputs.readers.json_rows import JsonBlock
 from rageval_batch.inputs.reading import steps_of
-from rageval_batch.inputs.sources import Source, check_growth, value_column
+from rageval_batch.inputs.sources import Source, check_growth
 from rageval_batch.locations import open_input
 
 _MOST_CELLS = 10_000_000
