@@ -15,7 +15,7 @@ from oracles import compare as oracle
 from oracles import resampling
 from rageval_batch.columnar import statistics
 from rageval_batch.columnar.kernels.group_statistics import decimal_sum, exact_sums
-from rageval_batch.columnar.kernels.resample import block_sums, resampled_means, word
+from rageval_batch.columnar.kernels.resample import block_sums, extreme_flips, resampled_means, word
 from rageval_batch.columnar.kernels.sums import fsum
 from rageval_batch.columnar.strings import Floats
 from support.effort import examples
@@ -72,6 +72,33 @@ def test_wide_registers_give_the_same_bits(sample: list[tuple[float, float]], se
     values, weights = np.array(sample).reshape(-1, 2).T
     wide, plain = (resampled_means(values, weights, seed, count, wide=wide) for wide in (True, False))
     assert wide.tobytes() == plain.tobytes()
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(FINITE, max_size=140), st.integers(0, 2**64 - 1), st.integers(0, 70), st.floats(0, 1))
+def test_flips_side_by_side_are_those_of_one_at_a_time(
+    values: list[float], seed: int, count: int, share: float
+) -> None:
+    """With wide registers and without: sums are rounded as in the order of the values, four by four."""
+    limit = share * sum(map(abs, values))
+    sums = [
+        abs(_by_fours([sign * value for sign, value in zip(signs, values, strict=True)]))
+        for signs in resampling.flipped_signs(len(values), count, seed)
+    ]
+    stream = np.uint64(resampling.stream_of(seed, resampling.FLIPPING))
+    for wide in (True, False):
+        assert extreme_flips(np.array(values), limit, stream, count, wide) == sum(one >= limit for one in sums)
+
+
+def _by_fours(values: list[float]) -> float:
+    """The sum of values that are added up four by four first."""
+    total = 0.0
+    for k in range(0, len(values), 4):
+        four = 0.0
+        for value in values[k : k + 4]:
+            four += value
+        total += four
+    return total
 
 
 ANY_FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -17,6 +17,14 @@ HAS_WIDE = bool(WIDE)  # whether the random words of eight resamples are made at
 cdef extern from *:
     """
     #if defined(RAGEVAL_TARGET)
+    /* Eight random words: those of resamples that stand side by side. */
+    RAGEVAL_TARGET static inline __m512i rageval_eight_words(__m512i z) {
+        z = _mm512_xor_si512(z, _mm512_srli_epi64(z, 30));
+        z = _mm512_mullo_epi64(z, _mm512_set1_epi64((long long)0xBF58476D1CE4E5B9ULL));
+        z = _mm512_xor_si512(z, _mm512_srli_epi64(z, 27));
+        z = _mm512_mullo_epi64(z, _mm512_set1_epi64((long long)0x94D049BB133111EBULL));
+        return _mm512_xor_si512(z, _mm512_srli_epi64(z, 31));
+    }
     /* The sums of eight resamples side by side, their random words in the lanes of a register. What is added to what,
        and in which order, is as for one. `twos`: of each value, that times its weight, then the weight. */
     RAGEVAL_TARGET static void rageval_eight_resamples(
@@ -24,8 +32,6 @@ cdef extern from *:
         const uint64_t step = 0x9E3779B97F4A7C15ULL;
         const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
         const __m512i by_step = _mm512_set1_epi64((long long)step), sizes = _mm512_set1_epi64((long long)size);
-        const __m512i one = _mm512_set1_epi64((long long)0xBF58476D1CE4E5B9ULL);
-        const __m512i two = _mm512_set1_epi64((long long)0x94D049BB133111EBULL);
         __m512i at = _mm512_add_epi64(
             _mm512_set1_epi64((long long)(seed + (first + 1) * step)),
             _mm512_mullo_epi64(lanes, _mm512_set1_epi64((long long)(words * step))));
@@ -34,11 +40,8 @@ cdef extern from *:
         int lane;
         for (lane = 0; lane < 8; lane++) sums[lane] = _mm_setzero_pd();
         for (k = 0; k < words; k++) {
-            __m512i z = at;
+            const __m512i z = rageval_eight_words(at);
             at = _mm512_add_epi64(at, by_step);
-            z = _mm512_mullo_epi64(_mm512_xor_si512(z, _mm512_srli_epi64(z, 30)), one);
-            z = _mm512_mullo_epi64(_mm512_xor_si512(z, _mm512_srli_epi64(z, 27)), two);
-            z = _mm512_xor_si512(z, _mm512_srli_epi64(z, 31));
             _mm512_storeu_si512(low, _mm512_srli_epi64(_mm512_mul_epu32(z, sizes), 32));
             _mm512_storeu_si512(high, _mm512_srli_epi64(_mm512_mul_epu32(_mm512_srli_epi64(z, 32), sizes), 32));
             #define RAGEVAL_DRAW(lane, from) sums[lane] = _mm_add_pd(sums[lane], _mm_loadu_pd(twos + 2 * from[lane]))
@@ -50,12 +53,46 @@ cdef extern from *:
         }
         for (lane = 0; lane < 8; lane++) _mm_storeu_pd(out + 2 * lane, sums[lane]);
     }
+    /* The sums of 32 choices of signs. The 16 sums that four values can have fill two registers, out of which four bits
+       of eight choices pick at once. What is added to what, and in which order, is as for one. */
+    RAGEVAL_TARGET static void rageval_flips(
+        const double *table, uint64_t words, uint64_t seed, uint64_t first, double *out) {
+        const uint64_t step = 0x9E3779B97F4A7C15ULL;
+        const __m512i by_step = _mm512_set1_epi64((long long)step);
+        const __m512i by_eight = _mm512_set1_epi64((long long)(8 * words * step));
+        __m512i at = _mm512_add_epi64(
+            _mm512_set1_epi64((long long)(seed + (first + 1) * step)),
+            _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64((long long)(words * step))));
+        __m512d a = _mm512_setzero_pd(), b = a, c = a, d = a;
+        uint64_t w;
+        int group;
+        for (w = 0; w < words; w++) {
+            __m512i next = at, of_a, of_b, of_c, of_d;
+            of_a = rageval_eight_words(next); next = _mm512_add_epi64(next, by_eight);
+            of_b = rageval_eight_words(next); next = _mm512_add_epi64(next, by_eight);
+            of_c = rageval_eight_words(next); next = _mm512_add_epi64(next, by_eight);
+            of_d = rageval_eight_words(next);
+            at = _mm512_add_epi64(at, by_step);
+            for (group = 0; group < 16; group++, table += 16) {
+                const __m512d low = _mm512_loadu_pd(table), high = _mm512_loadu_pd(table + 8);
+                #define RAGEVAL_ADD(sum, bits) \
+                    sum = _mm512_add_pd(sum, _mm512_permutex2var_pd(low, bits, high)); bits = _mm512_srli_epi64(bits, 4)
+                RAGEVAL_ADD(a, of_a); RAGEVAL_ADD(b, of_b); RAGEVAL_ADD(c, of_c); RAGEVAL_ADD(d, of_d);
+            }
+        }
+        _mm512_storeu_pd(out, a); _mm512_storeu_pd(out + 8, b);
+        _mm512_storeu_pd(out + 16, c); _mm512_storeu_pd(out + 24, d);
+    }
     #else
     #define rageval_eight_resamples(twos, size, seed, first, words, out) (void)0
+    #define rageval_flips(table, words, seed, first, out) (void)0
     #endif
     """
     void eight_resamples "rageval_eight_resamples"(
         const double *twos, uint64_t size, uint64_t seed, uint64_t first, uint64_t words, double *out
+    ) noexcept nogil
+    void wide_flips "rageval_flips"(
+        const double *table, uint64_t words, uint64_t seed, uint64_t first, double *out
     ) noexcept nogil
 
 
@@ -190,29 +227,61 @@ cdef inline void add_draws(const double[:, ::1] lanes, uint64_t seed, int64_t re
     totals[4], totals[5], totals[6], totals[7] = e, f, g, h
 
 
-def extreme_flips(values, double limit, uint64_t seed, Py_ssize_t count):
-    """How many of `count` random choices of signs give a sum as far from 0 as the limit."""
+cdef enum:
+    FLIPS = 4  # choices of signs whose sums are made side by side: an addition need not wait for the one before
+    WIDE_FLIPS = 32
+
+
+def extreme_flips(values, double limit, uint64_t seed, Py_ssize_t count, bint wide=True):
+    """How many of `count` random choices of signs give a sum as far from 0 as the limit.
+
+    `wide`: with the wide registers of a processor that has them; the bits are the same.
+    """
     fours = np.zeros(((len(values) + 63) // 64 * 16, 4), np.float64)
     fours.ravel()[: len(values)] = values
     table = np.zeros((len(fours), 16), np.float64)  # of four values with all their signs: four bits cost one addition
     for j in range(4):
         table += fours[:, j, None] * np.where((np.arange(16) >> j) & 1, 1.0, -1.0)
     cdef const double[::1] sums = table.ravel()
-    cdef int64_t words = sums.shape[0] // 256
-    cdef int64_t r, w, group, found = 0
-    cdef uint64_t bits
-    cdef double total
+    cdef uint64_t words = sums.shape[0] // 256
+    cdef bint in_wide = wide and WIDE and words
+    cdef int64_t at_once = WIDE_FLIPS if in_wide else FLIPS
+    cdef int64_t some, r, k, found = 0
+    cdef double totals[WIDE_FLIPS]
     with nogil:
-        for r in range(count):
-            total = 0.0
-            for w in range(words):
-                bits = random_word(seed, r * words + w)
-                for group in range(w * 16, w * 16 + 16):
-                    total += sums[group * 16 + <int64_t>(bits & 15)]
-                    bits >>= 4
-            if fabs(total) >= limit:
-                found += 1
+        for some in range((count + at_once - 1) // at_once):
+            r = some * at_once
+            if in_wide:
+                wide_flips(&sums[0], words, seed, <uint64_t>r * words, totals)
+            else:
+                add_flips(sums, seed, <uint64_t>r * words, totals)
+            for k in range(min(at_once, count - r)):
+                if fabs(totals[k]) >= limit:
+                    found += 1
     return found
+
+
+cdef inline void add_flips(const double[::1] sums, uint64_t seed, uint64_t first, double *totals) noexcept nogil:
+    """The sums of FLIPS choices of signs; `first` is the random word of the first of them."""
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef uint64_t words = sums.shape[0] // 256
+    cdef uint64_t of_a, of_b, of_c, of_d, w
+    cdef int64_t group
+    for w in range(words):
+        of_a = random_word(seed, first + w)
+        of_b = random_word(seed, first + words + w)
+        of_c = random_word(seed, first + 2 * words + w)
+        of_d = random_word(seed, first + 3 * words + w)
+        for group in range(<int64_t>w * 256, <int64_t>w * 256 + 256, 16):
+            a += sums[group + <int64_t>(of_a & 15)]
+            b += sums[group + <int64_t>(of_b & 15)]
+            c += sums[group + <int64_t>(of_c & 15)]
+            d += sums[group + <int64_t>(of_d & 15)]
+            of_a >>= 4
+            of_b >>= 4
+            of_c >>= 4
+            of_d >>= 4
+    totals[0], totals[1], totals[2], totals[3] = a, b, c, d
 
 
 def all_extreme_flips(const double[:] values, double limit):
