@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import numpy as np
+import pyarrow.compute as pc
 
 from rageval_batch.analysis.compared_runs import ComparedRuns
 from rageval_batch.analysis.paired_units import WEIGHTED, shared_units
@@ -50,8 +50,9 @@ def _units_of_a_run(compared: ComparedRuns) -> int:
 def _units(session: Session, compared: ComparedRuns) -> Iterator[tuple[Floats, Floats]]:
     """(deltas, weights) of the units that each candidate shares with the base, in the order of their names."""
     shared = shared_units(session, compared)
-    names, starts, counts = np.unique(shared.column("run_id").to_numpy(), return_index=True, return_counts=True)
-    places = {name: (start, start + count) for name, start, count in zip(names, starts, counts, strict=True)}
+    runs = pc.run_end_encode(shared.column("run_id").combine_chunks())
+    ends = runs.run_ends.to_pylist()
+    places = dict(zip(runs.values.to_pylist(), zip([0, *ends], ends, strict=False), strict=True))
     deltas, weights = (shared.column(name).to_numpy() for name in ("delta", "weight"))
     for candidate in compared.candidates:
         start, end = places.get(candidate.name, (0, 0))

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from rageval_batch.analysis.read_only import single_query
 from rageval_batch.analysis.session import Session
 from rageval_batch.answering import DamageFound, answered
 from rageval_batch.errors import InputError, RagevalError
@@ -50,14 +51,14 @@ class Viewer:
 
     def __init__(self, store: LiveStore) -> None:
         self._store = store
-        self._queries: RunningQueries[tuple[Views, Result | None, str | None]] = RunningQueries()
+        self._queries: RunningQueries[tuple[Result | None, str | None]] = RunningQueries()
         self._views: Views = []  # as they were last seen
-        self._reading: RunningQueries[Response] = RunningQueries()  # pages that read inputs again
+        self._long_pages: RunningQueries[Response] = RunningQueries()
 
     def close(self) -> None:
         """Begin no more queries and pages."""
         self._queries.close()
-        self._reading.close()
+        self._long_pages.close()
 
     def app(self) -> Starlette:
         """The pages, each under its address."""
@@ -88,11 +89,11 @@ class Viewer:
         return HTMLResponse(str(html).encode("utf-8", "replace"), status)
 
     def _waited_for(self, request: Request, one: Callable[[Request], Response]) -> Response:
-        """A page that reads inputs again; where that takes long, that it is still being made."""
-        found = self._reading.result(str(request.url), lambda: one(request))
+        """A page that reads inputs again or tests many runs; where that takes long, that it is still being made."""
+        found = self._long_pages.result(str(request.url), lambda: one(request))
         if isinstance(found, StillRunning):
-            content = Content(title="Still reading the inputs", sections=())
-            return self._page(request, "waiting.html", content, status=202, seconds=found.seconds)
+            content = Content(title="Still being made", sections=())
+            return self._page(request, "waiting.html", content, status=202, waited=found)
         return found
 
     # --- pages -------------------------------------------------------------------------------------------------------
@@ -131,13 +132,13 @@ class Viewer:
         name = given.get("section", "leaderboard")
         if name not in contents.SET_SECTIONS:
             return self.unknown(request)
-        return self._waited_for(request, self._set) if name == "movers" else self._set(request)
+        return self._waited_for(request, self._set) if name in contents.LONG_SECTIONS else self._set(request)
 
     def _set(self, request: Request) -> Response:
         given = request.query_params
         name = given.get("section", "leaderboard")
         asked = _needed(request, "profile", "eval_set")
-        with self._store.session(reads_inputs=name == "movers") as session:
+        with self._store.session(may_take_long=name in contents.LONG_SECTIONS) as session:
             content = contents.set_content(session, *asked, name=name, base=given.get("base"), listed=_lister(request))
         return self._page(request, "page.html", content)
 
@@ -180,7 +181,7 @@ class Viewer:
         keys = {name.removeprefix(KEY): value for name, value in given.items() if name.startswith(KEY)}
         about = {"profile": given.get("profile"), "eval_set": given.get("eval_set")}
         name, question = _needed(request, "run", "question")
-        with self._store.session(name, reads_inputs=True) as session:
+        with self._store.session(name, may_take_long=True) as session:
             if not keys and contents.has_several_rows(session, name, about, question=question):
                 return RedirectResponse(address("/run", run=name, q=question, **about), 303)
             content, found = contents.answer_content(
@@ -215,7 +216,7 @@ class Viewer:
         about = {name: given.get(name) for name in ("profile", "eval_set")}
         view = _view(request, "base", "cand", "profile", "eval_set", "answers")
         answers = bool(given.get("answers"))
-        with self._store.session(base, cand, reads_inputs=answers) as session:
+        with self._store.session(base, cand, may_take_long=answers) as session:
             content = contents.compare_content(session, base, cand, about=about, view=view, answers=answers)
         return self._page(request, "page.html", content)
 
@@ -239,36 +240,37 @@ class Viewer:
         query = given.get("q", "").strip()
         x, y, view = given.get("x"), given.get("y"), _view(request, "q", "x", "y")
 
-        def run() -> tuple[Views, Result | None, str | None]:
-            views: Views = []
+        def run() -> tuple[Result | None, str | None]:
             try:
                 with self._store.query_session() as session:
-                    views = _views_of(session)
+                    self._views = _views_of(session)
                     if not query:
-                        return views, None, None
+                        return None, None
                     with limited_query(session, query):
-                        return views, result_page(session, query, view, x=x, y=y), None
+                        return result_page(session, query, view, x=x, y=y), None
             except DamageFound:
                 raise
             except RagevalError as failed:
-                return views, None, str(failed)
+                return None, str(failed)
 
-        result = error = seconds = None
-        found = self._queries.result((query, view.number, x, y), lambda: answered(run))
-        if isinstance(found, StillRunning):
-            seconds = found.seconds
-        else:
-            self._views, result, error = found
+        result = waited = None
+        error = _refusal(query) if query and self._views else None
+        if error is None:
+            found = self._queries.result((query, view.number, x, y), lambda: answered(run))
+            if isinstance(found, StillRunning):
+                waited = found
+            else:
+                result, error = found
         files = [(f"Download {said}", address(f"/sql/result.{name}", q=query)) for name, said in _FILE_NAMES.items()]
         return self._page(
             request,
             "sql.html",
             Content(title="SQL", sections=()),
-            status=400 if error else 200 if seconds is None else 202,
+            status=400 if error else 200 if waited is None else 202,
             query=query or EXAMPLES[0][1],
             result=result,
             error=error,
-            seconds=seconds,
+            waited=waited,
             views=self._views,
             files=files,
             examples=EXAMPLES,
@@ -282,7 +284,7 @@ class Viewer:
         format = name.removeprefix("result.")
         if format not in _FILE_TYPES:
             return self.unknown(request)
-        query = request.query_params.get("q", "")
+        query = single_query(request.query_params.get("q", ""))
         with self._store.query_session() as session, limited_query(session, query):
             path = written_result(session, query, format)
         return FileResponse(
@@ -313,6 +315,15 @@ class Viewer:
 def _views_of(session: Session) -> Views:
     """The views of a session: they do not change while it is open."""
     return described_views(session)
+
+
+def _refusal(query: str) -> str | None:
+    """Why a query is refused whatever the store holds: that need not wait for the queries before it."""
+    try:
+        single_query(query)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _picked(pick: str) -> dict[str, str | None]:

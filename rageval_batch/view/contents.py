@@ -46,6 +46,7 @@ SET_SECTIONS = {
     "hardest": "Hardest questions",
     "movers": "Movers",
 }
+LONG_SECTIONS = frozenset(("comparison", "movers"))  # all runs are tested; inputs are read again
 _FACTS = (
     "profile", "eval_set", "created_at", "commit", "question_count", "answered_count", "repeats", "signature",
     "prompt_version", "index_version", "model_id", "adapter_id", "questions_sha256", "params_sha256", "version",
@@ -150,7 +151,7 @@ def set_content(
     """One section about a profile and eval set, as in the report."""
     scope = _scope(session, profile, eval_set)
     compared_with = None
-    if name in ("comparison", "movers"):
+    if name in LONG_SECTIONS:
         outcome = compared_runs(session, scope, base, drawn_alone=name == "movers")
         compared_with = outcome.results[0].compared.base.name if outcome.results else None
         section = (comparison_section if name == "comparison" else movers_section)(session, outcome, "set")

@@ -1,7 +1,7 @@
 """Sessions over the store as it is now, opened anew after a commit.
 
-One is for pages, one for pages that read the inputs again, which the others need not wait for, and one for the queries
-of users.
+One is for pages, one for pages that may take long, which the others need not wait for, and one for the queries of
+users.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class LiveStore:
     def __init__(self, store: Store) -> None:
         self.name = store.name
         self._pages = _Kept(store, locked=False)
-        self._inputs = _Kept(store, locked=False)
+        self._long_pages = _Kept(store, locked=False)
         self._queries = _Kept(store, locked=True)
 
     @contextmanager
-    def session(self, *names: str, reads_inputs: bool = False) -> Iterator[Session]:
+    def session(self, *names: str, may_take_long: bool = False) -> Iterator[Session]:
         """A session that sees all commits; older results that are named RUN@COMMIT are seen by one of their own."""
-        with (self._inputs if reads_inputs else self._pages).session() as session:
+        with (self._long_pages if may_take_long else self._pages).session() as session:
             runs = {name for commit in session.commits for name in commit.manifest["runs"]}
             if all(name in runs or "@" not in name for name in names):
                 yield session
@@ -48,7 +48,7 @@ class LiveStore:
 
     def close(self) -> None:
         """Stop the queries that run, and let go of the files."""
-        every = (self._pages, self._inputs, self._queries)
+        every = (self._pages, self._long_pages, self._queries)
         for kept in every:
             kept.interrupt()
         for kept in every:

@@ -19,9 +19,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class StillRunning:
-    """A query that is not done, and the seconds that it has taken so far."""
+    """A query that is not done, the seconds since it was asked for, and whether it waits for another to end."""
 
     seconds: float
+    is_behind: bool
 
 
 class RunningQueries(Generic[Result]):
@@ -43,11 +44,16 @@ class RunningQueries(Generic[Result]):
         try:
             future.exception(WAIT)
         except NotDone:
-            return StillRunning(time.monotonic() - since)
+            return StillRunning(time.monotonic() - since, is_behind=self._is_behind(since))
         with self._guard:
             if self._begun.get(name) == (future, since):
                 del self._begun[name]
         return future.result()
+
+    def _is_behind(self, since: float) -> bool:
+        """Whether a query that was begun before that time is not done."""
+        with self._guard:
+            return any(begun < since and not future.done() for future, begun in self._begun.values())
 
     def close(self) -> None:
         """Begin nothing more."""

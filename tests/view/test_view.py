@@ -306,10 +306,28 @@ def test_a_query_that_takes_long_is_waited_for(client: Client, monkeypatch: pyte
     assert status == 400 and 'class="error"' in text
 
 
-def test_a_page_that_reads_inputs_is_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_behind_another_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.get("/sql")
+    monkeypatch.setattr(waiting, "WAIT", 0.0)
+    first = address("/sql", q="select sum(a.range * b.range + 1) as s from range(20000) a, range(20000) b")
+    second, refused = address("/sql", q="from runs limit 1"), address("/sql", q="drop table runs")
+    assert b"Still computing" in client.bytes(first)[1]
+    status, body, _ = client.bytes(second)
+    assert status == 202 and b"Another query is running; this one begins when that is done" in body
+    for path in (refused, address("/sql/result.csv", q="drop table runs")):
+        status, body, _ = client.bytes(path)
+        assert status == 400 and b"Queries only read" in body
+    assert b"data-insert" in client.bytes(refused)[1]
+    assert b"Still computing" in client.bytes(first)[1]  # all that was while the first query ran
+    for path in (first, second):
+        assert client.ask(path)[0] == 200
+
+
+def test_a_page_that_takes_long_is_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "WAIT", 0.0)
     asked = {"profile": "include_rate", "eval_set": eval_set(client, "include_rate")}
     pages = [
+        (address("/set", section="comparison", **asked), "Candidates against the base"),
         (address("/set", section="movers", **asked), "Какова текучесть кадров?"),
         (address("/compare", base="baseline", cand="better", answers=1, **asked), "Answers that moved most"),
         (address("/answer", run="better", question="r19", **asked), "The same question in all runs"),
@@ -317,7 +335,7 @@ def test_a_page_that_reads_inputs_is_waited_for(client: Client, monkeypatch: pyt
     ]
     for path, _ in pages:
         status, body, _ = client.bytes(path)
-        assert status == 202 and b"read again from the input files" in body and b"data-reload" in body
+        assert status == 202 and b"s so far" in body and b"data-reload" in body
     for path, said in pages:
         status, text, _ = client.ask(path)
         assert status == (400 if said == "none" else 200) and said in text
@@ -357,14 +375,14 @@ def test_new_commits_show_up_on_reload(tmp_path: Path) -> None:
 
 def test_a_store_that_was_away_shows_up_on_reload(tmp_path: Path) -> None:
     store, aside = tmp_path / "runs", tmp_path / "aside"
-    publish(store, {"first": simple_run(a=50.0, b=70.0)})
+    publish(store, {"adapter-7": simple_run(a=50.0, b=70.0)})
     with viewing(store) as client:
-        pages = ("/", "/run?run=first", address("/sql", q="select run_id from runs"))
-        assert all("first" in client.get(page) for page in pages)
+        pages = ("/", "/run?run=adapter-7", address("/sql", q="select run_id from runs"))
+        assert all("adapter-7" in client.get(page) for page in pages)
         store.rename(aside)
-        assert all("first" not in client.ask(page)[1].split("<main", 1)[1] for page in ("/", pages[2]))
+        assert all("adapter-7" not in client.ask(page)[1].split("<main", 1)[1] for page in ("/", pages[2]))
         aside.rename(store)
-        assert all("first" in client.get(page) for page in pages)
+        assert all("adapter-7" in client.get(page) for page in pages)
         store.rename(aside)
         client.ask("/")
     # Here the viewer has ended, without an error, while the store was away.

@@ -143,7 +143,7 @@ def test_a_page_that_was_waited_for_begins_at_its_top(
         page.set_default_timeout(60_000)
         page.goto(f"{home}?token={client.token}")
         page.goto(f"{home}answer?run=adapter-weak&question=tc-03")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Still reading the inputs")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Still being made")
         monkeypatch.undo()
         page.wait_for_selector("h2")
         assert page.evaluate("scrollY") == 0
