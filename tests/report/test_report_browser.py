@@ -153,6 +153,42 @@ def test_a_phone_does_not_scroll_sideways(browser: Browser, report: str, hostile
             assert not scrolls_sideways(page)
 
 
+# How far the cells of a column, by its heading or that of figures, reach beyond what is seen of the table.
+_BEYOND = """(block, name) => {
+    const shown = block.querySelector(".scroll"), right = cell => cell.getBoundingClientRect().right;
+    const rows = [...shown.querySelectorAll("tr")].map(row => [...row.cells]);
+    const at = rows[0].findIndex(cell => name ? cell.textContent.trim() === name : cell.matches(".plotted"));
+    return Math.max(...rows.map(cells => right(cells[at]))) - right(shown);
+}"""
+
+
+def test_a_phone_shows_scores_intervals_and_n_without_scrolling(browser: Browser, report: str) -> None:
+    with opened_page(browser, width=360) as (page, _):
+        page.goto(report)
+        for table, *columns in (
+            ("eval_json_v2-leaderboard-table", "n", "score", ""),
+            ("eval_json_v2-comparison-table", "n", "delta", "paired"),
+            ("eval_json_v2-hardest-table", "n runs", "mean"),
+            ("eval_json_v2-fail-reasons-table", "n", "share"),
+            ("eval_json_v2-confusions-table", "n", ""),
+            ("eval_json_v2-groups-0", "n"),
+            ("gates-all", "status"),
+        ):
+            block = page.locator(f"#{table}")
+            assert [name for name in columns if block.evaluate(_BEYOND, name) > 0] == [], table
+
+
+def test_tables_of_many_columns_and_long_names_fit_a_desktop(browser: Browser, tmp_path: Path) -> None:
+    names = ("adapter-2026-11-18-large-context", "baseline/main@4da2eaa", "prompt v2 · reranked by a cross-encoder")
+    publish(tmp_path / "runs", {name: simple_run(a=50.0, b=float(k)) for k, name in enumerate(names)})
+    with opened_page(browser) as (page, _):
+        page.goto(written(tmp_path, tmp_path / "runs"))
+        wide = page.locator("table.data:visible").evaluate_all(
+            "all => all.filter(one => one.offsetWidth > one.parentElement.clientWidth).map(one => one.ariaLabel)"
+        )
+        assert wide == []
+
+
 def test_hostile_answers_run_nothing(browser: Browser, hostile: str) -> None:
     with opened_page(browser) as (page, heard):
         page.goto(hostile)

@@ -63,7 +63,7 @@ def test_what_stayed_has_a_bar_of_its_own(tmp_path: Path) -> None:
     assert isinstance(deltas, Figure)
     bars = re.findall(r'<rect class="(\w+)" x="([\d.]+)" .*?width="([\d.]+)" .*?data-t="(.*?)"', deltas.drawing)
     assert [(kind, told) for kind, *_, told in bars] == [
-        ("regression", "-5.00 to 0.0000: 1 question"), ("tie", "0.0000: 5 questions"),
+        ("regression", "−5.00 to 0.0000: 1 question"), ("tie", "0.0000: 5 questions"),
         ("improvement", "0.0000 to 5.00: 2 questions"), ("improvement", "45.00 to 50.00: 1 question"),
     ]  # fmt: skip
     ends = [(float(x), float(x) + float(width)) for _, x, width, _ in bars]
@@ -96,6 +96,7 @@ def test_a_line_is_square_on_a_phone_and_broad_on_a_screen() -> None:
 def test_bars_are_rows_of_names_bars_and_values() -> None:
     drawn = bars([("a", 2.0), ("<b>" * 30, -1.0)], "how many")
     assert drawn.count("<tr>") == 2 and "<b>" not in drawn and "&lt;b&gt;" in drawn and 'aria-label="how many"' in drawn
+    assert re.findall('class="num">(.*?)<', bars([("a", -1.0), ("b", -0.25)], "?")) == ["−1", "−0.2500"]
 
 
 @pytest.mark.parametrize(

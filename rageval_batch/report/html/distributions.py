@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rageval_batch.analysis.session import Session
-from rageval_batch.report.cells import format_value
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Card, Cards, Section, Strip, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
 from rageval_batch.report.html.sections import other_stat, queried, score_words
-from rageval_batch.report.html.texts import plain_text
+from rageval_batch.report.html.texts import number_text, plain_text
 from rageval_batch.sql_text import quoted
 
 BINS = 24
@@ -107,7 +106,7 @@ def _counts(session: Session, scope: Scope, scales: dict[str, tuple[float, float
 
 def _strip(run: str, counts: Sequence[int], summary: dict[str, Any] | None, *, scale: tuple[float, float]) -> Strip:
     mean, n = (summary["mean"], summary["n_counted"]) if summary else (None, 0)
-    told = f"{plain_text(run)}: mean {format_value(mean)}, n = {n:,}"
+    told = f"{plain_text(run)}: mean {number_text(mean)}, n = {n:,}"
     if summary and (without := n - summary["n_scored"]) > 0:
         told += f", {without:,} of them without a value of their own"
     return Strip(run, figures.strip(counts, mean, scale, told=told), mean, n=n)

@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from rageval_batch.columnar.tolerance import TOLERANCE
-from rageval_batch.report.cells import count_text, format_value
-from rageval_batch.report.html.texts import cut
+from rageval_batch.report.cells import count_text
+from rageval_batch.report.html.texts import cut, number_text
 
 _WIDE = 100.0
 
@@ -39,10 +39,10 @@ def interval(
     """A value with its interval on a common scale, and a line to hold it against; nothing where there is no value."""
     if value is None:
         return Markup("")
-    told = format_value(value)
+    told = number_text(value)
     body = "" if line is None else f'<path class="diagonal" d="M{_n(_place(line, *scale))} -4V24"/>'
     if low is not None and high is not None:
-        told += f", 95 % interval {format_value(low)} to {format_value(high)}"
+        told += f", 95 % interval {number_text(low)} to {number_text(high)}"
         a, b = (_place(end, *scale) for end in (low, high))
         body += f'<path class="whisker" d="M{_n(a)} 10H{_n(b)}M{_n(a)} 5V15M{_n(b)} 5V15"/>'
     at = _place(value, *scale)
@@ -51,7 +51,7 @@ def interval(
 
 def span(value: float, low: float, high: float, *, scale: tuple[float, float]) -> Markup:
     """A mean within its smallest and largest value."""
-    told = f"{format_value(value)}, from {format_value(low)} to {format_value(high)}"
+    told = f"{number_text(value)}, from {number_text(low)} to {number_text(high)}"
     a, b, at = (_place(one, *scale) for one in (low, high, value))
     return _small(
         "span", told, f'<path class="range" d="M{_n(a)} 10H{_n(b)}"/><path class="dot" d="M{_n(at)} 10h.01"/>'
@@ -177,7 +177,7 @@ def scatter(points: Sequence[Mapping[str, Any]], told: str) -> Markup:
     for point in points:
         radius = 3.2 if most == 1 else 2.5 + 7.5 * math.sqrt(point["n"] / most)
         name = point["name"] or f"{point['n']:,} questions"
-        tip = f"{name}: {format_value(point['x'])} → {format_value(point['y'])}"
+        tip = f"{name}: {number_text(point['x'])} → {number_text(point['y'])}"
         parts.append(
             f'<circle class="{escape(point["kind"])}" cx="{_n(axes.across(point["x"]))}" '
             f'cy="{_n(axes.up(point["y"]))}" r="{_n(radius)}" data-t="{escape(tip)}"/>'
@@ -200,11 +200,11 @@ def histogram(bins: Sequence[Mapping[str, Any]], x_name: str, told: str, *, y_na
         a, b, top = axes.across(one["low"]), axes.across(one["high"]), axes.up(one["n"])
         if one["low"] == one["high"]:
             kind, a, b = "tie", a - room, b + room
-            place = format_value(one["low"])
+            place = number_text(one["low"])
         else:
             kind = "improvement" if one["low"] >= 0 else "regression" if one["high"] <= 0 else "tie"
             a, b = a + room * (one["low"] == 0), b - room * (one["high"] == 0)
-            place = f"{format_value(one['low'])} to {format_value(one['high'])}"
+            place = f"{number_text(one['low'])} to {number_text(one['high'])}"
         tip = f"{place}: {count_text(one['n'], y_name.removesuffix('s'))}"
         parts.append(
             f'<rect class="{kind}" x="{_n(a + 0.5)}" y="{_n(top)}" width="{_n(max(1.0, b - a - 1))}" '
@@ -221,7 +221,7 @@ def bars(values: Sequence[tuple[str, float]], told: str) -> Markup:
     low, high = min(0.0, *numbers), max(0.0, *numbers)
     rows = []
     for name, value in values:
-        said = f"{value:,.0f}" if value.is_integer() and abs(value) < _EXACT else format_value(value)
+        said = f"{value:,.0f}".replace("-", "−") if value.is_integer() and abs(value) < _EXACT else number_text(value)
         drawn = bar(value, high, f"{name}: {said}", least=low)
         rows.append(
             f'<tr><th scope="row">{escape(cut(name, _NAME_LENGTH))}</th><td class="plotted">{drawn}</td>'
@@ -246,7 +246,7 @@ def _line(points: Sequence[tuple[float, float]], x_name: str, y_name: str, *, to
     radius = 2.5 if len(ordered) <= _FEW_DOTS else 1
     dots = "".join(
         f'<circle class="plain" cx="{_n(axes.across(x))}" cy="{_n(axes.up(y))}" r="{radius}" '
-        f'data-t="{escape(f"{format_value(x)}: {format_value(y)}")}"/>'
+        f'data-t="{escape(f"{number_text(x)}: {number_text(y)}")}"/>'
         for x, y in ordered
     )
     body = f'{axes.frame(escape(x_name), escape(y_name))}<path class="line" d="M{path}"/>{dots}'

@@ -12,11 +12,12 @@ from markupsafe import Markup
 from rageval_batch.analysis.gates import wanted_levels
 from rageval_batch.analysis.runs import Run, partial_scores
 from rageval_batch.analysis.session import Session
-from rageval_batch.report.cells import count_text, format_value, limit_text, partial_words, value_text
+from rageval_batch.report.cells import count_text, limit_text, partial_words, value_text
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_join
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
+from rageval_batch.report.html.texts import number_text
 from rageval_batch.sql_text import quoted
 
 MOST_ROWS = 200  # of a table on a page
@@ -234,7 +235,7 @@ def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: List
     ends = [row[name] for row in table.rows for name in ("score", "low", "high") if row[name] is not None]
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
     plot = [figures.interval(row["score"], row["low"], row["high"], scale=scale) for row in table.rows]
-    title = f"{format_value(scale[0])} to {format_value(scale[1])}"
+    title = f"{number_text(scale[0])} to {number_text(scale[1])}"
     return _section(id, "leaderboard", "Leaderboard", _plotted(table, title, plot, behind="score"))
 
 
@@ -274,7 +275,7 @@ def fail_reasons_section(session: Session, scope: Scope, id: str, *, listed: Lis
         return _section(id, "fail-reasons", "Fail reasons", Words("No answer has a fail reason."))
     most = max(row["share"] for row in table.rows)
     plot = [figures.bar(row["share"], most, f"{100 * row['share']:.1f} % of answers") for row in table.rows]
-    by_run = _plotted(table, f"0 to {format_value(most)}", plot)
+    by_run = _plotted(table, f"0 to {number_text(most)}", plot)
     if not several:
         return _section(id, "fail-reasons", "Fail reasons", by_run)
     reasons = listed(
@@ -295,7 +296,7 @@ def confusions_section(session: Session, scope: Scope, id: str, *, listed: Liste
     several = len(scope.runs) > 1
     table = listed(
         session, f"{id}-confusions-table", "Wrong answers by what was expected",
-        sql=f"select field, expected, got, sum(n)::bigint as n{', count(distinct run_id) as runs' if several else ''}\n"
+        sql=f"select sum(n)::bigint as n, field, expected, got{', count(distinct run_id) as runs' if several else ''}\n"
         f"from confusions\nwhere {scope.where}\ngroup by field, expected, got\norder by n desc, field, expected, got",
         note=f"n: answers{'; runs: how many runs gave it' if several else ''}.",
     )  # fmt: skip
@@ -303,7 +304,7 @@ def confusions_section(session: Session, scope: Scope, id: str, *, listed: Liste
         return _section(id, "confusions", "Confusions", Words("The profile counts no confusions, or there are none."))
     most = max(row["n"] for row in table.rows)
     plot = [figures.bar(row["n"], most, f"{row['n']:,} answers") for row in table.rows]
-    return _section(id, "confusions", "Confusions", _plotted(table, "how often", plot))
+    return _section(id, "confusions", "Confusions", _plotted(table, f"0 to {most:,}", plot, behind="n"))
 
 
 def hardest_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
