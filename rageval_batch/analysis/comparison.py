@@ -18,6 +18,8 @@ from rageval_batch.analysis.merged_units import merged_units
 from rageval_batch.analysis.missing_answers import raised_by_missing
 from rageval_batch.analysis.paired_units import (
     IMPROVEMENT,
+    MISSING,
+    NULL,
     ONLY_BASE,
     ONLY_CAND,
     REGRESSION,
@@ -334,27 +336,33 @@ def with_answers(session: Session, results: Sequence[Comparison]) -> list[Compar
     out = []
     for result in results:
         before, after = result.compared.base.name, result.candidate.name
-        movers = tuple(
-            replace(
-                mover,
-                base_answer=found.get((before, mover.question_id)),
-                cand_answer=found.get((after, mover.question_id)),
+        movers = []
+        for mover in result.movers:
+            (base, base_absent), (cand, cand_absent) = (
+                found.get((name, mover.question_id), (None, None)) for name in (before, after)
             )
-            for mover in result.movers
-        )
+            movers.append(
+                replace(
+                    mover, base_answer=base, cand_answer=cand, base_absent=base_absent, cand_absent=cand_absent
+                )
+            )  # fmt: skip
         said = dict.fromkeys((*result.notes, *(notes[name] for name in (before, after) if name in notes)))
-        out.append(replace(result, movers=movers, notes=tuple(said)))
+        out.append(replace(result, movers=tuple(movers), notes=tuple(said)))
     return out
+
+
+_Answer = tuple[str | None, str | None]  # the answer, and why there is none
 
 
 def _answers(
     session: Session, wanted: Sequence[tuple[ComparedRun, Sequence[str]]]
-) -> tuple[dict[tuple[str, str], str | None], dict[str, str]]:
-    """(answers by run and unit, why a run has none); of several repeats or judgements the first that counts."""
+) -> tuple[dict[tuple[str, str], _Answer], dict[str, str]]:
+    """(answers by run and unit, why a run has none that can be shown); of several repeats or judgements the first that
+    counts."""
     from rageval_batch.runs import stored_inputs
     from rageval_batch.runs.commit_profile import profile_of
 
-    found: dict[tuple[str, str], str | None] = {}
+    found: dict[tuple[str, str], _Answer] = {}
     notes: dict[str, str] = {}
     by_commit: dict[str, list[tuple[ComparedRun, Run, Sequence[str]]]] = {}
     for compared, units in wanted:
@@ -374,7 +382,10 @@ def _answers(
         except InputError as error:
             notes |= {run.name: f"Answers of '{run.name}' are not shown: {error}" for run, *_ in members}
             continue
-        found |= {keys[key]: output for key, output in outputs.items()}
+        for row in rows:
+            output = outputs.get(row["unit"])
+            absent = None if output is not None else NULL if row["unit"] in outputs else MISSING
+            found[keys[row["unit"]]] = output, absent
     return found, notes
 
 

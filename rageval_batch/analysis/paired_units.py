@@ -16,6 +16,7 @@ PAIRS = "compared"  # the table that a session keeps them in
 MOVERS = 10
 WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
 MICRO = "micro"  # the one that is made of the parts of its rows
+NULL, MISSING = "null", "missing"  # why a unit has no answer: its row has null, or there is no row
 IMPROVEMENT, REGRESSION, TIE, ONLY_BASE, ONLY_CAND = "improvement", "regression", "tie", "only_base", "only_cand"
 
 _PARTS = "base_numerator, base_denominator, cand_numerator, cand_denominator"
@@ -32,6 +33,8 @@ class Mover:
     delta: float
     base_answer: str | None = None
     cand_answer: str | None = None
+    base_absent: str | None = None  # why there is no answer, NULL or MISSING; null where there is one, or is not known
+    cand_absent: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

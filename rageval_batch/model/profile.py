@@ -29,10 +29,15 @@ class Scored:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of an explanation: lines that have the same columns."""
+    """A part of an explanation: lines that have the same columns.
+
+    `members`: of an answer that is a JSON object, the member in which each line was looked for; empty: they were looked
+    for in the whole answer.
+    """
 
     name: str
     lines: tuple[dict[str, Any], ...]
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

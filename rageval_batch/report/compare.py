@@ -7,7 +7,7 @@ from typing import Any
 
 from rageval_batch.analysis.compared_runs import ComparedRuns
 from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
-from rageval_batch.analysis.paired_units import Mover
+from rageval_batch.analysis.paired_units import MISSING, NULL, Mover
 from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.errors import IncompatibleRuns
 from rageval_batch.report.cells import count_text, format_value, json_line, limit_text, value_text
@@ -15,6 +15,7 @@ from rageval_batch.report.differences import Pieces, beginning, marked_differenc
 from rageval_batch.report.formats import and_more, render, titled
 from rageval_batch.report.junit import Case, Suite, junit
 from rageval_batch.report.layout import prose
+from rageval_batch.report.readable import ESCAPES_READ, without_escapes
 from rageval_batch.report.safe_text import markdown_text, terminal_text
 from rageval_batch.report.screen import PLAIN, Screen, delta_tone, verdict_tone
 
@@ -28,6 +29,7 @@ _LOW, _HIGH = "95% low", "high"
 _SHOWN_IDS = 12
 _SHOWN_ANSWERS = 3
 _ANSWER = 400  # characters
+_ABSENT = {NULL: "(the answer is null)", MISSING: "(no answer)"}
 
 
 def compare_text(results: Sequence[Comparison], format: str, screen: Screen = PLAIN) -> str:
@@ -195,14 +197,23 @@ def _answers(result: Comparison, format: str, screen: Screen) -> list[str]:
     whole = format == "table" and screen.exact
     shown = result.movers if whole else result.movers[:_SHOWN_ANSWERS]
     rows = [
-        {"question": mover.question_id if side == "base" else "", "run": side, "answer": answer}
+        {
+            "question": mover.question_id if side == "base" else "",
+            "run": side,
+            "answer": _ABSENT.get(absent or "", answer),
+        }
         for mover in shown
-        for side, answer in zip(("base", "candidate"), _both_answers(mover, whole), strict=True)
-        if mover.base_answer is not None or mover.cand_answer is not None
+        for side, answer, absent in zip(
+            ("base", "candidate"), _both_answers(mover, whole), (mover.base_absent, mover.cand_absent), strict=True
+        )
     ]
-    return (
-        [titled("answers", format), render(rows, ("question", "run", "answer"), format, screen=screen)] if rows else []
-    )
+    if all(row["answer"] is None for row in rows):  # the inputs cannot be read any more
+        return []
+    parts = [titled("answers", format), render(rows, ("question", "run", "answer"), format, screen=screen)]
+    answers = [answer for mover in shown for answer in (mover.base_answer, mover.cand_answer) if answer]
+    if not whole and any(without_escapes(answer) != answer for answer in answers):
+        parts.append(_paragraph(ESCAPES_READ, format, screen))
+    return parts
 
 
 def _both_answers(mover: Mover, whole: bool) -> tuple[str | None, str | None]:
@@ -210,6 +221,7 @@ def _both_answers(mover: Mover, whole: bool) -> tuple[str | None, str | None]:
     before, after = mover.base_answer, mover.cand_answer
     if whole:
         return before, after
+    before, after = (None if answer is None else without_escapes(answer) for answer in (before, after))
     if before is not None and after is not None:
         first, second = marked_differences(before, after, _ANSWER)
         return _told(first), _told(second)

@@ -11,6 +11,7 @@ from rageval_batch.report.cells import count_text, partial_words
 from rageval_batch.report.formats import render, titled
 from rageval_batch.report.layout import pair_lines
 from rageval_batch.report.provenance import given_by
+from rageval_batch.report.readable import ESCAPES_READ, without_escapes
 from rageval_batch.report.safe_text import markdown_block, terminal_lines, terminal_text
 from rageval_batch.report.screen import PLAIN, Screen
 
@@ -94,6 +95,10 @@ def explain_text(
         body = render(section.lines, columns, format, screen=screen) if columns else "nothing"
         parts += [titled(section.name, format), body]
     if output is not None:
-        answer = markdown_block(output) if format == "md" else terminal_lines(output)
-        parts += [titled("answer", format), answer]
+        shown = without_escapes(output)
+        parts += [titled("answer", format), markdown_block(shown) if format == "md" else terminal_lines(shown)]
+        if shown != output:
+            parts.append(ESCAPES_READ)
+    elif not said:
+        parts += [titled("answer", format), "The answer is null."]
     return "\n\n".join(parts)

@@ -24,7 +24,8 @@ from rageval_batch.report.html.blocks import Table
 from rageval_batch.report.html.pages import asset, page
 from rageval_batch.report.html.report import Limits
 from rageval_batch.report.html.sections import Lister
-from rageval_batch.report.html.texts import cut, direction, language, readable
+from rageval_batch.report.html.texts import cut, direction, language
+from rageval_batch.report.readable import ESCAPES_SHOWN, has_shown_escapes, readable
 from rageval_batch.view import contents
 from rageval_batch.view.addresses import KEY, address, sql_address
 from rageval_batch.view.contents import Content
@@ -201,6 +202,7 @@ class Viewer:
         return self._page(
             request, "answer.html", content, row=row, parts=parts, spans=spans, note=found.note,
             raw=None if raw is None else cut(raw, MOST_TEXT), has_output=found.output is not None,
+            escapes=ESCAPES_SHOWN if raw is not None and has_shown_escapes(raw) else None,
             direction=direction(shown or ""), answer_language=language(shown or ""),
             blank=found.output is not None and not found.output.strip(),
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,8 @@ MOST_TEXT = 60_000  # characters of an answer on a page
 MOST_MARKS = 400
 _MOST_SPACED = 200  # characters of a mark that is found wherever white space stands between them
 _LETTER = r"[0-9A-Za-z\u00c0-\u024f\u0400-\u04ff]"  # of scripts that part words by spaces
+_MEMBER = re.compile(r"[\s,{]*(?=\")")  # what stands before the name of a member of a JSON object
+_COLON = re.compile(r"\s*:\s*")
 _AROUND, _MOST_STRETCHES = 200, 20  # characters beside what is marked further behind; how many of such stretches
 # Columns that hold what stands in the answer, in the order in which they are looked for.
 _QUOTED = ("text", "phrase", "quote", "keyword", "got", "entity", "item")
@@ -32,6 +35,7 @@ class Line:
     values: Mapping[str, Any]
     verdict: str | None  # good, bad
     pair: int | None
+    member: str | None = None  # of the answer, in which it was looked for; null: in the whole answer
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,11 @@ def marked_sections(explanation: Explanation) -> list[MarkedSection]:
     pair = 0
     for section in explanation.sections:
         lines = []
-        for values in section.lines:
+        members = section.members or (None,) * len(section.lines)
+        for values, member in zip(section.lines, members, strict=True):
             verdict = _verdict(section, values)
             paired = verdict == "good" and values.get("expected") is not None and values.get("got") is not None
-            lines.append(Line(values, verdict, pair if paired else None))
+            lines.append(Line(values, verdict, pair if paired else None, member))
             pair += paired
         columns = tuple(section.lines[0]) if section.lines else ()
         out.append(MarkedSection(section.name, columns, tuple(lines)))
@@ -80,33 +85,85 @@ def _verdict(section: Section, values: Mapping[str, Any]) -> str | None:
 
 
 def marked_answer(output: str, sections: Sequence[MarkedSection]) -> list[Span]:
-    """The answer in spans: items, keywords and quotes of the explanation are marked where they stand in it.
+    """The answer in spans: items, keywords and quotes of the explanation are marked where they stand in it, those of a
+    member only there.
 
     Of a very long answer these are its beginning, and stretches around the first places of marks that it lacks.
     """
-    marks = _marks(sections)
+    parts = _parts(output, sections)
     head = cut_place(output, MOST_TEXT)
-    spans = _marked(output[:head], marks)
+    spans = _marked_between(output, 0, head, parts)
     end = head
-    for start, stop in _later_places(output, head, marks):
-        spans += [Span("", None, start - end), *_marked(output[start:stop], marks)]
+    for start, stop in _later_places(output, head, parts):
+        spans += [Span("", None, start - end), *_marked_between(output, start, stop, parts)]
         end = stop
     spans.append(Span("", None, len(output) - end))
     return [span for span in spans if span.text or span.left_out]
 
 
-def _marks(sections: Sequence[MarkedSection]) -> dict[str, str]:
-    """What stands in the answer, and the class that it is marked with."""
-    marks: dict[str, str] = {}
+@dataclass(frozen=True)
+class _Part:
+    """A part of an answer, and what is marked in it: texts with their classes."""
+
+    start: int
+    end: int
+    marks: Mapping[str, str]
+
+
+def _parts(output: str, sections: Sequence[MarkedSection]) -> list[_Part]:
+    """The whole answer in parts: members of their own marks, and what is between them."""
+    every = _marks(sections)
+    everywhere = every.pop(None, {})
+    found = []
+    end = 0
+    for name, start, stop in _members(output) if every else ():
+        if name in every:
+            found += [_Part(end, start, everywhere), _Part(start, stop, {**everywhere, **every[name]})]
+            end = stop
+    return [*found, _Part(end, len(output), everywhere)]
+
+
+def _members(text: str) -> list[tuple[str, int, int]]:
+    """(name, start and end of the value) of the members of the first JSON object in a text, as far as it is one."""
+    found = []
+    reader = json.JSONDecoder(strict=False)
+    at = text.find("{")
+    try:
+        while at >= 0 and (before := _MEMBER.match(text, at)):
+            name, at = reader.raw_decode(text, before.end())
+            if (colon := _COLON.match(text, at)) is None:
+                break
+            _, at = reader.raw_decode(text, colon.end())
+            found.append((name, colon.end(), at))
+    except (ValueError, RecursionError):  # it breaks off here
+        pass
+    return found
+
+
+def _marks(sections: Sequence[MarkedSection]) -> dict[str | None, dict[str, str]]:
+    """What stands in the members of the answer, and the class that it is marked with."""
+    marks: dict[str | None, dict[str, str]] = {}
+    count = 0
     for section in sections:
         for line in section.lines:
             found = next((line.values[name] for name in _QUOTED if isinstance(line.values.get(name), str)), None)
-            if not found or not found.strip() or line.verdict is None or len(marks) >= MOST_MARKS:
+            if not found or not found.strip() or line.verdict is None or count >= MOST_MARKS:
                 continue
             mark = line.verdict if line.pair is None else f"pair{line.pair % PAIR_COLOURS}"
-            if line.verdict == "good" or found not in marks:
-                marks.setdefault(found, mark)
+            mine = marks.setdefault(line.member, {})
+            count += found not in mine
+            mine.setdefault(found, mark)
     return marks
+
+
+def _marked_between(output: str, start: int, end: int, parts: Sequence[_Part]) -> list[Span]:
+    """The spans from one place of the answer to another."""
+    spans = []
+    for part in parts:
+        first, last = max(start, part.start), min(end, part.end)
+        if first < last:
+            spans += _marked(output[first:last], part.marks)
+    return spans
 
 
 def _marked(text: str, marks: Mapping[str, str]) -> list[Span]:
@@ -141,14 +198,15 @@ def _pattern(mark: str, text: str) -> str | None:
     return next((one for one in (whole, body) if re.search(one, text, re.IGNORECASE)), None)
 
 
-def _later_places(output: str, head: int, marks: Mapping[str, str]) -> list[tuple[int, int]]:
+def _later_places(output: str, head: int, parts: Sequence[_Part]) -> list[tuple[int, int]]:
     """(start, end) of the stretches behind the head that hold the first place of a mark that is not in the head."""
     lower = output.lower()
     if len(lower) != len(output):  # letters whose lower case is two: places would not be the same
         lower = output
     found: list[tuple[int, int]] = []
-    for one in marks:
-        at = lower.find(one.lower())
+    for one in {mark for part in parts for mark in part.marks}:
+        places = (lower.find(one.lower(), part.start, part.end) for part in parts if one in part.marks)
+        at = min((place for place in places if place >= 0), default=-1)
         if at >= head:
             start, stop = max(head, at - _AROUND), min(len(output), at + min(len(one), MOST_TEXT) + _AROUND)
             found.append((cut_place(output, start), cut_place(output, stop)))

@@ -20,7 +20,8 @@ from rageval_batch.analysis import comparison
 from rageval_batch.errors import InputError, StoreError
 from rageval_batch.model import Explanation, Section
 from rageval_batch.report.html import comparisons
-from rageval_batch.report.html.texts import direction, readable
+from rageval_batch.report.html.texts import direction
+from rageval_batch.report.readable import moved_words, readable, without_escapes
 from rageval_batch.runs.store import Store
 from rageval_batch.view import waiting
 from rageval_batch.view.addresses import Links, address
@@ -530,6 +531,59 @@ def test_an_empty_answer_is_said_and_grades_are_whole_numbers(tmp_path: Path) ->
         assert set(re.findall(r'<td class="num"><bdi>([^<]+)', ranking)) <= set("0123456") and ">3</bdi>" in ranking
 
 
+def test_answers_that_are_null_missing_or_broken_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    questions = [{"id": k, "question": "?", "must_include": ["字"]} for k in ("a", "b", "c")]
+    rows = [
+        *({"run_id": "base", "question_id": k, "output": '{"ids": ["x", "字"]}'} for k in ("a", "b")),
+        {"run_id": "base", "question_id": "c", "output": '{"ids": ["字", "x", "y"'},
+        {"run_id": "cand", "question_id": "a", "output": None},
+        {"run_id": "cand", "question_id": "c", "output": '{"ids": ["\\u5b57", "x", "z"'},
+    ]
+    for name, objects in (("questions", questions), ("outputs", rows)):
+        text = "\n".join(json.dumps(one, ensure_ascii=False) for one in objects)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    store = tmp_path / "runs"
+    score(
+        "score", tmp_path / "outputs.jsonl", "-p", "include_rate", "-q", tmp_path / "questions.jsonl", "--store", store
+    )
+    with viewing(store) as client:
+        page = client.get("/compare", base="base", cand="cand")
+        assert page.count("The answer is null.") == page.count("The run has no answer to this question.") == 1
+        assert "\\u5b57" not in page and page.count("Not valid JSON; its escapes \\uXXXX are shown as") == 1
+        assert "The answer is null." in client.get("/answer", run="cand", question="a")
+        answer = client.get("/answer", run="cand", question="c")
+        assert "Not valid JSON; its escapes \\uXXXX are shown as" in answer and answer.count("\\u5b57") == 1
+        assert "Not valid JSON" not in client.get("/answer", run="base", question="c")
+    capsys.readouterr()
+    told = {}
+    for question in ("a", "c"):
+        score("explain", "cand", question, "--store", store)
+        told[question] = capsys.readouterr().out
+    assert "The answer is null." in told["a"]
+    assert '["字", "x", "z"' in told["c"] and "Escapes \\uXXXX are shown as the characters" in told["c"]
+    score("explain", "cand", "c", "--format", "json", "--store", store)
+    assert "\\\\u5b57" in capsys.readouterr().out
+    score("compare", "base", "cand", "--format", "md", "--store", store)
+    found = capsys.readouterr().out
+    assert "(the answer is null)" in found and "(no answer)" in found and "u5b57" not in found
+    score("compare", "base", "cand", "--format", "json", "--store", store)
+    movers = {mover["question_id"]: mover["cand_absent"] for mover in json.loads(capsys.readouterr().out)["movers"]}
+    assert movers == {"a": "null", "b": "missing", "c": None}
+
+
+def test_movers_name_items_at_another_rank(tmp_path: Path) -> None:
+    samples = SAMPLES_FOLDER / "retrieval"
+    score(
+        "score", samples / "outputs", "-p", "retrieval", "-q", samples / "questions.jsonl", "--store", tmp_path / "runs"
+    )
+    with viewing(tmp_path / "runs") as client:
+        page = client.get("/compare", base="bm25", cand="dense")
+        assert "Marked: <del>at this place only in the first answer</del>" in page
+        assert "In both answers, at another rank: retrieved_ids: руководство-9 (1 → 3)." in page
+
+
 def test_inputs_that_are_gone_are_said(tmp_path: Path) -> None:
     samples = tmp_path / "samples"
     shutil.copytree(SAMPLES_FOLDER / "include_rate", samples)
@@ -623,6 +677,52 @@ def test_json_is_laid_out_and_other_answers_are_left_alone() -> None:
     assert readable('{"a": "\\u5b57"}') == '{\n  "a": "字"\n}'
     for text in ("plain", '{"a": ', "[" * 100_000, json.dumps("text")):
         assert readable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"a": "\\u9580\\u7981", "b', '{"a": "門禁", "b'),
+        ('["\\ud83d\\ude00', '["😀'),
+        ('{"a": "\\ud83d \\u0022 \\u202e \\\\u9580 \\u00e9', '{"a": "\\ud83d \\u0022 \\u202e \\\\u9580 é'),
+        ("a path C:\\u9580", "a path C:\\u9580"),
+    ],
+)
+def test_escapes_of_broken_json_are_read(text: str, shown: str) -> None:
+    """Not those that nobody could see, that would end a string, or whose backslash is one itself."""
+    assert readable(text) == without_escapes(text) == shown
+
+
+def test_items_at_another_rank_are_named() -> None:
+    before, after = '{"ids": ["a", "b", "b", "c"], "n": 1}', '{"ids": ["c", "b", "x"]}'
+    assert moved_words(before, after) == "In both answers, at another rank: ids: c (4 → 1)."
+    assert moved_words('["a", "b"]', '["b", "a"]') == "In both answers, at another rank: a (1 → 2), b (2 → 1)."
+    assert moved_words(before, before) is None and moved_words(before, "no list") is None
+    many = moved_words(json.dumps([*range(9)]), json.dumps([*range(8, -1, -1)]))
+    assert many and many.endswith("and 3 more.")  # what stands in the middle stays there
+
+
+def test_keywords_are_marked_where_they_were_looked_for() -> None:
+    """In the evidence alone, whatever other members of the answer say."""
+    parts = marked_sections(
+        Explanation(
+            (
+                Section("evidence", ({"keyword": "gate", "found": True}, {"keyword": "fee", "found": False}),
+                        members=("evidence",) * 2),
+                Section("quotes", ({"quote": "open", "found": True},)),
+            )
+        )
+    )  # fmt: skip
+    inner = '{"part": "evidence", "text": "gate"}'
+    for text in (
+        f'{{"topic": "gate fee", "evidence": "the gate", "more": {inner}, "last": "open gate"}}',
+        f'So: {{"topic": "gate \\"evidence\\": fee", "evidence":"the gate", "refs": [{inner}], "last": "open',
+    ):
+        spans = marked_answer(text, parts)
+        assert "".join(span.text for span in spans) == text
+        assert [(span.text, span.mark) for span in spans if span.mark] == [("gate", "good"), ("open", "good")]
+        first = next(k for k, span in enumerate(spans) if span.mark)
+        assert spans[first - 1].text.endswith("the ")
 
 
 def test_cells_lead_to_their_pages() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -29,7 +31,7 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
         sections += [_explain_list(prepared, name, measured) for name in LISTS]
         keywords = prepared.evidence.hit_keywords(int(measured.question[0]), measured.evidence_hits, 0)
         lines = [{"keyword": word, "found": found} for word, found in keywords]
-        sections.append(Section("original_evidence", tuple(lines)))
+        sections.append(_of_member("original_evidence", lines))
         sections.append(_explain_refs(measured))
     return Explanation(tuple(sections))
 
@@ -51,7 +53,7 @@ def _explain_classes(prepared: Prepared, measured: Measured) -> Section:
         }
         for name, text_, how, width in zip(CLASSES, texts, matches, shorter, strict=True)
     ]
-    return Section("classes", tuple(lines))
+    return Section("classes", tuple(lines), members=CLASSES)
 
 
 def _matched_by(how: int, shorter: int, matcher: str) -> str | None:
@@ -84,7 +86,12 @@ def _explain_list(prepared: Prepared, name: str, measured: Measured) -> Section:
             "by": _matched_by(how, min(len(expected_texts[e]), len(got_texts[g])), matcher) if both else None,
         }
         lines.append(line)
-    return Section(name, tuple(lines))
+    return _of_member(name, lines)
+
+
+def _of_member(name: str, lines: list[dict[str, Any]]) -> Section:
+    """What was looked for in one member of the answer."""
+    return Section(name, tuple(lines), members=(name,) * len(lines))
 
 
 def _explain_refs(measured: Measured) -> Section:

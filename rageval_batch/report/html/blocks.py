@@ -156,7 +156,9 @@ class Moved:
     cand_direction: str = "auto"
     base_language: str | None = None  # that an answer is written in
     cand_language: str | None = None
-    absent: str  # what stands in place of an answer that is null
+    base_absent: str  # what stands in place of an answer where there is none
+    cand_absent: str
+    note: str | None = None  # what must be said of both
 
     def sides(self, most: int) -> tuple[Pieces | None, Pieces | None]:
         """Both answers, at most so many characters of each."""

@@ -14,7 +14,7 @@ from rageval_batch.analysis.compared_runs import (
     find_compared_runs,
 )
 from rageval_batch.analysis.comparison import Comparison, Rules, compare, with_answers
-from rageval_batch.analysis.paired_units import TIE, Mover
+from rageval_batch.analysis.paired_units import MISSING, NULL, TIE, Mover
 from rageval_batch.analysis.session import Session
 from rageval_batch.answering import DamageFound
 from rageval_batch.columnar.statistics import RESAMPLES
@@ -26,8 +26,9 @@ from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
 from rageval_batch.report.html.scope import Scope
-from rageval_batch.report.html.texts import direction, language, number_text, plain_text, readable
+from rageval_batch.report.html.texts import direction, language, number_text, plain_text
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
+from rageval_batch.report.readable import ESCAPES_SHOWN, has_shown_escapes, moved_words, readable
 from rageval_batch.sql_text import quoted
 
 MOST_CANDIDATES = 24  # that are compared; the best come first
@@ -275,9 +276,7 @@ def moved_answers(session: Session, results: Sequence[Comparison]) -> list[Block
         moved = []
         repeats = [_repeat_notes(session, run, names) for run in (result.compared.base, result.candidate)]
         for mover in whole.movers:
-            one = _moved(whole, mover, asked, complete=not notes)
-            before, after = (notes_of.get(mover.question_id) for notes_of in repeats)
-            moved.append(replace(one, base_note=before, cand_note=after))
+            moved.append(_moved(whole, mover, asked, repeats=[of_run.get(mover.question_id) for of_run in repeats]))
         blocks.append(Answers(title, tuple(moved)))
     return blocks
 
@@ -298,12 +297,18 @@ def _repeat_notes(session: Session, run: ComparedRun, questions: Sequence[str]) 
     }
 
 
-def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, complete: bool) -> Moved:
+_ABSENT = {NULL: "The answer is null.", MISSING: "The run has no answer to this question.", None: "No answer to show."}
+
+
+def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, repeats: Sequence[str | None]) -> Moved:
+    """A question that moved, with what must be said of the repeats of both runs."""
     before, after = mover.base_answer, mover.cand_answer
     left: Pieces | None
     right: Pieces | None
+    shown = before, after
     if before and after:
-        left, right = marked_differences(*_laid_out(before, after), MOST_ANSWER)
+        shown = _laid_out(before, after)
+        left, right = marked_differences(*shown, MOST_ANSWER)
     else:  # nothing to compare with
         left, right = (None if text is None else beginning(readable(text), MOST_ANSWER) for text in (before, after))
     return Moved(
@@ -320,8 +325,18 @@ def _moved(result: Comparison, mover: Mover, asked: Mapping[str, str], *, comple
         cand_direction=direction(after or ""),
         base_language=language(before or ""),
         cand_language=language(after or ""),
-        absent="The run has no answer to this question." if complete else "No answer to show.",
+        base_absent=_ABSENT[mover.base_absent],
+        cand_absent=_ABSENT[mover.cand_absent],
+        base_note=_note(repeats[0], before, shown[0]),
+        cand_note=_note(repeats[1], after, shown[1]),
+        note=moved_words(before, after) if before and after else None,
     )
+
+
+def _note(of_repeats: str | None, answer: str | None, shown: str | None) -> str | None:
+    """What must be said of an answer: which repeat it is, and that it is not shown as it was given."""
+    of_escapes = ESCAPES_SHOWN if answer and shown != answer and has_shown_escapes(answer) else None
+    return " ".join(filter(None, (of_repeats, of_escapes))) or None
 
 
 def _laid_out(before: str, after: str) -> tuple[str, str]:

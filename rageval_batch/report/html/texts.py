@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 
@@ -129,13 +128,3 @@ def _script_of_chinese(text: str) -> str:
 
 def _has(codec: str) -> Callable[[str], bool]:
     return lambda letter: bool(letter.encode(codec, "ignore"))
-
-
-def readable(output: str) -> str:
-    """A JSON object with its parts on lines of their own; any other answer as it is."""
-    if not output.lstrip().startswith(("{", "[")):
-        return output
-    try:
-        return json.dumps(json.loads(output), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return output
