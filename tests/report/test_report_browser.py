@@ -144,6 +144,17 @@ def test_long_names_of_runs_do_not_scroll_sideways(browser: Browser, tmp_path: P
             assert not scrolls_sideways(page), width
 
 
+def test_large_numbers_stay_in_their_cards(browser: Browser, tmp_path: Path) -> None:
+    publish(tmp_path / "runs", {name: simple_run(a=-1234567.89, b=low) for name, low in (("x", -9e8), ("y", -8e8))})
+    address = written(tmp_path, tmp_path / "runs")
+    with opened_page(browser, width=360) as (page, _):
+        page.goto(address)
+        cut = page.locator(":is(.card, .tile) :is(th, td)").evaluate_all(
+            "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
+        )
+        assert cut == [] and not scrolls_sideways(page)
+
+
 def test_a_phone_does_not_scroll_sideways(browser: Browser, report: str, hostile: str) -> None:
     with opened_page(browser, width=360) as (page, _):
         for address in (report, hostile):
@@ -168,7 +179,7 @@ def test_a_phone_shows_scores_intervals_and_n_without_scrolling(browser: Browser
         for table, *columns in (
             ("eval_json_v2-leaderboard-table", "n", "score", ""),
             ("eval_json_v2-comparison-table", "n", "delta", "paired"),
-            ("eval_json_v2-hardest-table", "n runs", "mean"),
+            ("eval_json_v2-hardest-table", "n runs", "mean", ""),
             ("eval_json_v2-fail-reasons-table", "n", "share"),
             ("eval_json_v2-confusions-table", "n", ""),
             ("eval_json_v2-groups-0", "n"),

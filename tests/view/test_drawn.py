@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from rageval_batch.report.html.comparisons import drawn_comparison
 from rageval_batch.report.html.distributions import distributions_section
 from rageval_batch.report.html.figures import bar, bars, line
 from rageval_batch.report.html.groups import groups_section
+from rageval_batch.report.html.pages import cell_class, numeric_columns
 from rageval_batch.report.html.scope import scopes
 from rageval_batch.report.html.texts import language, shown_sql
 from rageval_batch.view.paging import View
@@ -91,6 +93,17 @@ def test_a_line_is_square_on_a_phone_and_broad_on_a_screen() -> None:
         ("lines", "320 320"),
         ("lines broad", "640 320"),
     ]
+
+
+def test_a_column_is_set_to_the_right_where_all_of_it_is_numbers() -> None:
+    rows: list[dict[str, Any]] = [
+        {"value": 0.5, "mixed": 0.5, "none": None},
+        {"value": None, "mixed": "Latin", "none": None},
+    ]
+    numeric = numeric_columns(rows[0], rows)
+    assert numeric == {"value"}
+    assert [cell_class(row["value"], "?", True) for row in rows] == ["num", "num"]
+    assert [cell_class(row["mixed"], "?", False) for row in rows] == ["short", "short"], "texts and numbers in one line"
 
 
 def test_bars_are_rows_of_names_bars_and_values() -> None:

@@ -26,6 +26,7 @@ from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
 from rageval_batch.report.html.scope import Scope
+from rageval_batch.report.html.sections import ends_text
 from rageval_batch.report.html.texts import direction, language, number_text, plain_text
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from rageval_batch.report.readable import ESCAPES_SHOWN, has_shown_escapes, moved_words, readable
@@ -150,10 +151,8 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
     ]  # fmt: skip
     rows.sort(key=lambda row: (row["cand"] is None, -(row["cand"] or 0.0), row["candidate"]))
     ends = [row[name] for row in rows for name in ("paired_delta", "low", "high") if row[name] is not None] + [0.0]
-    plot = [
-        figures.interval(row["paired_delta"], row["low"], row["high"], scale=(min(ends), max(ends)), line=0.0)
-        for row in rows
-    ]
+    scale = (min(ends), max(ends))
+    plot = [figures.interval(row["paired_delta"], row["low"], row["high"], scale=scale, line=0.0) for row in rows]
     return Table(
         f"{id}-table", "Candidates against the base", tuple(rows[0]), rows=rows,
         sql="select candidate, n, cand, delta, improvements, regressions, ties\n"
@@ -165,7 +164,7 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         "in SQL.",
         labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
                 "regressions": "worse", "ties": "same", "cand": "score", "paired_delta": "paired"},
-        plots={"paired delta and its interval": plot}, plotted="paired_delta",
+        plots={ends_text(scale): plot}, plotted="paired_delta",
     )  # fmt: skip
 
 

@@ -92,14 +92,14 @@ def grouped(blocks: Sequence[Block]) -> list[list[Block]]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a cell is set to the right: a number, not a yes or no."""
+    """Whether a value is a number, not a yes or no."""
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def numeric_columns(columns: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The columns that are set to the right: the first value that is not null is a number."""
-    firsts = {name: next((row[name] for row in rows if row.get(name) is not None), None) for name in columns}
-    return {name for name, value in firsts.items() if is_number(value)}
+    """The columns that are set to the right: all values that are not null are numbers."""
+    found = {name: [row[name] for row in rows if row.get(name) is not None] for name in columns}
+    return {name for name, values in found.items() if values and all(map(is_number, values))}
 
 
 def whole_columns(columns: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -145,8 +145,8 @@ def _is_grouped(column: str, value: int) -> bool:
 
 
 def cell_class(value: Any, said: str, numeric: bool) -> str:
-    """How a cell is set: numbers to the right; short and middle texts stay on one line where there is room for it."""
-    if is_number(value) or (numeric and value is None):
+    """How a cell is set: columns of numbers to the right; short and middle texts on one line where there is room."""
+    if numeric:
         return "num"
     if isinstance(value, datetime):
         return "when"

@@ -235,8 +235,12 @@ def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: List
     ends = [row[name] for row in table.rows for name in ("score", "low", "high") if row[name] is not None]
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
     plot = [figures.interval(row["score"], row["low"], row["high"], scale=scale) for row in table.rows]
-    title = f"{number_text(scale[0])} to {number_text(scale[1])}"
-    return _section(id, "leaderboard", "Leaderboard", _plotted(table, title, plot, behind="score"))
+    return _section(id, "leaderboard", "Leaderboard", _plotted(table, ends_text(scale), plot, behind="score"))
+
+
+def ends_text(scale: tuple[float, float]) -> str:
+    """The heading of a column of figures: what its left and right ends stand for."""
+    return f"{number_text(scale[0])} to {number_text(scale[1])}"
 
 
 def _units(session: Session, profile: str) -> str:
@@ -313,8 +317,8 @@ def hardest_section(session: Session, scope: Scope, id: str, *, listed: Lister =
     asked, join = question_join(session, scope, "d")
     table = listed(
         session, f"{id}-hardest-table", "Questions by mean score, hardest first",
-        sql=f"select {', '.join(('d.question_id', *asked))}, d.runs as n, d.mean, d.min, d.max, d.failures,\n"
-        "    d.usual_failure\n"
+        sql="select d.question_id, d.runs as n, d.mean, d.min, d.max, d.failures, "
+        f"{', '.join(('d.usual_failure', *asked))}\n"
         f"from question_difficulty d{join}\n"
         f"where d.profile = {quoted(scope.profile)} and d.eval_set = {quoted(scope.eval_set)}\n"
         "order by d.mean, d.question_id",
@@ -328,4 +332,4 @@ def hardest_section(session: Session, scope: Scope, id: str, *, listed: Lister =
         Markup("") if row["mean"] is None else figures.span(row["mean"], row["min"], row["max"], scale=scale)
         for row in table.rows
     ]
-    return _section(id, "hardest", "Hardest questions", _plotted(table, "low, mean, high", plot, behind="mean"))
+    return _section(id, "hardest", "Hardest questions", _plotted(table, ends_text(scale), plot, behind="mean"))
