@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from rageval_batch.analysis.compared_runs import ComparedRuns
-from rageval_batch.analysis.paired_units import WEIGHTED, shared_units
+from rageval_batch.analysis.paired_units import shared_units
 from rageval_batch.analysis.session import Session
 from rageval_batch.columnar import statistics
 from rageval_batch.columnar.strings import Floats
@@ -27,7 +27,7 @@ def p_values(session: Session, compared: ComparedRuns, *, seed: int = statistics
     each = _units_of_a_run(compared)
     if each * len(compared.candidates) > MOST_UNITS:
         return None
-    weighted = compared.run_stat == WEIGHTED
+    weighted = compared.is_weighted
 
     def p_value(units: tuple[Floats, Floats]) -> float:
         deltas, weights = units

@@ -9,6 +9,7 @@ from typing import Any
 
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.catalog_rows import UNKNOWN_PROFILE, MetricRow, ProfileRow
+from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.analysis.runs import Run, find_run, matching_runs
 from rageval_batch.analysis.session import Session
 from rageval_batch.dataclass import dataclass
@@ -18,6 +19,7 @@ from rageval_batch.inputs.run_files import RunFile, WantedRows, is_run_file, ope
 UNKNOWN = UNKNOWN_PROFILE.profile  # of files that say none
 _SHOWN_HASH = 16
 _FILE_SET = "file"
+WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,21 @@ class ComparedRuns:
     unit: str = "question"  # what is paired
     left_out: tuple[str, ...] = ()  # of all runs, those that cannot be compared with the base
     notes: tuple[str, ...] = ()
+
+    @property
+    def stat(self) -> str:
+        """What people call the statistic that a run's value is."""
+        return stat_name(self.run_stat)
+
+    @property
+    def paired_stat(self) -> str:
+        """What people call the mean of the differences between units, of which interval and test are."""
+        return stat_name(WEIGHTED) if self.is_weighted else "mean"
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether units count by the weights of their questions."""
+        return self.run_stat == WEIGHTED
 
     def parted(self, first: int) -> tuple[ComparedRuns, ComparedRuns | None]:
         """The same with so many candidates, and with the others, where there are any."""

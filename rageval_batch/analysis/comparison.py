@@ -24,7 +24,6 @@ from rageval_batch.analysis.paired_units import (
     ONLY_CAND,
     REGRESSION,
     TIE,
-    WEIGHTED,
     Mover,
     PairedUnits,
     joined_units,
@@ -126,6 +125,7 @@ class Comparison:
             "candidate_run": self.candidate.name,
             "profile": self.compared.profile or None,
             "metric": self.compared.metric,
+            "stat": self.compared.stat,
             "higher_is_better": self.compared.higher_is_better,
             "fail_on": self.rules.fail_on,
             "unit": self.compared.unit,
@@ -187,7 +187,7 @@ def compare(
                 f"'{compared.base.name}' and '{candidate.name}' have no value of {compared.metric}. Nothing to compare."
             )
         _check_sums(compared, candidate, paired[candidate.name].deltas)
-    chances = _chances(paired, compared.run_stat == WEIGHTED, seed=seed)
+    chances = _chances(paired, compared.is_weighted, seed=seed)
     found = [
         _comparison(compared, candidate, paired[candidate.name], chance=chances[candidate.name], rules=rules)
         for candidate in compared.candidates

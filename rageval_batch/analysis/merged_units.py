@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rageval_batch.analysis.catalog_rows import MetricRow
-from rageval_batch.analysis.compared_runs import ComparedRun, ComparedRuns
+from rageval_batch.analysis.compared_runs import WEIGHTED, ComparedRun, ComparedRuns
 from rageval_batch.analysis.paired_units import (
     IMPROVEMENT,
     MICRO,
@@ -23,7 +23,6 @@ from rageval_batch.analysis.paired_units import (
     ONLY_CAND,
     REGRESSION,
     TIE,
-    WEIGHTED,
     Mover,
     PairedUnits,
 )

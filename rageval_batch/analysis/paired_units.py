@@ -14,7 +14,6 @@ from rageval_batch.dataclass import dataclass
 
 PAIRS = "compared"  # the table that a session keeps them in
 MOVERS = 10
-WEIGHTED = "weighted_mean"  # the statistic of a run that weighs its questions
 MICRO = "micro"  # the one that is made of the parts of its rows
 NULL, MISSING = "null", "missing"  # why a unit has no answer: its row has null, or there is no row
 IMPROVEMENT, REGRESSION, TIE, ONLY_BASE, ONLY_CAND = "improvement", "regression", "tie", "only_base", "only_cand"

@@ -8,7 +8,6 @@ from typing import Any
 from rageval_batch.analysis.compared_runs import ComparedRuns
 from rageval_batch.analysis.comparison import SIGNIFICANT, Comparison, Rules
 from rageval_batch.analysis.paired_units import MISSING, NULL, Mover
-from rageval_batch.analysis.run_lines import stat_name
 from rageval_batch.errors import IncompatibleRuns
 from rageval_batch.report.cells import count_text, format_value, json_line, limit_text, value_text
 from rageval_batch.report.differences import Pieces, beginning, marked_differences
@@ -20,7 +19,7 @@ from rageval_batch.report.safe_text import markdown_text, terminal_text
 from rageval_batch.report.screen import PLAIN, Screen, delta_tone, verdict_tone
 
 COLUMNS = (
-    "base_run", "candidate_run", "profile", "metric", "base", "candidate", "delta", "paired_delta",
+    "base_run", "candidate_run", "profile", "metric", "stat", "base", "candidate", "delta", "paired_delta",
     "interval_low", "interval_high",
     "p_value", "p_holm", "improvements", "regressions", "ties", "only_base_count", "only_cand_count", "passed",
 )  # fmt: skip
@@ -128,7 +127,7 @@ def paired_words(result: Comparison, exact: bool = False) -> str:
     unit = result.compared.unit
     return (
         f"The delta is of the whole runs. Interval and p are of the {count_text(result.shared, unit)} with a value in "
-        f"both, whose mean delta is {format_value(result.paired_delta, exact)}."
+        f"both, whose {result.compared.paired_stat} delta is {format_value(result.paired_delta, exact)}."
     )
 
 
@@ -240,7 +239,7 @@ def _paragraph(text: str, format: str, screen: Screen) -> str:
 
 def _measure(compared: ComparedRuns) -> str:
     better = "higher" if compared.higher_is_better else "lower"
-    return f"{stat_name(compared.run_stat)} of {compared.metric}, {better} is better"
+    return f"{compared.stat} of {compared.metric}, {better} is better"
 
 
 def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen) -> str:
@@ -271,7 +270,10 @@ def _many_comparisons(results: Sequence[Comparison], format: str, screen: Screen
     title = f"{len(results)} candidates against {base}: {_measure(compared)}"
     notes = dict.fromkeys(note for result in results for note in result.notes)
     if paired:
-        said = f"paired: the mean delta of the {compared.unit}s with a value in both runs, of which interval and p are."
+        said = (
+            f"paired: the {compared.paired_stat} delta of the {compared.unit}s with a value in both runs, of which "
+            "interval and p are."
+        )
         notes = {said: None, **notes}
     tones = {"delta": delta_tone, _PAIRED: delta_tone, "passed": verdict_tone}
     return "\n\n".join(

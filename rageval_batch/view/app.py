@@ -33,6 +33,7 @@ from rageval_batch.view.live import LiveStore, limited_query
 from rageval_batch.view.marking import MOST_TEXT, marked_answer, marked_sections
 from rageval_batch.view.paging import View, paged_lister
 from rageval_batch.view.queries import EXAMPLES, Result, Views, described_views, result_page, written_result
+from rageval_batch.view.two_runs import compare_content
 from rageval_batch.view.waiting import RunningQueries, StillRunning
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -219,7 +220,7 @@ class Viewer:
         view = _view(request, "base", "cand", "profile", "eval_set", "answers")
         answers = bool(given.get("answers"))
         with self._store.session(base, cand, may_take_long=answers) as session:
-            content = contents.compare_content(session, base, cand, about=about, view=view, answers=answers)
+            content = compare_content(session, base, cand, about=about, view=view, answers=answers)
         return self._page(request, "page.html", content)
 
     def gates(self, request: Request) -> Response:

@@ -9,8 +9,6 @@ from typing import Any
 from markupsafe import Markup
 
 from rageval_batch.analysis.answers import ExplainedAnswer, explained_answer
-from rageval_batch.analysis.compared_runs import ComparedRuns, find_compared_runs
-from rageval_batch.analysis.comparison import Rules, compare
 from rageval_batch.analysis.runs import find_run, matching_runs, partial_scores
 from rageval_batch.analysis.session import Session
 from rageval_batch.dataclass import dataclass
@@ -18,13 +16,10 @@ from rageval_batch.errors import StoreError
 from rageval_batch.report.cells import count_text, counts_words, partial_words
 from rageval_batch.report.html import figures, sections
 from rageval_batch.report.html.asked import question_join, question_texts
-from rageval_batch.report.html.blocks import Block, Figure, Section, Table, Words
+from rageval_batch.report.html.blocks import Block, Figure, Section, Words
 from rageval_batch.report.html.comparisons import (
     compared_runs,
     comparison_section,
-    drawn_comparison,
-    macro_arguments,
-    moved_answers,
     movers_section,
 )
 from rageval_batch.report.html.distributions import distributions_section
@@ -53,9 +48,7 @@ _FACTS = (
 )  # fmt: skip
 
 
-_COMPARED = ("question_id", "base_score", "cand_score", "delta", "status")
 _SCORE_BINS = 20
-_QUICK_BYTES = 32_000_000  # of inputs that are read again within a second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +65,8 @@ class Content:
     actions: tuple[tuple[str, str], ...] = ()
 
 
-def _set_crumbs(profile: str, eval_set: str) -> tuple[tuple[str, str], ...]:
+def set_crumbs(profile: str, eval_set: str) -> tuple[tuple[str, str], ...]:
+    """Where a page about a profile and eval set stands."""
     return (("Runs", "/"), (f"{profile} · {eval_set}", address("/set", profile=profile, eval_set=eval_set)))
 
 
@@ -273,14 +267,14 @@ def run_content(
     )
     named = _count_names(session, scope.profile)
     known = {name: run.record[name] for name in _FACTS if run.record[name] is not None}
-    facts = {named.get(name, name): fact for name, fact in ((value[0] if value else {}) | known).items()}
-    facts |= dict(run.record["meta"])
+    told = (value[0] if value else {}) | known | dict(run.record["meta"])
+    facts = {named.get(name, name): fact for name, fact in told.items()}
     links = Links(scope.profile, scope.eval_set, key["run_id"], keys=keys)
     return Content(
         title=key["run_id"],
         sections=tuple(parts),
         links=links,
-        crumbs=_set_crumbs(scope.profile, scope.eval_set),
+        crumbs=set_crumbs(scope.profile, scope.eval_set),
         facts=facts,
     )
 
@@ -290,7 +284,10 @@ def _count_names(session: Session, profile: str) -> dict[str, str]:
     row = session.profile(profile)
     if row is None or row.unit == row.row == "question":
         return {}
-    return {"n": f"n {row.unit}s", "question_count": f"{row.row}s expected", "answered_count": f"{row.row}s given"}
+    return {
+        "n": f"n {row.unit}s", "question_count": f"{row.row}s expected",
+        "answered_count": f"expected {row.row}s given", f"{row.row}s": f"{row.row}s read",
+    }  # fmt: skip
 
 
 def question_content(session: Session, profile: str, eval_set: str, *, question: str, view: View) -> Content:
@@ -334,7 +331,7 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
         title=question,
         sections=(Section("answers", "In all runs", tuple(blocks)),),
         links=Links(profile, eval_set, keys=keys),
-        crumbs=_set_crumbs(profile, eval_set),
+        crumbs=set_crumbs(profile, eval_set),
         lead=_question_text(session, profile, eval_set, question=question),
         facts=facts,
     )
@@ -417,88 +414,9 @@ def answer_content(
         title=question,
         sections=(),
         links=Links(profile, eval_set),
-        crumbs=(*_set_crumbs(profile, eval_set), (run.key["run_id"], there)),
+        crumbs=(*set_crumbs(profile, eval_set), (run.key["run_id"], there)),
         lead=_question_text(session, profile, eval_set, question=question),
         facts={name: found.row[name] for name in ("score", "fail_reason") if found.row.get(name) is not None},
         actions=(("The same question in all runs", everywhere), *others[:20]),
     )
     return content, found
-
-
-# --- two runs ---------------------------------------------------------------------------------------------------------
-
-
-def compare_content(
-    session: Session, base: str, candidate: str, *, about: Mapping[str, str | None], view: View, answers: bool
-) -> Content:
-    """A run against a run: in words and figures, question by question, by metric, with both answers of what moved.
-
-    Where the inputs are large the answers are read only if they are asked for.
-    """
-    compared = find_compared_runs(session, base, [candidate], profile=about["profile"], eval_set=about["eval_set"])
-    result = compare(session, compared, Rules(), answers=False, keep_pairs=True)[0]
-    *drawn, _ = drawn_comparison(session, result, "compare")
-    kept = f"from compared\n    where run_id = {quoted(candidate)}"
-    asked, join = question_join(session, Scope(compared.profile, compared.base.eval_set, (), every=False), "c")
-    questions = paged(
-        session, "questions-table", f"Every question{'' if view.sort else ', most moved first'}",
-        query=f"select {', '.join((*(f'c.{name}' for name in _COMPARED), *asked))}\n"
-        f"from (\n    {kept}\n) c{join}",
-        view=view, order="abs(c.delta) desc nulls last, c.question_id, c.base_score, c.cand_score",
-        numbers=("base_score", "cand_score", "delta"),
-    )  # fmt: skip
-    public = questions.sql.replace(kept, f"from regressions({macro_arguments(result)})")
-    there = address("/compare", base=base, cand=candidate, **about, answers=1)
-    if answers or all(_input_bytes(session, name) <= _QUICK_BYTES for name in (base, candidate)):
-        moved = Section("movers", "Answers that moved most", tuple(moved_answers(session, [result])))
-        actions: tuple[tuple[str, str], ...] = ()
-    else:
-        moved = Section(
-            "movers", "Answers that moved most", (Words("The inputs are large: to read them takes a while."),)
-        )
-        actions = (("Show the answers", there),)
-    parts = (
-        Section("words", "What changed", tuple(drawn)),
-        Section("questions", "Questions", (replace(questions, sql=public),)),
-        moved,
-        Section("metrics", "Metrics", (_metrics_of_both(session, base, candidate, compared=compared),)),
-    )
-    swap = ("Swap base and candidate", address("/compare", base=candidate, cand=base, **about))
-    return Content(
-        title=f"{base} → {candidate}", sections=parts, links=Links(compared.profile, compared.base.eval_set),
-        crumbs=_set_crumbs(compared.profile, compared.base.eval_set),
-        facts={"base": result.base_score, "candidate": result.cand_score, "delta": result.delta, "p": result.p_value},
-        actions=(swap, *actions),
-    )  # fmt: skip
-
-
-def _metrics_of_both(session: Session, base: str, candidate: str, *, compared: ComparedRuns) -> Table:
-    """The values that both runs have of every metric."""
-    return sections.queried(
-        session, "metrics-table", "Every metric",
-        sql="select b.metric, b.stat, b.value as base, m.n_counted as base_n, c.value as cand, o.n_counted as cand_n,\n"
-        "    c.value - b.value as difference\n"
-        "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
-        "join run_summary m on m.run_id = b.run_id and m.profile = b.profile and m.eval_set = b.eval_set\n"
-        "    and m.metric = b.metric\n"
-        "join run_summary o on o.run_id = c.run_id and o.profile = c.profile and o.eval_set = c.eval_set\n"
-        "    and o.metric = c.metric\n"
-        f"where b.profile = {quoted(compared.profile)}\n"
-        f"  and b.run_id = {quoted(base)} and b.eval_set = {quoted(compared.base.eval_set)}\n"
-        f"  and c.run_id = {quoted(candidate)} and c.eval_set = {quoted(compared.candidates[0].eval_set)}\n"
-        "order by b.metric",
-        labels={"base_n": "n base", "cand_n": "n cand"},
-        note="n: questions that the value is over. run_delta(base, cand, of_eval_set := …) counts the questions that "
-        "rose and fell by each metric.",
-    )  # fmt: skip
-
-
-def _input_bytes(session: Session, name: str) -> int:
-    """The size of the inputs that the answers of a run would be read from; none where they are kept in the store."""
-    stored = session.stored_name(name)
-    sizes = [
-        sum(one.get("size") or 0 for one in commit.manifest["inputs"])
-        for commit in session.commits
-        if stored in commit.manifest["runs"] and not commit.files("kept_outputs")
-    ]
-    return max(sizes, default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 from rageval_batch.dataclass import dataclass
@@ -35,6 +36,7 @@ class Line:
     values: Mapping[str, Any]
     verdict: str | None  # good, bad
     pair: int | None
+    _: KW_ONLY
     member: str | None = None  # of the answer, in which it was looked for; null: in the whole answer
 
 
@@ -66,7 +68,7 @@ def marked_sections(explanation: Explanation) -> list[MarkedSection]:
         for values, member in zip(section.lines, members, strict=True):
             verdict = _verdict(section, values)
             paired = verdict == "good" and values.get("expected") is not None and values.get("got") is not None
-            lines.append(Line(values, verdict, pair if paired else None, member))
+            lines.append(Line(values, verdict, pair if paired else None, member=member))
             pair += paired
         columns = tuple(section.lines[0]) if section.lines else ()
         out.append(MarkedSection(section.name, columns, tuple(lines)))
@@ -92,10 +94,10 @@ def marked_answer(output: str, sections: Sequence[MarkedSection]) -> list[Span]:
     """
     parts = _parts(output, sections)
     head = cut_place(output, MOST_TEXT)
-    spans = _marked_between(output, 0, head, parts)
+    spans = _marked_between(output, parts, 0, end=head)
     end = head
     for start, stop in _later_places(output, head, parts):
-        spans += [Span("", None, start - end), *_marked_between(output, start, stop, parts)]
+        spans += [Span("", None, start - end), *_marked_between(output, parts, start, end=stop)]
         end = stop
     spans.append(Span("", None, len(output) - end))
     return [span for span in spans if span.text or span.left_out]
@@ -156,7 +158,7 @@ def _marks(sections: Sequence[MarkedSection]) -> dict[str | None, dict[str, str]
     return marks
 
 
-def _marked_between(output: str, start: int, end: int, parts: Sequence[_Part]) -> list[Span]:
+def _marked_between(output: str, parts: Sequence[_Part], start: int, *, end: int) -> list[Span]:
     """The spans from one place of the answer to another."""
     spans = []
     for part in parts:

@@ -378,7 +378,7 @@ def test_a_comparison_shows_what_its_interval_is_of(tmp_path: Path) -> None:
     words = ["--metric", "exclude_hits", "--store", str(tmp_path / "runs"), "--format"]
     for format in ("table", "md"):
         output = CliRunner().invoke(cli, ["compare", "a", "b", *words, format]).output
-        assert "of the 2 questions with a value in both, whose mean delta is 0.0." in output
+        assert "of the 2 questions with a value in both, whose weighted mean delta is 0.0." in output
         assert "2 questions with a value in the base only: 1, 3" in output
         assert "paired" in CliRunner().invoke(cli, ["compare", "a", "b", "c", *words, format]).output
         assert "paired" not in CliRunner().invoke(cli, ["compare", "a", "a", *words, format]).output

@@ -253,7 +253,7 @@ def test_a_comparison_is_said_in_words(samples: Path) -> None:
     part = next(part for part in sections(report) if part.id == "include_rate-comparison")
     said = " ".join(block.text for block in part.blocks if isinstance(block, Words))
     assert "The base is baseline." in said
-    assert "regressed is 0.3326 worse than baseline by score (0.8407 to 0.5081)" in said
+    assert "regressed is 0.3326 worse than baseline by weighted mean of score (0.8407 to 0.5081)" in said
     assert "Of n = 21 shared questions, 3 rose, 13 fell and 5 stayed." in said
     assert "The interval lies below zero and the test is under 5 %: the loss is more than chance." in said
 

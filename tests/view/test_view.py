@@ -108,6 +108,11 @@ def test_the_statistic_of_scores_is_named(client: Client) -> None:
     facts = re.findall("<dt>(.*?)</dt><dd><bdi>(.*?)</bdi>", client.get("/run", run="better", **there))
     assert ("stat", "weighted mean") in facts
     assert "value as score, stat, n" in client.get("/sql")
+    compared = client.get("/set", section="comparison", **there)
+    assert "score: weighted mean of score; delta: of the whole runs; paired: weighted mean of the n shared" in compared
+    assert "95 % interval of the weighted mean difference" in compared
+    facts = re.findall("<dt>(.*?)</dt><dd><bdi>(.*?)</bdi>", client.get("/compare", base="baseline", cand="better"))
+    assert {("stat", "weighted mean"), ("n shared questions", "21")} <= set(facts)
 
 
 def test_counts_that_are_not_of_questions_say_of_what(tmp_path: Path) -> None:
@@ -119,8 +124,15 @@ def test_counts_that_are_not_of_questions_say_of_what(tmp_path: Path) -> None:
     with viewing(tmp_path) as client:
         assert "judge_protocol: n counts samples; those answered count judgements." in client.get("/")
         facts = re.findall("<dt>(.*?)</dt><dd><bdi>(.*?)</bdi>", client.get("/run", run="spring-judging"))
-        assert {("n samples", "19"), ("judgements expected", "54"), ("judgements given", "52")} <= set(facts)
+        assert {("n samples", "19"), ("judgements expected", "54"), ("expected judgements given", "52"),
+                ("judgements read", "55")} <= set(facts)  # fmt: skip
+        run = client.get("/run", run="spring-judging")
+        there = {"profile": "judge_protocol", "eval_set": dict(facts)["eval set"]}
+        board = client.get("/set", section="leaderboard", **there)
+        assert ">n samples</th>" in board and "n: samples that the score is over." in board
         gates = client.get("/gates")
+    assert ">n judgements</th>" in run and "share: of all judgements of the run" in run
+    assert ">n questions</th>" in run and ">n</th>" not in run
     assert "Of judge_protocol: judgements." in gates and ">level<" not in gates, "no column of blanks"
 
 
@@ -147,7 +159,7 @@ def test_runs_are_filtered_sorted_and_picked(client: Client) -> None:
     status, _, headers = client.ask(f"/?{urlencode([('pick', picks[0]), ('pick', picks[1]), ('do', 'compare')])}")
     assert status == 303
     compared = client.get(headers["location"])
-    assert "adapter-gaps is 17.70 worse than adapter-good by score" in compared
+    assert "adapter-gaps is 17.70 worse than adapter-good by mean of score" in compared
     assert "<del>" in compared and "<ins>" in compared
     assert "Pick two runs" in client.get(f"/?{urlencode([('pick', picks[0]), ('do', 'compare')])}")
     kept = client.get(f"/?{urlencode([('pick', picks[0]), ('pick', picks[1]), ('sort', 'score')])}")

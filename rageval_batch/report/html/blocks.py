@@ -114,6 +114,7 @@ class Card:
     _: KW_ONLY
     high: float
     strips: tuple[Strip, ...]
+    counted: str = "n"  # what the numbers of what means are over are called
 
 
 @dataclass(frozen=True)

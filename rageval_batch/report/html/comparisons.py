@@ -26,7 +26,7 @@ from rageval_batch.report.html import figures
 from rageval_batch.report.html.asked import question_texts
 from rageval_batch.report.html.blocks import Answers, Block, Figure, Moved, Section, Table, Words
 from rageval_batch.report.html.scope import Scope
-from rageval_batch.report.html.sections import ends_text
+from rageval_batch.report.html.sections import count_labels, ends_text
 from rageval_batch.report.html.texts import direction, language, number_text, plain_text
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from rageval_batch.report.readable import ESCAPES_SHOWN, has_shown_escapes, moved_words, readable
@@ -106,7 +106,7 @@ def comparison_section(session: Session, outcome: Outcome, id: str) -> Section:
     """A line for each candidate, and the first of them question by question."""
     blocks: list[Block] = [*outcome.notes]
     if outcome.results:
-        blocks += (_lines(outcome.results, f"{id}-comparison"), *outcome.drawn_note)
+        blocks += (_lines(session, outcome.results, f"{id}-comparison"), *outcome.drawn_note)
     for k, result in enumerate(outcome.drawn):
         blocks += drawn_comparison(session, result, f"{id}-comparison-{k}")
     return Section(f"{id}-comparison", "Comparison", tuple(blocks))
@@ -138,7 +138,7 @@ def _notes(
     return (Words(" ".join(notes)),)
 
 
-def _lines(results: Sequence[Comparison], id: str) -> Table:
+def _lines(session: Session, results: Sequence[Comparison], id: str) -> Table:
     """A line for each candidate."""
     rows: list[dict[str, Any]] = [
         {
@@ -149,6 +149,7 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         }
         for result in results
     ]  # fmt: skip
+    compared = results[0].compared
     rows.sort(key=lambda row: (row["cand"] is None, -(row["cand"] or 0.0), row["candidate"]))
     ends = [row[name] for row in rows for name in ("paired_delta", "low", "high") if row[name] is not None] + [0.0]
     scale = (min(ends), max(ends))
@@ -159,11 +160,11 @@ def _lines(results: Sequence[Comparison], id: str) -> Table:
         f"from score_deltas({_of_all(results)})\n"
         "order by cand desc nulls last, candidate",
         total=len(rows),
-        note=f"delta: of the whole runs; paired: mean of the n shared {results[0].compared.unit}s. low, high: 95 % "
-        f"interval of that, by {RESAMPLES:,} resamples; p: sign-flip test. Both are computed by rageval compare, not "
-        "in SQL.",
-        labels={"low": "low", "high": "high", "p_holm": "p (Holm)", "improvements": "better",
-                "regressions": "worse", "ties": "same", "cand": "score", "paired_delta": "paired"},
+        note=f"score: {compared.stat} of {compared.metric}; delta: of the whole runs; paired: {compared.paired_stat} "
+        f"of the n shared {compared.unit}s. low, high: 95 % interval of that, by {RESAMPLES:,} resamples; p: sign-flip "
+        "test. Both are computed by rageval compare, not in SQL.",
+        labels={"p_holm": "p (Holm)", "improvements": "better", "regressions": "worse", "ties": "same",
+                "cand": "score", "paired_delta": "paired", **count_labels(session, compared.profile, compared.unit)},
         plots={ends_text(scale): plot}, plotted="paired_delta",
     )  # fmt: skip
 

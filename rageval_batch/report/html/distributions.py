@@ -9,7 +9,7 @@ from rageval_batch.analysis.session import Session
 from rageval_batch.report.html import figures
 from rageval_batch.report.html.blocks import Card, Cards, Section, Strip, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
-from rageval_batch.report.html.sections import other_stat, queried, score_words
+from rageval_batch.report.html.sections import count_labels, other_stat, queried, score_words
 from rageval_batch.report.html.texts import number_text, plain_text
 from rageval_batch.sql_text import quoted
 
@@ -34,6 +34,7 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
         sql="select metric, run_id, n_counted as n, n_scored, mean, std, min, p50, p90, p95, max\n"
         f"from run_summary\nwhere {scope.some(drawn).where}\norder by metric, run_id",
         behind=True,
+        labels=count_labels(session, scope.profile, "question"),
         note="n: questions that the mean is over; those without an answer count as the metric says. "
         f"n scored: with a value of their own.{which}",
     )  # fmt: skip
@@ -59,6 +60,7 @@ def _cards(session: Session, scope: Scope, summary: dict[str, dict[str, dict[str
     order = [name for name in declared if name in summary] + sorted(set(summary) - set(declared))
     scales = {name: _scale(declared[name].scale if name in declared else None, summary[name]) for name in order}
     counts = _counts(session, scope, scales)
+    labels = count_labels(session, scope.profile, "question")
     plain = "; plain means" if other_stat(session, scope.profile) else ""
     cards = []
     for name in order:
@@ -68,7 +70,7 @@ def _cards(session: Session, scope: Scope, summary: dict[str, dict[str, dict[str
             for run in scope.runs
         )
         low, high = scales[name]
-        cards.append(Card(name, f"{better}{plain}", low, high=high, strips=strips))
+        cards.append(Card(name, f"{better}{plain}", low, high=high, strips=strips, counted=labels.get("n", "n")))
     return tuple(cards)
 
 

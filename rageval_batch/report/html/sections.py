@@ -222,14 +222,17 @@ def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: List
         f"select rank, run_id, n, score, stat, low, high\nfrom leaderboard\nwhere {scope.where}\norder by rank, run_id"
     )
 
+    profile = session.profile(scope.profile)
+    unit = profile.unit if profile else "question"
+
     def of_runs(names: Sequence[str]) -> str:
         return sql.replace("leaderboard", f"ranked([{', '.join(map(quoted, names))}])", 1)
 
     table = listed(
         session, f"{id}-leaderboard-table", "Runs by score, with 95 % intervals", sql=sql,
         of_runs=None if session.has_kept("leaderboard") else of_runs,
-        labels={"low": "95 % low", "high": "95 % high"},
-        note=f"n: {_units(session, scope.profile)} that the score is over. Runs whose intervals overlap widely may "
+        labels={"low": "95 % low", "high": "95 % high", **count_labels(session, scope.profile, unit)},
+        note=f"n: {unit}s that the score is over. Runs whose intervals overlap widely may "
         "differ by chance alone; the comparison pairs them question by question.",
     )  # fmt: skip
     ends = [row[name] for row in table.rows for name in ("score", "low", "high") if row[name] is not None]
@@ -243,9 +246,16 @@ def ends_text(scale: tuple[float, float]) -> str:
     return f"{number_text(scale[0])} to {number_text(scale[1])}"
 
 
-def _units(session: Session, profile: str) -> str:
+def count_labels(session: Session, profile: str, noun: str) -> dict[str, str]:
+    """What a column n is called, where a profile counts several kinds of things: questions, samples, judgements."""
     row = session.profile(profile)
-    return f"{row.unit if row else 'question'}s"
+    return {"n": f"n {noun}s"} if row is not None and not row.unit == row.row == "question" else {}
+
+
+def _rows(session: Session, profile: str) -> str:
+    """What answers of a profile are called."""
+    row = session.profile(profile)
+    return "answers" if row is None or row.row == "question" else f"{row.row}s"
 
 
 def other_stat(session: Session, profile: str) -> str | None:
@@ -269,16 +279,19 @@ def fail_reasons_section(session: Session, scope: Scope, id: str, *, listed: Lis
     """How often each run fails in which way; before it, where there are several, how often all of them do."""
     keep_summaries(session, ("fail_reasons",))
     several = len(scope.runs) > 1
+    rows = _rows(session, scope.profile)
+    labels = count_labels(session, scope.profile, rows.removesuffix("s"))
     table = listed(
-        session, f"{id}-fail-reasons-table", "Answers with a fail reason",
+        session, f"{id}-fail-reasons-table", f"{rows.capitalize()} with a fail reason",
         sql=f"select {'run_id, ' if several else ''}fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
         f"order by n desc, {'run_id, ' if several else ''}fail_reason",
-        note="n: answers with that reason; share: of all answers of the run.",
+        labels=labels,
+        note=f"n: {rows} with that reason; share: of all {rows} of the run, those that are missing among them.",
     )  # fmt: skip
     if not table.rows:
         return _section(id, "fail-reasons", "Fail reasons", Words("No answer has a fail reason."))
     most = max(row["share"] for row in table.rows)
-    plot = [figures.bar(row["share"], most, f"{100 * row['share']:.1f} % of answers") for row in table.rows]
+    plot = [figures.bar(row["share"], most, f"{100 * row['share']:.1f} % of {rows}") for row in table.rows]
     by_run = _plotted(table, f"0 to {number_text(most)}", plot)
     if not several:
         return _section(id, "fail-reasons", "Fail reasons", by_run)
@@ -287,11 +300,11 @@ def fail_reasons_section(session: Session, scope: Scope, id: str, *, listed: Lis
         sql="select fail_reason, sum(n)::bigint as n, count(*) as runs, max(share) as share,\n"
         "    first(run_id order by share desc, run_id) as run_id\n"
         f"from fail_reasons\nwhere {scope.where}\ngroup by fail_reason\norder by n desc, fail_reason",
-        labels={"runs": "in runs", "share": "largest share", "run_id": "in the run"},
-        note=f"n: answers with that reason; in runs: of n = {len(scope.runs):,} runs.",
+        labels={"runs": "in runs", "share": "largest share", "run_id": "in the run", **labels},
+        note=f"n: {rows} with that reason; in runs: of n = {len(scope.runs):,} runs.",
     )  # fmt: skip
     most = max(row["n"] for row in reasons.rows)
-    plot = [figures.bar(row["n"], most, f"{row['n']:,} answers") for row in reasons.rows]
+    plot = [figures.bar(row["n"], most, f"{row['n']:,} {rows}") for row in reasons.rows]
     return _section(id, "fail-reasons", "Fail reasons", _plotted(reasons, f"0 to {most:,}", plot, behind="n"), by_run)
 
 

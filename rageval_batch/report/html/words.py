@@ -31,10 +31,12 @@ def comparison_words(result: Comparison) -> str:
         )
     size = number_text(abs(result.delta))
     if result.delta == 0:
-        first = f"{name} and {base} have the same {compared.metric}, {number_text(result.base_score)}"
+        first = (
+            f"{name} and {base} have the same {compared.stat} of {compared.metric}, {number_text(result.base_score)}"
+        )
     else:
-        first = f"{name} is {size} {'better' if result.delta > 0 else 'worse'} than {base} by {compared.metric}"
-        first += f" ({number_text(result.base_score)} to {number_text(result.cand_score)})"
+        first = f"{name} is {size} {'better' if result.delta > 0 else 'worse'} than {base} by {compared.stat} of "
+        first += f"{compared.metric} ({number_text(result.base_score)} to {number_text(result.cand_score)})"
     shared = count_text(result.shared, f"shared {compared.unit}")
     sentences = [
         f"{first}. Of n = {shared}, {result.improvements:,} rose, {result.regressions:,} fell and {result.ties:,} "
@@ -54,7 +56,8 @@ def _interval_words(result: Comparison) -> str:
     low, high = result.interval.low, result.interval.high
     if low is None or high is None:
         return "There is too little in common for an interval."
-    within = f"The 95 % interval of the mean difference goes from {number_text(low)} to {number_text(high)}"
+    ends = f"from {number_text(low)} to {number_text(high)}"
+    within = f"The 95 % interval of the {result.compared.paired_stat} difference goes {ends}"
     return f"{within}. {_p_words(result)} {_verdict_words(result, low, high=high)}"
 
 
