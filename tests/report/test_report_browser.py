@@ -104,6 +104,14 @@ def test_axe_finds_nothing_serious(browser: Browser, small: str) -> None:
         assert serious_violations(page, "color-contrast") == []
 
 
+def test_landmarks_of_several_profiles_have_names_of_their_own(browser: Browser, report: str) -> None:
+    with opened_page(browser, bypass_csp=True) as (page, _):
+        page.goto(report)
+        boards = page.get_by_role("region", name="Leaderboard")
+        assert boards.count() == 2, "one of each profile"
+        assert serious_violations(page, "landmark-unique") == []
+
+
 def test_a_button_turns_the_colours(browser: Browser, report: str) -> None:
     with opened_page(browser, color_scheme="light") as (page, _):
         page.goto(report)
