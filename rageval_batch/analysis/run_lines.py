@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 _READ = ("run_id", "metric", "grouping", "value", "n_units")  # of a summary, beside the statistics that are named
 _COUNTS = ("answered_count", "question_count")
+MEANS = ("mean", "weighted_mean", "percent")  # statistics of a metric that leave questions without a value out
 _STAT_NAMES = {"weighted_mean": "weighted mean", "micro": "micro average"}
 
 
 @dataclass(frozen=True)
 class PartialAverage:
-    """A micro average of a run that is over n of its rows: those without an answer have no parts."""
+    """An average of a run that is over n of its rows: those without an answer have no parts of a micro average, others
+    may have no value of a metric."""
 
     run_id: str
     name: str
@@ -38,6 +40,7 @@ class PartialAverage:
     _: KW_ONLY
     rows: int
     noun: str  # what a row is: a question, a judgement
+    is_micro: bool = True
 
 
 def stat_name(run_stat: str) -> str:
@@ -80,7 +83,7 @@ def _of_whole_runs(path: Path, named: Mapping[str, tuple[str, str]]) -> Iterator
     """The same of a file, a row group at a time: there may be many runs, metrics and groups."""
     metrics = pa.array(sorted(_metrics(named)), LARGE_STRING)
     stats = {"mean" if stat == "percent" else stat for _, stat in named.values()}
-    stats |= {"n_parts"} if "micro" in stats else set()
+    stats |= {"n_counted", "n_total"} | ({"n_parts"} if "micro" in stats else set())
     read = pa.schema([SUMMARY.field(name) for name in (*_READ, *sorted(stats - set(_READ)))])
     with pq.ParquetFile(path) as file:
         for number in range(file.num_row_groups):
@@ -129,14 +132,26 @@ def run_lines(summary: pa.Table, named: Mapping[str, tuple[str, str]], run_stat:
 
 
 def partial_averages(summary: pa.Table, named: Mapping[str, tuple[str, str]], noun: str) -> list[PartialAverage]:
-    """The micro averages of lines that leave rows without an answer out. `noun`: what a row is."""
+    """The averages of lines that leave rows out: micro averages those without an answer, others those without a value.
+    `noun`: what a row of a micro average is."""
     found: list[PartialAverage] = []
     columns = ["run_id", "n_parts", *_COUNTS]
     for name, (metric, stat) in named.items():
+        rows = summary.filter(pc.equal(summary.column("metric"), metric))
         if stat == "micro":
-            rows = summary.filter(pc.equal(summary.column("metric"), metric)).select(columns).to_pylist()
-            found += [one for row in rows if (one := partial_average(row, name, row["n_parts"], noun=noun))]
+            records = rows.select(columns).to_pylist()
+            found += [one for row in records if (one := partial_average(row, name, row["n_parts"], noun=noun))]
+        elif stat in MEANS:
+            partial = rows.filter(pc.less(rows.column("n_counted"), rows.column("n_total")))
+            records = partial.select(["run_id", "n_counted", "n_total"]).to_pylist()
+            found += [one for row in records if (one := partial_mean(row["run_id"], name, row))]
     return found
+
+
+def partial_mean(run: str, name: str, row: Mapping[str, Any]) -> PartialAverage | None:
+    """A mean of questions, by its row of a summary; None where it is over all of them."""
+    n, total = row["n_counted"], row["n_total"]
+    return PartialAverage(run, name, n, rows=total, noun="question", is_micro=False) if n < total else None
 
 
 def partial_average(record: Mapping[str, Any], name: str, n: int, *, noun: str) -> PartialAverage | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from rageval_batch.analysis.repeats import repeat_summary
-from rageval_batch.analysis.run_lines import PartialAverage, partial_average, statistic
+from rageval_batch.analysis.run_lines import MEANS, PartialAverage, partial_average, partial_mean, statistic
 from rageval_batch.analysis.session import Session
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import StoreError, did_you_mean
@@ -38,7 +38,7 @@ class RunSummary:
     tallies: list[dict[str, Any]]
     views: dict[str, list[dict[str, Any]]]  # what views of the profile's own say of the run
     groups: list[dict[str, Any]]  # the same run by type, category and whatever else its profile names
-    partial: list[PartialAverage]  # the statistics of the summary that leave rows without an answer out
+    partial: list[PartialAverage]  # the statistics of the summary that leave rows out
     ungrouped: dict[str, int]  # by what it is grouped by, how many questions have no value of it; none where all have
 
     def as_dict(self) -> dict[str, Any]:
@@ -138,11 +138,14 @@ def _summarize_all(
             **{stat: statistic(by_name[metric], how) for stat, (metric, how) in named.items()},
             **repeat_summary(session, run.key, run.record["repeats"]),
         }
-        averages = (
-            partial_average(run.record, stat, by_name[metric]["n_micro"], noun=known.row if known else "question")
-            for stat, (metric, how) in named.items()
+        noun = known.row if known else "question"
+        averages = [
+            partial_average(run.record, stat, by_name[metric]["n_micro"], noun=noun)
             if how == "micro"
-        )
+            else partial_mean(name, stat, by_name[metric])
+            for stat, (metric, how) in named.items()
+            if how == "micro" or how in MEANS
+        ]
         found.append(
             RunSummary(
                 run=run,

@@ -97,21 +97,22 @@ def count_text(number: int, noun: str) -> str:
 
 
 def partial_words(averages: Sequence[PartialAverage]) -> list[str]:
-    """Of averages that leave rows without an answer out: which, and over how many rows they are; a sentence for each
-    number, with the first of several runs."""
-    found: dict[tuple[int, int, str], list[PartialAverage]] = {}
+    """Of averages that leave rows out, for want of an answer or a value: which, and over how many rows they are; a
+    sentence for each number, with the first of several runs."""
+    found: dict[tuple[int, int, str, bool], list[PartialAverage]] = {}
     for one in averages:
-        found.setdefault((one.n, one.rows, one.noun), []).append(one)
+        found.setdefault((one.n, one.rows, one.noun, one.is_micro), []).append(one)
     said = []
-    for (n, rows, noun), those in list(found.items())[:_SHOWN_PARTIAL]:
+    others = {True: "others, those without an answer among them,", False: "others have no value and"}
+    for (n, rows, noun, is_micro), those in list(found.items())[:_SHOWN_PARTIAL]:
         runs, names = list(dict.fromkeys(o.run_id for o in those)), list(dict.fromkeys(o.name for o in those))
         more = f" and {len(runs) - 1:,} more" if len(runs) > 1 else ""
         said.append(
-            f"{visible_name(runs[0])}{more}: {', '.join(names)} over {n:,} of {count_text(rows, noun)}; others, those "
-            "without an answer among them, count neither for the run nor against it."
+            f"{visible_name(runs[0])}{more}: {', '.join(names)} over {n:,} of {count_text(rows, noun)}; "
+            f"{others[is_micro]} count neither for the run nor against it."
         )
     if len(found) > _SHOWN_PARTIAL:
-        said.append("And other runs: the view run_summary has n_micro of all.")
+        said.append("And other runs: the view run_summary has n_counted and n_micro of all.")
     return said
 
 

@@ -410,3 +410,13 @@ def test_a_profile_without_parameters_says_so(tmp_path: Path) -> None:
     outputs, questions = put(tmp_path / "o.jsonl", answers("Paris")), put(tmp_path / "q.jsonl", QUESTIONS)
     message = refused(score(tmp_path, outputs, "-p", "reference", "-q", questions, "--param", "least=1"))
     assert "Unknown parameter of reference 'least'. There are none." in message
+
+
+def test_means_over_fewer_questions_say_over_how_many(tmp_path: Path) -> None:
+    rows = "question_id,run_id,faithfulness,relevance\na,r,0.5,0.2\nb,r,1.0,\nc,r,0.1,0.4\n"
+    (tmp_path / "s.csv").write_text(rows, encoding="utf-8")
+    store = str(tmp_path / "runs")
+    words = ["import-scores", str(tmp_path / "s.csv"), "--score", "faithfulness", "--store", store]
+    said = "r: relevance_avg over 2 of 3 questions; others have no value and count neither for the run nor against it."
+    for found in (CliRunner().invoke(cli, words), CliRunner().invoke(cli, ["show", "r", "--store", store])):
+        assert found.exit_code == 0 and said in found.output and "faithfulness_avg over" not in found.output
