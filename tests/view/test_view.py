@@ -130,6 +130,7 @@ def test_counts_that_are_not_of_questions_say_of_what(tmp_path: Path) -> None:
         there = {"profile": "judge_protocol", "eval_set": dict(facts)["eval set"]}
         board = client.get("/set", section="leaderboard", **there)
         assert ">n samples</th>" in board and "n: samples that the score is over." in board
+        assert "the comparison pairs them sample by sample." in board
         gates = client.get("/gates")
     assert ">n judgements</th>" in run and "share: of all judgements of the run" in run
     assert ">n questions</th>" in run and ">n</th>" not in run

@@ -233,7 +233,7 @@ def leaderboard_section(session: Session, scope: Scope, id: str, *, listed: List
         of_runs=None if session.has_kept("leaderboard") else of_runs,
         labels={"low": "95 % low", "high": "95 % high", **count_labels(session, scope.profile, unit)},
         note=f"n: {unit}s that the score is over. Runs whose intervals overlap widely may "
-        "differ by chance alone; the comparison pairs them question by question.",
+        f"differ by chance alone; the comparison pairs them {unit} by {unit}.",
     )  # fmt: skip
     ends = [row[name] for row in table.rows for name in ("score", "low", "high") if row[name] is not None]
     scale = (min(ends), max(ends)) if ends else (0.0, 1.0)
