@@ -1,7 +1,7 @@
 """`dataclass`, as of the standard library, for classes that cost little to make.
 
-Python 3.11 writes the source of six methods for each frozen dataclass and compiles it, at every start. Here only
-`__init__` is made so; what is the same for all classes is written once. docs/decisions/dataclasses.md has the figures.
+Python 3.11 writes the source of six methods for each frozen dataclass and compiles it, at every start. Here nothing is
+compiled: what the methods do follows from the fields. docs/decisions/dataclasses.md has the figures.
 """
 
 from __future__ import annotations
@@ -9,6 +9,10 @@ from __future__ import annotations
 import dataclasses
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from inspect import Signature
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - type checkers know it by that name
@@ -23,11 +27,67 @@ else:
             for name, method in (_COMMON | _FROZEN if frozen else _COMMON).items():
                 if name not in cls.__dict__:
                     setattr(cls, name, method)
-            cls = dataclasses.dataclass(cls, repr=False, eq=False, kw_only=kw_only)
+            cls = dataclasses.dataclass(cls, init=False, repr=False, eq=False, kw_only=kw_only)
             cls.__field_names__ = frozenset(one.name for one in dataclasses.fields(cls))
+            cls.__init__ = _initialiser(cls)
+            cls.__signature__ = _DECLARED
             return cls
 
         return made if cls is None else made(cls)
+
+
+def _initialiser(cls: Any) -> Callable[..., None]:
+    """`__init__` of a class: arguments and defaults become the fields."""
+    fields, absent = dataclasses.fields(cls), dataclasses.MISSING
+    order = tuple(one.name for one in fields if one.init and not one.kw_only)
+    accepted = frozenset(one.name for one in fields if one.init)
+    defaults = {one.name: one.default for one in fields if one.default is not absent}
+    factories = {one.name: one.default_factory for one in fields if one.default_factory is not absent}
+    required = accepted - defaults.keys() - factories.keys()
+    is_finished = not hasattr(cls, "__post_init__")
+
+    def __init__(self: Any, /, *arguments: Any, **named: Any) -> None:
+        given = dict(zip(order, arguments, strict=False)) if arguments else {}
+        is_clear = len(arguments) <= len(order) and given.keys().isdisjoint(named)
+        given |= named
+        if not (is_clear and required <= given.keys() <= accepted):
+            cls.__signature__.bind(*arguments, **named)  # which says what is wrong with them
+        for name, make in factories.items():
+            if name not in given:
+                given[name] = make()
+        self.__dict__.update(defaults | given)
+        if not is_finished:
+            self.__post_init__()
+
+    return __init__
+
+
+class _DeclaredSignature:
+    """The arguments of a class as they are declared, for `inspect` and `help`: worked out where somebody asks."""
+
+    def __get__(self, made: object, cls: Any) -> Signature:
+        from inspect import Parameter, Signature
+
+        def default(field: Any) -> Any:
+            if field.default_factory is not dataclasses.MISSING:
+                return _MADE_ANEW
+            return Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+        def kind(field: Any) -> Any:
+            return Parameter.KEYWORD_ONLY if field.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+
+        fields = sorted((one for one in dataclasses.fields(cls) if one.init), key=kind)
+        return Signature([Parameter(one.name, kind(one), default=default(one), annotation=one.type) for one in fields])
+
+
+class _MadeAnew:
+    """Shown as the default of a field whose value is made for each object."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_DECLARED, _MADE_ANEW = _DeclaredSignature(), _MadeAnew()
 
 
 def _compared(self: Any) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
+import inspect
 import pickle
 from dataclasses import KW_ONLY, FrozenInstanceError, field
 from functools import cached_property
@@ -61,6 +62,58 @@ def test_equality_hash_and_repr_are_those_of_the_standard_library(one: dict[str,
     assert repr(ours[0]) == repr(theirs[0])
     assert dataclasses.asdict(ours[0]) == dataclasses.asdict(theirs[0])
     assert ours[0] != theirs[0] and ours[0] != "text"
+
+
+@given(
+    st.lists(SCALARS, max_size=4), st.dictionaries(st.sampled_from(["name", "values", "hidden", "size", "x"]), SCALARS)
+)
+def test_arguments_are_taken_as_by_the_standard_library(arguments: list[Any], named: dict[str, Any]) -> None:
+    def fields_of(cls: Any) -> list[Any] | None:
+        try:
+            made = cls(*arguments, **named)
+        except TypeError:
+            return None
+        return [getattr(made, one.name) for one in dataclasses.fields(cls)]
+
+    assert repr(fields_of(Item)) == repr(fields_of(Standard)) == repr(fields_of(Open))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "said"),
+    [
+        ((), {}, "missing a required argument: 'name'"),
+        (("a", (), [], 1), {}, "too many positional arguments"),
+        (("a",), {"name": "b"}, "multiple values for argument 'name'"),
+        (("a",), {"x": 1}, "got an unexpected keyword argument 'x'"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: tuple[Any, ...], named: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        Item(*arguments, **named)
+
+
+def test_arguments_are_shown_as_they_are_declared() -> None:
+    assert str(inspect.signature(Item)).replace("Item", "Standard") == str(inspect.signature(Standard)).replace(
+        " -> None", ""
+    )
+
+
+def test_an_object_is_finished_by_its_class() -> None:
+    @dataclass(frozen=True)
+    class Checked:
+        size: int
+
+        def __post_init__(self) -> None:
+            if self.size < 0:
+                raise ValueError(self.size)
+
+    assert Checked(1).size == 1
+    with pytest.raises(ValueError, match="-1"):
+        Checked(-1)
+
+
+def test_lists_are_made_for_each_object() -> None:
+    assert Item("a").hidden is not Item("a").hidden
 
 
 def test_frozen_objects_cannot_be_changed() -> None:

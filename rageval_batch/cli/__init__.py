@@ -15,6 +15,7 @@ import click
 
 from rageval_batch import interrupts
 from rageval_batch.answering import DamageFound, answered
+from rageval_batch.cli.light_imports import import_pyarrow
 from rageval_batch.cli.options import Printed, damaged_commits_said, debug_option, quiet_option, say_error
 from rageval_batch.errors import (
     EXIT_BAD_INPUT,
@@ -58,10 +59,6 @@ COMMANDS = {
 }
 
 DEBUG_VARIABLE = "RAGEVAL_DEBUG"
-# NumPy starts the threads of its linear algebra when it is imported, and they wait for work by turning round: 0.03 s of
-# CPU for what no command uses. Arrow's own pools of memory give a block back to the system and fetch it again, cleared,
-# for the next one: that of the C library costs `score` of 200,000 rows 0.2 s of 2.3 less, and a third of its memory.
-_IMPORTED_WITH = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 _JUDGES = {"gate", "compare", "monitor", "benchmark"}  # commands whose exit code is a verdict
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS)  # none that we can read or make
@@ -93,7 +90,7 @@ class _Commands(click.Group):
                 from rageval_batch.inputs.file_hashes import begin_hashing
 
                 begin_hashing(word for word in args[1:] if not word.startswith("-"))
-            _import_pyarrow_alone()
+            import_pyarrow()
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -106,37 +103,6 @@ class _Commands(click.Group):
 
 class _ReaderGone(Exception):
     """Whoever read our output has seen enough."""
-
-
-class _NoPandas:
-    """Finds no pandas, as where it is not installed."""
-
-    @staticmethod
-    def find_spec(fullname: str, path: Any, target: Any = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError(name=fullname)
-
-
-def _import_pyarrow_alone() -> None:
-    """Import pyarrow so that it does not import pandas with its first array of a list: no command needs pandas, which
-    takes longer to import than most commands take. A profile of a user's own may still import and use it.
-
-    What they read of the environment then is set by _IMPORTED_WITH; a variable that the user has set is left as it is.
-    """
-    if "pandas" in sys.modules or "pyarrow" in sys.modules:
-        return
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    unset = [name for name in _IMPORTED_WITH if name not in os.environ]
-    os.environ.update({name: _IMPORTED_WITH[name] for name in unset})
-    try:
-        import pyarrow
-
-        pyarrow.array([])
-    finally:
-        sys.meta_path.remove(finder)
-        for name in unset:
-            del os.environ[name]
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

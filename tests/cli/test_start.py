@@ -62,6 +62,21 @@ def test_commands_load_only_what_they_need(tmp_path: Path) -> None:
     assert not seen["score"] & {"duckdb", *NOT_SCORED}
 
 
+@pytest.mark.parametrize("breaks", [False, True])
+def test_pyarrow_is_whole_without_the_descriptions_of_its_functions(breaks: bool, tmp_path: Path) -> None:
+    """Also with a version that asks more of its parser: then it gets its own."""
+    code = (
+        "from rageval_batch.cli import light_imports\n"
+        f"if {breaks}: del light_imports._NoSections.__getitem__\n"
+        "light_imports.import_pyarrow()\n"
+        "import pyarrow as pa, pyarrow.compute as pc\n"
+        "from pyarrow.vendored.docscrape import NumpyDocString\n"
+        "print(pc.add(pa.array([1]), 2)[0], 'skip_nulls' in pc.sum.__doc__, NumpyDocString('x')['Parameters'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"3 {breaks} []\n", "")
+
+
 @pytest.fixture
 def small_store(tmp_path: Path) -> Path:
     publish(tmp_path / "runs", {"a": simple_run(x=0.25)}, with_summary=True)
