@@ -15,6 +15,7 @@ access or with the address sanitizer; `make soak` runs the tests of the kernels 
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -45,6 +46,9 @@ DIRECTIVES = {
 COMPILE = (
     ["/O2", "/fp:precise"] if os.name == "nt" else ["-O2", "-g0", "-ffp-contract=off", "-fno-strict-aliasing", "-w"]
 )
+# What every x86-64 processor of the last fifteen years has, and pyarrow needs too: bits of a word counted at once.
+if platform.machine().lower() in ("x86_64", "amd64") and os.name != "nt":
+    COMPILE += ["-mpopcnt"]
 SANITIZE = ["-fsanitize=address", "-fno-omit-frame-pointer", "-g1"]
 
 

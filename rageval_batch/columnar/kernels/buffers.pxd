@@ -21,8 +21,10 @@ cdef extern from *:
         _BitScanForward64(&at, word);
         return (int)at;
     }
+    #define rageval_popcount(word) (int)__popcnt64(word)
     #else
     #define rageval_lowest_bit(word) __builtin_ctzll(word)
+    #define rageval_popcount(word) __builtin_popcountll(word)
     #endif
     #if defined(__SSE2__) || defined(_M_X64)
     #include <emmintrin.h>
@@ -80,6 +82,7 @@ cdef extern from *:
     const uint64_t LOW_BITS "RAGEVAL_LOW_BITS"
     const uint64_t HIGH_BITS "RAGEVAL_HIGH_BITS"
     int lowest_bit "rageval_lowest_bit"(uint64_t word) noexcept nogil
+    int popcount "rageval_popcount"(uint64_t word) noexcept nogil
     int64_t sse_plain_width "rageval_plain_width"(const uint8_t *text, int64_t width) noexcept nogil
     int64_t sse_copy_plain "rageval_copy_plain"(const uint8_t *text, int64_t width, uint8_t *out) noexcept nogil
     int64_t sse_next_two "rageval_next_two"(
@@ -150,10 +153,14 @@ cdef inline bint equal_bytes(const uint8_t[::1] a, int64_t a_at, const uint8_t[:
 cdef inline bint equal_short(const uint8_t[::1] a, int64_t a_at, const uint8_t[::1] b, int64_t b_at, int64_t width) noexcept nogil:
     """As `equal_bytes`, without a call where there are 4 to 16 bytes."""
     cdef uint32_t one, two, other_one, other_two
+    cdef uint8_t last
     if 8 <= width <= 16:
         return load64(a, a_at) == load64(b, b_at) and load64(a, a_at + width - 8) == load64(b, b_at + width - 8)
     if not 4 <= width <= 16:
         return equal_bytes(a, a_at, b, b_at, width)
+    if CHECKED:
+        last = a[a_at + width - 1]
+        last = b[b_at + width - 1]
     memcpy(&one, &a[a_at], 4)
     memcpy(&other_one, &b[b_at], 4)
     memcpy(&two, &a[a_at + width - 4], 4)
@@ -186,14 +193,6 @@ cdef inline int64_t next_two(
     if CHECKED:
         last = data[stop + apart - 1]
     return sse_next_two(&data[0], at, stop, apart, first, second, fold)
-
-
-cdef inline int64_t popcount(uint64_t word) noexcept nogil:
-    """How many bits of a word are set."""
-    word = word - ((word >> 1) & <uint64_t>0x5555555555555555)
-    word = (word & <uint64_t>0x3333333333333333) + ((word >> 2) & <uint64_t>0x3333333333333333)
-    word = (word + (word >> 4)) & <uint64_t>0x0F0F0F0F0F0F0F0F
-    return <int64_t>((word * LOW_BITS) >> 56)
 
 
 cdef inline uint64_t zero_bytes(uint64_t word) noexcept nogil:
