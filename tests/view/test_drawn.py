@@ -106,6 +106,10 @@ def test_a_column_is_set_to_the_right_where_all_of_it_is_numbers() -> None:
     assert [cell_class(row["mixed"], "?", False) for row in rows] == ["short", "short"], "texts and numbers in one line"
 
 
+def test_a_text_with_codes_may_break() -> None:
+    assert cell_class("evil\u202e\u2066", "evil\u202e\u2066", False) == "text"
+
+
 def test_bars_are_rows_of_names_bars_and_values() -> None:
     drawn = bars([("a", 2.0), ("<b>" * 30, -1.0)], "how many")
     assert drawn.count("<tr>") == 2 and "<b>" not in drawn and "&lt;b&gt;" in drawn and 'aria-label="how many"' in drawn

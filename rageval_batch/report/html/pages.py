@@ -153,6 +153,8 @@ def cell_class(value: Any, said: str, numeric: bool) -> str:
     size = width(said)
     if "\n" in said or size > _TEXT:
         return "long"
+    if has_codes(said):  # they are wider than the characters that they stand for
+        return "text"
     return "short" if size <= _SHORT else "middle" if size <= _MIDDLE else "text"
 
 
