@@ -22,8 +22,7 @@ from rageval_batch.analysis import stored_tables
 from rageval_batch.analysis.catalog import open_store
 from rageval_batch.analysis.runs import find_run, ranked_runs, summaries, summarize
 from rageval_batch.analysis.session import Session
-from rageval_batch.cli import main
-from rageval_batch.cli import score as score_command
+from rageval_batch.cli import main, outcomes
 from rageval_batch.cli.demo import SAMPLES
 from rageval_batch.profiles.registry import PROFILES
 from rageval_batch.resources import samples_folder
@@ -348,7 +347,7 @@ def test_a_summary_that_cannot_be_shown_does_not_fail_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = samples_folder() / "include_rate"
-    monkeypatch.setattr(score_command, "_run_lines", _refuse)
+    monkeypatch.setattr(outcomes, "_run_lines", _refuse)
     words = ["score", "-p", "include_rate", *(word.format(folder) for word in SAMPLES["include_rate"])]
     with pytest.raises(SystemExit) as stop:
         main([*words, "--store", str(tmp_path)])
