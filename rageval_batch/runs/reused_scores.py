@@ -123,7 +123,7 @@ class ReusedScores:
     def _forget(self) -> None:
         self._chunks: list[_Kept] = []
         self._count = self._size = 0
-        self._keys, self._values = room_for_digests(1)
+        self._slots, self._digests = room_for_digests(1)
 
     def score(self, batch: pa.RecordBatch) -> tuple[Scored, Ints | None]:
         """(scores of the different answers of a batch, which of them each row has; None: its own)"""
@@ -163,7 +163,7 @@ class ReusedScores:
         own = digests[first]
         with self._lock:
             return _Known(
-                own, first, spread, place=find_digests(self._keys, self._values, own), kept=tuple(self._chunks)
+                own, first, spread, place=find_digests(self._slots, self._digests, own), kept=tuple(self._chunks)
             )
 
     def _keep(self, digests: Digests, kept: _Kept, place: Ints) -> None:
@@ -176,12 +176,12 @@ class ReusedScores:
                 self._chunks[-2:] = [self._chunks[-2].followed_by(self._chunks[-1])]
             numbers = place + np.int32(self._count)
             self._count, self._size = self._count + len(kept), self._size + kept.size
-            if 2 * self._count > len(self._values):
-                filled = self._values >= 0
-                digests = np.concatenate([self._keys[filled], digests])
-                numbers = np.concatenate([self._values[filled], numbers])
-                self._keys, self._values = room_for_digests(self._count)
-            insert_digests(self._keys, self._values, digests, numbers)
+            if self._count > len(self._digests):
+                known = self._slots[self._slots >= 0]
+                digests = np.concatenate([self._digests[known], digests])
+                numbers = np.concatenate([known, numbers])
+                self._slots, self._digests = room_for_digests(self._count)
+            insert_digests(self._slots, self._digests, digests, numbers)
 
     def _note(self, rows: int, scored_rows: int, looking: float, *, scoring: float) -> None:
         """Whether what was saved is worth the time that looking took: decided again and again."""

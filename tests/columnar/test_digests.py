@@ -61,8 +61,8 @@ def test_distinct_digests_are_numbered_in_the_order_of_rows(rows: list[tuple[int
 def test_a_table_finds_what_was_put_in_and_keeps_the_first_number(
     inside: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
-    keys, values = room_for_digests(len(inside))
+    slots, known = room_for_digests(len(inside))
     numbers = np.arange(len(inside), dtype=np.int32)
-    insert_digests(keys, values, np.array(inside, np.uint64).reshape(-1, 2), numbers)
-    found = find_digests(keys, values, np.array(asked, np.uint64).reshape(-1, 2))
+    insert_digests(slots, known, np.array(inside, np.uint64).reshape(-1, 2), numbers)
+    found = find_digests(slots, known, np.array(asked, np.uint64).reshape(-1, 2))
     assert found.tolist() == [inside.index(row) if row in inside else -1 for row in asked]

@@ -181,55 +181,60 @@ def keyed_digests(key, const int32_t[:] numbers, columns):
     return found
 
 
-cdef inline int64_t place_of(
-    const uint64_t[:, ::1] keys, const int32_t[::1] values, uint64_t first, uint64_t second
+cdef inline int64_t slot_of(
+    const int32_t[::1] slots, const uint64_t[:, ::1] digests, uint64_t first, uint64_t second
 ) noexcept nogil:
-    """The slot that has a digest, or the empty one where it belongs; a table is never full."""
-    cdef int64_t mask = values.shape[0] - 1
+    """The slot that has the number of a digest, or the empty one where it belongs; a table is never full."""
+    cdef int64_t mask = slots.shape[0] - 1
     cdef int64_t at = <int64_t>(first & <uint64_t>mask)
-    while values[at] >= 0 and (keys[at, 0] != first or keys[at, 1] != second):
+    while slots[at] >= 0 and (digests[slots[at], 0] != first or digests[slots[at], 1] != second):
         at = (at + 1) & mask
     return at
 
 
 def room_for_digests(count):
-    """(keys, values) of an empty table for so many digests, at most half full; its size is a power of two."""
+    """(slots, digests by number) of an empty table for so many numbers, at most half full; the slots are a power of 2.
+
+    A digest is there once, at its number, and a slot has the number alone: free slots cost 4 bytes.
+    """
     size = 64
     while size < 2 * count:
         size *= 2
-    return np.empty((size, 2), np.uint64), np.full(size, -1, np.int32)
+    return np.full(size, -1, np.int32), np.empty((size // 2, 2), np.uint64)
 
 
-def insert_digests(uint64_t[:, ::1] keys, int32_t[::1] values, const uint64_t[:, ::1] digests, const int32_t[:] numbers):
-    """Give every digest its number, from 0; one that is in the table keeps the number that it has."""
+def insert_digests(int32_t[::1] slots, uint64_t[:, ::1] known, const uint64_t[:, ::1] digests, const int32_t[:] numbers):
+    """Give every digest its number, of those that there is room for; one that is known keeps the number that it has."""
     cdef int64_t at
+    cdef int32_t number
     cdef Py_ssize_t row
     with nogil:
         for row in range(digests.shape[0]):
-            at = place_of(keys, values, digests[row, 0], digests[row, 1])
-            if values[at] < 0:
-                keys[at, 0], keys[at, 1] = digests[row, 0], digests[row, 1]
-                values[at] = numbers[row]
+            at = slot_of(slots, known, digests[row, 0], digests[row, 1])
+            if slots[at] < 0:
+                number = numbers[row]
+                slots[at] = number
+                known[number, 0], known[number, 1] = digests[row, 0], digests[row, 1]
 
 
-def find_digests(const uint64_t[:, ::1] keys, const int32_t[::1] values, const uint64_t[:, ::1] digests):
+def find_digests(const int32_t[::1] slots, const uint64_t[:, ::1] known, const uint64_t[:, ::1] digests):
     """The number of every digest in a table, -1 where it is not there."""
     found = np.empty(len(digests), np.int32)
     cdef int32_t[::1] out = found
     cdef Py_ssize_t row
     with nogil:
         for row in range(digests.shape[0]):
-            out[row] = values[place_of(keys, values, digests[row, 0], digests[row, 1])]
+            out[row] = slots[slot_of(slots, known, digests[row, 0], digests[row, 1])]
     return found
 
 
 def distinct_digests(const uint64_t[:, ::1] digests):
     """(first row of every distinct digest, in the order of the rows; for each row which of them it has)."""
-    table, numbers = room_for_digests(len(digests))
+    table, kept = room_for_digests(len(digests))
     firsts = np.empty(len(digests), np.int32)
     rows = np.empty(len(digests), np.int32)
-    cdef uint64_t[:, ::1] keys = table
-    cdef int32_t[::1] values = numbers
+    cdef int32_t[::1] slots = table
+    cdef uint64_t[:, ::1] known = kept
     cdef int32_t[::1] first = firsts
     cdef int32_t[::1] which = rows
     cdef int32_t count = 0
@@ -237,11 +242,11 @@ def distinct_digests(const uint64_t[:, ::1] digests):
     cdef Py_ssize_t row
     with nogil:
         for row in range(digests.shape[0]):
-            at = place_of(keys, values, digests[row, 0], digests[row, 1])
-            if values[at] < 0:
-                keys[at, 0], keys[at, 1] = digests[row, 0], digests[row, 1]
-                values[at] = count
+            at = slot_of(slots, known, digests[row, 0], digests[row, 1])
+            if slots[at] < 0:
+                slots[at] = count
+                known[count, 0], known[count, 1] = digests[row, 0], digests[row, 1]
                 first[count] = <int32_t>row
                 count += 1
-            which[row] = values[at]
+            which[row] = slots[at]
     return firsts[:count], rows
