@@ -324,7 +324,8 @@ class LoadedQuestions:
         answered, repeats, questions = answers.answered(), answers.repeats(), len(self._ids)
         counts = {run: int(np.count_nonzero(flags)) for run, flags in answered.items()}
         lacking = {run for run, count in counts.items() if count < questions}
-        scores.write(_ByRun(lacking, lambda run: np.flatnonzero(~answered[run]).astype(np.int32)), ORDER)
+        by_id = pc.sort_indices(self._ids).to_numpy().astype(np.int32) if lacking else np.zeros(0, np.int32)
+        scores.write(_ByRun(lacking, lambda run: by_id[~answered[run][by_id]]), ORDER)
         return {
             run: RunCounts(question_count=questions, answered_count=count, repeats=repeats[run])
             for run, count in counts.items()

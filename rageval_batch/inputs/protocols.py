@@ -77,7 +77,7 @@ class ScoreWriter(Protocol):
     """The scored rows of a job on their way into its commit."""
 
     def write(self, missing: Mapping[str, Ints], order: Sequence[str]) -> None:
-        """Write all rows in order, with those of questions (their indexes) that some runs left unanswered."""
+        """Write all rows in order, with those of questions that some runs left unanswered: their indexes, by id."""
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, *, order: Sequence[str]) -> list[dict[str, Any]]:
         """Write what a macro of sql/ makes of all rows and a list, in order; the rows of the macro `log` about them."""

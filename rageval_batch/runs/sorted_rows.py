@@ -7,6 +7,7 @@ rows of all runs mixed are for a sort that spills.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,17 @@ from rageval_batch.dataclass import dataclass
 from rageval_batch.runs.parts import Part, table_of_part
 
 ORDER = ("run_id", "question_id", "repeat")
-MOST_OF_RUN = 1 << 18  # rows of one run that are sorted in memory
+MOST_OF_RUN = 1 << 18  # rows of one run that are in memory at once
 _MOST_PIECES = 4  # stretches of rows that each run and each part may have on average
 
 MakeRows = Callable[[Mapping[str, Ints]], pa.Table]  # the rows of questions that runs left unanswered
+
+
+class SortedChunk(NamedTuple):
+    """Some rows by ORDER; names of runs and questions are codes."""
+
+    rows: pa.Table
+    has_whole_runs: bool  # all rows of each of its runs; else some of one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +91,11 @@ class _Parts:
 
 def sorted_by_run(
     given: Sequence[Part], missing: Mapping[str, Ints], make: MakeRows, *, rows_at_once: int
-) -> Iterator[pa.Table] | None:
-    """All rows of the parts and those that are made of the missing questions of runs, by ORDER, some runs at a time;
-    names of runs and questions are codes.
+) -> Iterator[SortedChunk] | None:
+    """All rows of the parts and those that are made of the missing questions of runs, by ORDER, some runs at a time, or
+    some rows of a large one. The missing questions of a run come in the order of their ids; none of them is answered.
 
-    None where the rows of a run are too many or too scattered.
+    None where the rows of a run in the parts are too many or too scattered.
     """
     parts = _Parts(given)
     places = {run: place for place, run in enumerate(missing)}  # of runs, as they are met
@@ -124,23 +132,56 @@ def _chunks(
     names: Sequence[str],
     make: MakeRows,
     rows_at_once: int,
-) -> Iterator[pa.Table]:
+) -> Iterator[SortedChunk]:
     answered = pieces.rows()
+
+    def whole_runs(first: int, behind: int, lacking: Mapping[int, Ints]) -> SortedChunk:
+        """All rows of runs that follow each other."""
+        tables = parts.tables(list(pieces.joined(first, behind)))
+        if lacking:
+            tables.append(make({names[one]: questions for one, questions in lacking.items()}))
+        places = np.array([*range(first, behind), *lacking], np.int32) - first
+        counts = np.append(answered[first:behind], [*map(len, lacking.values())]).astype(np.int64)
+        rows = _ordered(pa.concat_tables(tables), np.repeat(places, counts), names[first:behind])
+        return SortedChunk(rows, has_whole_runs=True)
+
     first, lacking, count = 0, dict[int, Ints](), 0
     for place, (run, rows) in enumerate(zip(names, answered.tolist(), strict=True)):
-        if run in missing:
-            lacking[place] = missing[run]
-        count += rows + len(lacking.get(place, ()))
-        if count >= rows_at_once or place + 1 == len(names):
-            tables = parts.tables(list(pieces.joined(first, place + 1)))
-            if lacking:
-                tables.append(make({names[one]: questions for one, questions in lacking.items()}))
-            places = np.array([*range(first, place + 1), *lacking], np.int32) - first
-            counts = np.append(answered[first : place + 1], [*map(len, lacking.values())]).astype(np.int64)
-            chunk = _ordered(pa.concat_tables(tables), np.repeat(places, counts), names[first : place + 1])
-            del tables  # parts that are still referred to are not closed
-            yield chunk
+        questions = missing.get(run)
+        if questions is not None and rows + len(questions) > MOST_OF_RUN:
+            if count:
+                yield whole_runs(first, place, lacking)
+            there = parts.tables(list(pieces.joined(place, place + 1)))
+            yield from _pieces_of_run(there, run, questions, make=make, rows_at_once=rows_at_once)
             first, lacking, count = place + 1, {}, 0
+            continue
+        if questions is not None:
+            lacking[place] = questions
+            count += len(questions)
+        count += rows
+        if count >= rows_at_once:
+            yield whole_runs(first, place + 1, lacking)
+            first, lacking, count = place + 1, {}, 0
+    if count:
+        yield whole_runs(first, len(names), lacking)
+
+
+def _pieces_of_run(
+    tables: Sequence[pa.Table], run: str, missing: Ints, *, make: MakeRows, rows_at_once: int
+) -> Iterator[SortedChunk]:
+    """The rows of one run, and those of its missing questions, which are made some at a time."""
+    waiting = pa.concat_tables(tables).combine_chunks()
+    waiting = waiting.take(pc.sort_indices(waiting.column("question_id")))
+    for start in range(0, len(missing), rows_at_once):
+        made = make({run: missing[start : start + rows_at_once]})
+        if start + rows_at_once < len(missing):
+            is_before = pc.less(waiting.column("question_id"), made.column("question_id")[-1])
+            count = pc.sum(is_before, min_count=0).as_py()
+        else:
+            count = waiting.num_rows
+        rows = pa.concat_tables([waiting.slice(0, count), made])
+        waiting = waiting.slice(count)
+        yield SortedChunk(_ordered(rows, np.zeros(len(rows), np.int32), [run]), has_whole_runs=False)
 
 
 def _ordered(rows: pa.Table, place: Ints, names: Sequence[str]) -> pa.Table:

@@ -339,12 +339,12 @@ class ScoreFile:
             at_once = commit_files.ROW_GROUP
             chunks = sorted_rows.sorted_by_run(self.parts, missing, make, rows_at_once=at_once)
             if chunks is not None:
-                watched = chunks if self.written is None else self.written.watch(chunks)
-                commit_files.write_in_order(watched, self.scorer.schema, self.path)
+                rows = (chunk.rows for chunk in chunks) if self.written is None else self.written.watch(chunks)
+                commit_files.write_in_order(rows, self.scorer.schema, self.path)
                 return
         more = (batch for runs in _some_at_once(missing) for batch in make(runs).to_batches())
-        rows = chain(read_parts(self.parts), more)
-        commit_files.write_sorted(rows, self.scorer.schema, order, target=self.path, database=self.database)
+        batches = chain(read_parts(self.parts), more)
+        commit_files.write_sorted(batches, self.scorer.schema, order, target=self.path, database=self.database)
 
     def reconcile(self, listed: pa.Table, macro: str, log: str, *, order: Sequence[str]) -> list[dict[str, Any]]:
         """What a macro makes of all rows, in order; the rows of the macro `log` about them."""
@@ -361,14 +361,16 @@ class ScoreFile:
 
 
 def _some_at_once(missing: Mapping[str, Ints]) -> Iterator[dict[str, Ints]]:
-    """The missing questions of some runs at a time, so many that they make a row group."""
+    """The missing questions of some runs at a time, or some of those of one, so many that they make a row group."""
     waiting: dict[str, Ints] = {}
-    count = 0
+    room = commit_files.ROW_GROUP
     for run_id, questions in missing.items():
-        waiting[run_id] = questions
-        count += len(questions)
-        if count >= commit_files.ROW_GROUP:
-            yield waiting
-            waiting, count = {}, 0
+        rest = questions
+        while len(rest) >= room:
+            yield {**waiting, run_id: rest[:room]}
+            waiting, rest, room = {}, rest[room:], commit_files.ROW_GROUP
+        if len(rest):
+            waiting[run_id] = rest
+            room -= len(rest)
     if waiting:
         yield waiting

@@ -12,6 +12,7 @@ from rageval_batch.model import Profile
 from rageval_batch.runs.findings import CountedRows, Observed
 from rageval_batch.runs.run_statistics import statistics_of_rows
 from rageval_batch.runs.score_runs import OtherRows
+from rageval_batch.runs.sorted_rows import SortedChunk
 from rageval_batch.runs.summary import SummaryFile
 from rageval_batch.runs.summary_plan import summary_plan
 
@@ -31,18 +32,19 @@ class WrittenRows:
         self.has_summary = False
         self._is_complete = False
 
-    def watch(self, chunks: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """The same rows: all that there are, in the order of a commit, some whole runs at a time. While some of them
-        are written, a thread works on them."""
+    def watch(self, chunks: Iterator[SortedChunk]) -> Iterator[pa.Table]:
+        """The same rows: all that there are, in the order of a commit. While some are written, a thread works on them.
+
+        Where a run comes in several pieces, no summary is made."""
         repeats = self._repeats()
         self._summary = SummaryFile(self._target)
         with ThreadPoolExecutor(1) as thread:
             seen: Future[None] | None = None
-            for rows in chunks:
+            for chunk in chunks:
                 if seen is not None:
                     seen.result()
-                seen = thread.submit(self._see, rows, repeats)
-                yield rows
+                seen = thread.submit(self._see, chunk, repeats)
+                yield chunk.rows
             if seen is not None:
                 seen.result()
         if self._summary is not None:
@@ -50,15 +52,24 @@ class WrittenRows:
         self.has_summary = self._summary is not None
         self._is_complete = True
 
-    def _see(self, rows: pa.Table, repeats: Mapping[str, int]) -> None:
+    def _see(self, chunk: SortedChunk, repeats: Mapping[str, int]) -> None:
         """Count rows and add them to the summary; no more of it, and no file, where the loops do not take them."""
-        self._counted.add_whole_runs(rows)
+        if not chunk.has_whole_runs:
+            self._counted.add(chunk.rows)
+            self._end_summary()
+            return
+        self._counted.add_whole_runs(chunk.rows)
         if self._summary is None:
             return
         try:
-            for made in statistics_of_rows(self._plan, rows, repeats):
+            for made in statistics_of_rows(self._plan, chunk.rows, repeats):
                 self._summary.add(made)
         except OtherRows:
+            self._end_summary()
+
+    def _end_summary(self) -> None:
+        """Leave no summary: it is for those who read the file."""
+        if self._summary is not None:
             self._summary.close()
             self._summary = None
             self._target.unlink()

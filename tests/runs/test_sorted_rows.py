@@ -60,9 +60,32 @@ def test_rows_come_in_the_order_of_their_keys(
 
     chunks = sorted_rows.sorted_by_run(paths, missing, make, rows_at_once=at_once)
     assert chunks is not None  # every run stands together
-    write_in_order(chunks, SCHEMA, folder / "all.parquet")
+    write_in_order((chunk.rows for chunk in chunks), SCHEMA, folder / "all.parquet")
     got = pq.read_table(folder / "all.parquet").to_pylist()
     assert got == table(sorted(keys, key=by_bytes)).to_pylist()
+
+
+def test_missing_rows_of_a_large_run_are_made_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order between those that are there, and not all at once; runs beside it stay whole."""
+    monkeypatch.setattr(sorted_rows, "MOST_OF_RUN", 50)
+    ids = sorted(f"q{k}" for k in range(100))
+    answered = {"a": ids[:10], "b": [*ids[95:], *ids[20:55], *ids[20:22]], "c": ids[:20]}
+    repeats = {("b", name): 1 for name in ids[20:22]}
+    rows = [(run, name, 0) for run, names in answered.items() for name in dict.fromkeys(names)]
+    rows += [(run, name, repeat) for (run, name), repeat in repeats.items()]
+    rows.sort(key=lambda row: row[0])
+    missing = {"b": np.array([k for k, name in enumerate(ids) if name not in answered["b"]], np.int32)}
+    made = []
+
+    def make(some: Mapping[str, Ints]) -> pa.Table:
+        made.append(sum(map(len, some.values())))
+        return table([(run, ids[k], 0) for run, questions in some.items() for k in questions])
+
+    chunks = list(sorted_rows.sorted_by_run([table(rows)], missing, make, rows_at_once=16) or ())
+    wanted = sorted([*rows, *(("b", ids[k], 0) for k in missing["b"])], key=by_bytes)
+    assert pa.concat_tables([chunk.rows.cast(SCHEMA) for chunk in chunks]).equals(table(wanted))
+    assert made == [16, 16, 16, 12]
+    assert [chunk.has_whole_runs for chunk in chunks] == [True, False, False, False, False, True]
 
 
 def left_to_sort(path: Path) -> bool:
@@ -100,7 +123,7 @@ def test_written_rows_are_the_same_whatever_their_encodings(distinct: int, tmp_p
     chunks = sorted_rows.sorted_by_run([plain], {}, lambda _: plain.slice(0, 0), rows_at_once=ROW_GROUP)
     assert chunks is not None
     target = tmp_path / "rows.parquet"
-    write_in_order(chunks, plain.schema, target)
+    write_in_order((chunk.rows for chunk in chunks), plain.schema, target)
     read = pq.read_table(target).cast(plain.schema)
     assert read.equals(plain)
     assert read.column("signed").to_numpy().tobytes() == plain.column("signed").to_numpy().tobytes()

@@ -10,6 +10,7 @@ import pytest
 from rageval_batch.cli import main
 from rageval_batch.profiles.registry import get_profile
 from rageval_batch.resources import samples_folder
+from rageval_batch.runs.sorted_rows import SortedChunk
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.written_rows import WrittenRows
 
@@ -48,7 +49,7 @@ def test_a_commit_is_the_same_as_of_the_file_read_again(
     outputs = tmp_path / "outputs.jsonl"
     write_answers(outputs, answer)
     watched, told = scored(tmp_path / "watched", outputs)
-    monkeypatch.setattr(WrittenRows, "watch", lambda _, chunks: chunks)
+    monkeypatch.setattr(WrittenRows, "watch", lambda _, chunks: (chunk.rows for chunk in chunks))
     assert (watched, told) == scored(tmp_path / "read", outputs)
     assert bool(told) == (answer == "")
 
@@ -68,10 +69,10 @@ def test_rows_that_the_loops_do_not_take_leave_no_summary(tmp_path: Path) -> Non
         for run, weight in (("a", 1.0), ("b", float("inf")), ("c", 1.0))
     ]
     written = WrittenRows(PROFILE, schema, tmp_path / "summary.parquet", repeats=dict)
-    assert list(written.watch(iter(tables))) == tables
+    assert list(written.watch(SortedChunk(rows, True) for rows in tables)) == tables
     assert not written.has_summary
     assert not (tmp_path / "summary.parquet").exists()
     written = WrittenRows(PROFILE, schema, tmp_path / "summary.parquet", repeats=dict)
-    list(written.watch(iter(tables[::2])))
+    list(written.watch(SortedChunk(rows, True) for rows in tables[::2]))
     assert written.has_summary
     assert set(pq.read_table(tmp_path / "summary.parquet").column("run_id").to_pylist()) == {"a", "c"}
