@@ -29,7 +29,17 @@ from rageval_batch.inputs.readers import NUMERIC, TEXT, Block
 from rageval_batch.inputs.readers.blocks import places_of_ids
 from rageval_batch.inputs.sources import Source, content_hash
 from rageval_batch.locations import arrow_input
-from rageval_batch.model.schemas import CHUNK_TEXT, QUESTION_ID, RUN_ID, SOURCE_PATH, EvalSet, QuestionChunks, first_of
+from rageval_batch.model.schemas import (
+    CHUNK_TEXT,
+    QUESTION_ID,
+    RUN_ID,
+    SOURCE_PATH,
+    EvalSet,
+    QuestionChunks,
+    first_of,
+    read_once,
+    say_prepared_once,
+)
 
 _READ_AT_ONCE = 1_024  # questions that are decoded at a time
 
@@ -110,6 +120,13 @@ class _Chained(Sequence[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         return chain.from_iterable(self._parts)
+
+    def prepare_once(self) -> None:
+        for part in self._parts:
+            say_prepared_once(part)
+
+    def once(self) -> Iterator[Any]:
+        return chain.from_iterable(map(read_once, self._parts))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

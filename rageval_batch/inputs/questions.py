@@ -46,6 +46,7 @@ class Questions(Sequence[dict[str, Any]]):
         self._texts = bytearray()
         self._bounds = array("q", [0])
         self._first: list[dict[str, Any]] = []
+        self._prepared_once = False
 
     def add(self, text: str) -> None:
         """One more; ValueError where the text is no question."""
@@ -54,6 +55,16 @@ class Questions(Sequence[dict[str, Any]]):
         self._bounds.append(len(self._texts))
         if len(self._texts) <= _KEPT_BYTES:
             self._first.append(question)
+
+    def prepare_once(self) -> None:
+        """Say that only one profile will read the questions: see `once`."""
+        self._prepared_once = True
+
+    def once(self) -> Iterator[dict[str, Any]]:
+        """Every question; behind the last they are let go where nobody else will read them."""
+        yield from self
+        if self._prepared_once:
+            self._texts, self._bounds, self._first = bytearray(), array("q", [0]), []
 
     def __len__(self) -> int:
         return len(self._bounds) - 1

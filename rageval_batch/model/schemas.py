@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -151,7 +151,7 @@ class QuestionChunks:
         self._forgotten = 0  # fragments
 
     def prepare_once(self) -> None:
-        """Say that only one profile will read the chunks: one that reads them once may let them go."""
+        """Say that only one profile will read the chunks: see `between`."""
         self._prepared_once = True
 
     def between(self, first: int, last: int, *, forget: bool = False) -> pa.Array:
@@ -168,6 +168,28 @@ class QuestionChunks:
         arrays = joined_arrays(as_arrow(self._question[start:stop] - np.int32(first)), fragments, last - first)
         there = np.diff(self._bounds[first : last + 1]) > 0
         return pc.if_else(as_arrow(there), arrays, pa.scalar(None, LARGE_STRING))
+
+
+@runtime_checkable
+class HeldQuestions(Protocol):
+    """Questions that take much memory, and may be let go once they were read."""
+
+    def prepare_once(self) -> None:
+        """Say that only one profile will read them."""
+
+    def once(self) -> Iterator[dict[str, Any]]:
+        """Every question; behind the last they are let go where that was said."""
+
+
+def say_prepared_once(questions: Sequence[dict[str, Any]]) -> None:
+    """Say that only one profile will read some questions, which may be a plain list."""
+    if isinstance(questions, HeldQuestions):
+        questions.prepare_once()
+
+
+def read_once(questions: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Every question, for a reader that asks for none again: they may be let go behind the last."""
+    return questions.once() if isinstance(questions, HeldQuestions) else iter(questions)
 
 
 @dataclass(frozen=True)
@@ -189,6 +211,16 @@ class EvalSet:
     def id_column(self) -> pa.Array:
         """The ids of all questions."""
         return as_column(self.ids)
+
+    def prepare_once(self) -> None:
+        """Say that only one profile will read questions and chunks: one that reads them once may let them go."""
+        say_prepared_once(self.objects)
+        if self.contexts is not None:
+            self.contexts.prepare_once()
+
+    def objects_once(self) -> Iterator[dict[str, Any]]:
+        """Every question, for a reader that asks for none again: they may be let go behind the last."""
+        return read_once(self.objects)
 
     def chunk_columns(self, *, forget: bool = False) -> Iterator[pa.Array]:
         """The chunks of every question, of some questions at a time, at least one column; null where a question has

@@ -41,11 +41,12 @@ class Scorer:
 
 
 def scorer(profile: Profile, params: Params, eval_set: EvalSet) -> Scorer:
-    """The profile made ready for an eval set."""
+    """The profile made ready for an eval set, whose questions it may let go."""
+    row_keys = input_kind(profile).row_keys(eval_set)
     return Scorer(
         profile=profile,
         prepared=profile.scoring.prepare(eval_set, params),
-        row_keys=input_kind(profile).row_keys(eval_set),
+        row_keys=row_keys,
         schema=pa.schema([*KEYS, *profile.schema_for(params)]),
     )
 

@@ -153,8 +153,8 @@ class _Sweep:
         self.staging = staging
         self.kind = input_kind(job.profile)
         self.inputs = self.kind.load(job.questions, job.contexts, job.params, folder=staging.path)
-        if self.inputs.eval_set.contexts is not None and profile_module(job.profile) is None:
-            self.inputs.eval_set.contexts.prepare_once()  # what a profile from elsewhere reads is not known
+        if profile_module(job.profile) is None:  # what a profile from elsewhere reads is not known
+            self.inputs.eval_set.prepare_once()
         self.scorer = scorer(job.profile, job.params, self.inputs.eval_set)
         self.inputs = self.inputs.without_questions()  # of which the scorer has what it needs
         release_unused_memory()

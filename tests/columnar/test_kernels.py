@@ -192,12 +192,16 @@ def test_signatures_never_hide_a_shared_bigram(pair: tuple[str, str]) -> None:
     assert (signs[0] & ~signs[1]).bit_count() <= len(pairs[0] - pairs[1])
 
 
-@given(columns(texts()))
-def test_grams_are_the_sorted_distinct_pairs(given_: tuple[list[str], pa.Array]) -> None:
+@given(columns(st.one_of(texts(), long_texts("ab甲"))))
+def test_grams_are_the_distinct_pairs_of_which_those_of_long_texts_are_kept(
+    given_: tuple[list[str], pa.Array],
+) -> None:
     values, column = given_
-    grams, bounds = kernels.grams_of(kernels.plain_points(from_arrow(column)))
+    counts, grams, bounds = kernels.grams_of(kernels.plain_points(from_arrow(column)))
+    wanted = [sorted({ord(a) << 32 | ord(b) for a, b in itertools.pairwise(value)}) for value in values]
+    assert counts.tolist() == [len(pairs) for pairs in wanted]
     found = [grams[bounds[k] : bounds[k + 1]].tolist() for k in range(len(values))]
-    assert found == [sorted({ord(a) << 32 | ord(b) for a, b in itertools.pairwise(value)}) for value in values]
+    assert found == [pairs if len(value) > 128 else [] for value, pairs in zip(values, wanted, strict=True)]
 
 
 # --- the soft match -------------------------------------------------------------------------------------------------

@@ -41,3 +41,15 @@ def test_not_more_than_a_part_of_a_large_file_stays_decoded(tmp_path: Path) -> N
     same = [place for place in range(len(read)) if read[place] is read[place]]
     assert 0 < len(same) <= questions._KEPT_BYTES / 1000
     assert read[1_999] == {"id": 1_999, "text": "x" * 1000}
+
+
+def test_questions_that_one_profile_reads_are_let_go_behind_the_last(tmp_path: Path) -> None:
+    """Of one file and of several; where others may read them, they stay."""
+    files = [put(tmp_path / f"{k}.jsonl", [{"id": f"{k}{n}"} for n in range(3)]) for k in range(2)]
+    for given in (files[:1], files):
+        for once in (False, True):
+            found = read_questions(sources(given))
+            if once:
+                found.prepare_once()
+            assert [question["id"] for question in found.objects_once()] == list(found.ids)
+            assert len(found.objects) == (0 if once else len(found))

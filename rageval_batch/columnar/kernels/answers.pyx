@@ -97,6 +97,7 @@ cdef class Comparison:
     cdef const uint32_t[::1] ep
     cdef const int64_t[::1] eo
     cdef const uint64_t[::1] el, eh, e_grams
+    cdef const int32_t[::1] e_gram_counts
     cdef const int64_t[::1] e_gram_bounds
     cdef const int32_t[:, ::1] e_first, e_last
     cdef const uint8_t[::1] names
@@ -170,7 +171,7 @@ cdef class Comparison:
         self.e_text, self.e_text_bounds = expected.texts.data, expected.texts.offsets
         self.ep, self.eo = expected.points.points, expected.points.offsets
         self.el, self.eh = expected.points.low, expected.points.high
-        self.e_grams, self.e_gram_bounds = expected.grams.grams, expected.grams.bounds
+        self.e_gram_counts, self.e_grams, self.e_gram_bounds = expected.grams
         self.e_first, self.e_last = expected.first, expected.last
         self.has_tables = tables is not None
         self.last_row = np.full(len(tables.found.keys) if tables is not None else 0, -1, np.int32)
@@ -394,7 +395,7 @@ cdef class Comparison:
             self.read_points(item)
         return match_pair(
             self.ep, self.eo[e], self.eo[e + 1], self.el[e], self.eh[e],
-            self.e_grams, self.e_gram_bounds[e], self.e_gram_bounds[e + 1] - self.e_gram_bounds[e],
+            self.e_grams, self.e_gram_bounds[e], self.e_gram_counts[e],
             self.points, &item.squashed, self.grams, GRAM_ROOM * item.squashed.first,
             &self.threshold, self.containment_min, False, self.wide,
         )

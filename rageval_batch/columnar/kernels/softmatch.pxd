@@ -310,7 +310,7 @@ cdef inline int aligned_match(
 
 
 cdef enum:
-    HASHED_WIDTH = 128  # code points up to which bigrams are hashed; a longer text is sorted, which has no bad case
+    HASHED_WIDTH = 128  # code points up to which bigrams are hashed; those of a longer text are sorted, which has no bad case
     GRAM_ROOM = 4  # words that the bigrams of a text take for each of its code points
 
 
@@ -347,22 +347,43 @@ cdef inline int64_t distinct_bigrams(
     return kept
 
 
-cdef inline int64_t shared_bigrams(
-    const uint64_t[::1] e_grams, int64_t e_gram, int64_t e_count,
-    const uint64_t[::1] g_grams, int64_t g_gram, int64_t g_count, int64_t g_width,
+cdef inline bint is_among(
+    const uint64_t[::1] grams, int64_t first, int64_t count, int64_t width, uint64_t gram
 ) noexcept nogil:
-    """How many of some sorted, distinct bigrams a text has whose own `distinct_bigrams` gave."""
-    cdef int64_t k, slot, slots, count = 0
-    cdef uint64_t gram
-    if g_width > HASHED_WIDTH:
+    """Whether a bigram is one of those that `distinct_bigrams` gave of a text of `width` code points."""
+    cdef int64_t slot, slots, middle, last = first + count - 1
+    if width > HASHED_WIDTH:
+        while first < last:
+            middle = (first + last) >> 1
+            if grams[middle] < gram:
+                first = middle + 1
+            else:
+                last = middle
+        return grams[first] == gram
+    slots = gram_slots(width)
+    slot = gram_slot(gram + 1, slots)
+    while grams[first + slot] != 0 and grams[first + slot] != gram + 1:
+        slot = (slot + 1) & (slots - 1)
+    return grams[first + slot] != 0
+
+
+cdef inline int64_t shared_bigrams(
+    const uint32_t[::1] ep, int64_t e0, int64_t e1, const uint64_t[::1] e_grams, int64_t e_gram, int64_t e_count,
+    const uint64_t[::1] g_grams, int64_t g_gram, int64_t g_count, int64_t g_width, bint wide,
+) noexcept nogil:
+    """How many distinct bigrams of an expected text another has, whose own `distinct_bigrams` gave. Those of a long
+    expected text are given, sorted; those of another are read from its code points."""
+    cdef int64_t k, count = 0
+    cdef bint has_repeats = e_count < e1 - e0 - 1
+    if e1 - e0 > HASHED_WIDTH and g_width > HASHED_WIDTH:
         return shared_words(e_grams, e_gram, e_gram + e_count, g_grams, g_gram, g_gram + g_count)
-    slots = gram_slots(g_width)
-    for k in range(e_gram, e_gram + e_count):
-        gram = e_grams[k] + 1
-        slot = gram_slot(gram, slots)
-        while g_grams[g_gram + slot] != 0 and g_grams[g_gram + slot] != gram:
-            slot = (slot + 1) & (slots - 1)
-        count += g_grams[g_gram + slot] != 0
+    if e1 - e0 > HASHED_WIDTH:
+        for k in range(e_gram, e_gram + e_count):
+            count += is_among(g_grams, g_gram, g_count, g_width, e_grams[k])
+        return count
+    for k in range(e0, e1 - 1):
+        if not has_repeats or is_first_bigram(ep, e0, k, wide):
+            count += is_among(g_grams, g_gram, g_count, g_width, (<uint64_t>ep[k] << 32) | ep[k + 1])
     return count
 
 
@@ -387,8 +408,9 @@ cdef inline int match_pair(
     """How the expected item ep[e0:e1] and the got item, whose code points are in `gp`, match; an empty item matches
     nothing.
 
-    The expected one has `e_count` bigrams from e_grams[e_gram] on. Those of the got one are put into `g_grams` from
-    `g_gram` on, GRAM_ROOM words a code point, the first time that they are needed.
+    The expected one has `e_count` distinct bigrams, from e_grams[e_gram] on where it is longer than HASHED_WIDTH. Those
+    of the got one are put into `g_grams` from `g_gram` on, GRAM_ROOM words a code point, the first time that they are
+    needed.
     """
     cdef int64_t e_width = e1 - e0, g_width = got.last - got.first, e_alone, g_alone, most, shared
     # One string inside the other has all its bigrams there: the signatures rule most pairs out.
@@ -423,5 +445,7 @@ cdef inline int match_pair(
             return IS_SIMILAR if similar else IS_UNMATCHED
     if got.gram_count < 0:
         got.gram_count = distinct_bigrams(gp, got.first, got.last, g_grams, g_gram)
-    shared = shared_bigrams(e_grams, e_gram, e_count, g_grams, g_gram, got.gram_count, g_width)
+    shared = shared_bigrams(
+        ep, e0, e1, e_grams, e_gram, e_count, g_grams, g_gram, got.gram_count, g_width, wide
+    )
     return IS_SIMILAR if reaches(threshold, shared, e_count + got.gram_count - shared) else IS_UNMATCHED

@@ -15,6 +15,7 @@ CONTAINED: int
 SIMILAR: int
 
 class Grams(NamedTuple):
+    counts: Ints
     grams: Words
     bounds: Offsets
 

@@ -15,8 +15,12 @@ UNMATCHED, EQUAL, CONTAINED, SIMILAR = IS_UNMATCHED, IS_EQUAL, IS_CONTAINED, IS_
 
 
 class Grams(NamedTuple):
-    """The distinct bigrams of every string, sorted, with the range of each string."""
+    """How many distinct bigrams every string has; those of long strings, sorted, with the range of each string.
 
+    A bigram takes eight bytes, twice as much as the code point that it begins with: short strings are soon read again.
+    """
+
+    counts: np.ndarray
     grams: np.ndarray
     bounds: np.ndarray
 
@@ -107,19 +111,28 @@ def plain_points(column):
 
 
 def grams_of(column):
-    """The sorted bigrams of a column; a string of one character has none."""
+    """The bigrams of a column; a string of one character has none."""
     cdef const uint32_t[::1] points = column.points
     cdef const int64_t[::1] offsets = column.offsets
     cdef Py_ssize_t k, rows = offsets.shape[0] - 1
-    grams = np.empty(len(points), np.uint64)
+    widths = np.diff(offsets)
+    grams = np.empty(int(widths[widths > HASHED_WIDTH].sum()), np.uint64)
+    gram_counts = np.empty(rows, np.int32)
     gram_bounds = np.empty(rows + 1, np.int64)
     cdef uint64_t[::1] out = grams
+    cdef uint64_t[::1] short = np.empty(HASHED_WIDTH, np.uint64)
+    cdef int32_t[::1] counts = gram_counts
     cdef int64_t[::1] bounds = gram_bounds
     bounds[0] = 0
     with nogil:
         for k in range(rows):
-            bounds[k + 1] = bounds[k] + sorted_bigrams(points, offsets[k], offsets[k + 1], out, bounds[k])
-    return Grams(grams[: bounds[rows]], gram_bounds)  # room that is not used is never touched
+            bounds[k + 1] = bounds[k]
+            if offsets[k + 1] - offsets[k] > HASHED_WIDTH:
+                counts[k] = <int32_t>sorted_bigrams(points, offsets[k], offsets[k + 1], out, bounds[k])
+                bounds[k + 1] += counts[k]
+            else:
+                counts[k] = <int32_t>sorted_bigrams(points, offsets[k], offsets[k + 1], short, 0)
+    return Grams(gram_counts, grams[: bounds[rows]], gram_bounds)
 
 
 cdef int64_t longest_of(const int64_t[::1] offsets) noexcept nogil:
@@ -153,6 +166,7 @@ def match_pairs(
     cdef const int64_t[::1] eo = expected.offsets
     cdef const uint64_t[::1] el = expected.low
     cdef const uint64_t[::1] eh = expected.high
+    cdef const int32_t[::1] gram_counts = expected_grams.counts
     cdef const uint64_t[::1] grams = expected_grams.grams
     cdef const int64_t[::1] gram_bounds = expected_grams.bounds
     cdef const uint32_t[::1] gp = got.points
@@ -185,7 +199,7 @@ def match_pairs(
                     to = bounds[r] + (e - e_first[r]) * got_count + (g - g_first[r])
                     how[to] = <uint8_t>match_pair(
                         ep, eo[e], eo[e + 1], el[e], eh[e],
-                        grams, gram_bounds[e], gram_bounds[e + 1] - gram_bounds[e],
+                        grams, gram_bounds[e], gram_counts[e],
                         gp, &item, g_grams, 0, &least, containment_min, contained_only, wide and WIDE,
                     )
     return Pairs(matches, pair_bounds)

@@ -49,13 +49,15 @@ class Prepared:
 
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The expected side of all questions."""
+    examples = _Examples(_example(question) for question in eval_set.objects_once())
     contexts = joined_contexts([read_contexts(part) for part in eval_set.chunk_columns(forget=True)])
-    examples = _Examples(_example(question) for question in eval_set.objects)
+    release_unused_memory()  # of the parts that were joined
+    evidence = text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"])
     return Prepared(
         params,
         {name: examples.texts[name] for name in CLASSES},
         items=_expected_items(examples, len(eval_set), params["unicode_form"]),
-        evidence=text.KeywordIndex(from_arrow(examples.texts[EVIDENCE]), params["keywords"], params["keyword_cap"]),
+        evidence=evidence,
         contexts=contexts,
     )
 
@@ -110,13 +112,14 @@ def _expected_items(examples: _Examples, count: int, form: str) -> ExpectedItems
 
     All texts are one column from the start: columns of single fields would be there twice while they are joined.
     """
-    fields = [*(examples.texts[name] for name in CLASSES), *(examples.items[name] for name in LISTS)]
+    fields = [*(examples.texts[name] for name in CLASSES), *(examples.items.pop(name) for name in LISTS)]
+    starts = np.cumsum([0, *map(len, fields)])
     texts = pa.concat_arrays(fields)
+    del fields  # the items are in `texts` now
     points = _points(texts, form)
     widths = np.diff(points.offsets)
     kept = widths > 0
     kept[: len(CLASSES) * count] = True
-    starts = np.cumsum([0, *map(len, fields)])
     owned = [np.ones(count, np.int64) for _ in CLASSES]
     for name, start in zip(LISTS, starts[len(CLASSES) :], strict=False):
         owners = examples.owners(name)
@@ -124,7 +127,7 @@ def _expected_items(examples: _Examples, count: int, form: str) -> ExpectedItems
     if not kept.all():
         points, texts = _of_widths(points, widths[kept], kept), texts.filter(pa.array(kept))
     bounds = bounds_of(np.concatenate(owned)).astype(np.int32)  # the questions of the first field, of the second, …
-    shape = (len(fields), count)
+    shape = (len(CLASSES) + len(LISTS), count)
     first, last = bounds[:-1].reshape(shape), bounds[1:].reshape(shape)
     return ExpectedItems(
         texts=from_arrow(texts), points=points, grams=kernels.grams_of(points), first=first.copy(), last=last.copy()

@@ -67,14 +67,15 @@ class FileScorer:
             groups = {QUESTION_FIELDS: all_groups(objects, sorted(plan_of(self.program).used))}
         else:
             groups = {one.name: group_column(one, objects) for one in self.groups}
-        # The base reads the chunks last, and may let them go.
+        fields = {one.name: field_column(one, objects) for one in self.program.fields}
+        # The base reads questions and chunks last, and may let them go.
         own_chunks = [chunk_texts(part) for part in eval_set.chunk_columns(forget=self.base is None)]
         base = None
         if self.base is not None:
             base = self.base.scoring.prepare(eval_set, {one.name: params[one.name] for one in self.base.params})
         return Prepared(
             {name: params[name] for name in self.program.params},
-            {one.name: field_column(one, objects) for one in self.program.fields},
+            fields,
             groups,
             chunks=pa.concat_arrays(own_chunks),
             base=base,

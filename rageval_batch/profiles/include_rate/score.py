@@ -60,7 +60,7 @@ class Prepared:
 def prepare(eval_set: EvalSet, params: Params) -> Prepared:
     """The phrases of all questions, each normalised once."""
     required, forbidden, citation_required = _Groups(), _Groups(), array("b")
-    for question in eval_set.objects:
+    for question in eval_set.objects_once():
         required.add([*question.get("must_include", []), *question.get("must_include_any", [])])
         forbidden.add(question.get("must_not_include", []))
         citation_required.append(question.get("require_citation", False))
