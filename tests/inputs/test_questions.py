@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rageval_batch.inputs import questions
+from rageval_batch.inputs.eval_sets import read_questions
 from rageval_batch.inputs.questions import read_question_file
-from rageval_batch.inputs.sources import source
+from rageval_batch.inputs.sources import source, sources
+from support.inputs import put
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -45,10 +47,10 @@ def test_not_more_than_a_part_of_a_large_file_stays_decoded(tmp_path: Path) -> N
 
 def test_questions_that_one_profile_reads_are_let_go_behind_the_last(tmp_path: Path) -> None:
     """Of one file and of several; where others may read them, they stay."""
-    files = [put(tmp_path / f"{k}.jsonl", [{"id": f"{k}{n}"} for n in range(3)]) for k in range(2)]
-    for given in (files[:1], files):
+    files = [str(put(tmp_path / f"{k}.jsonl", [{"id": f"{k}{n}"} for n in range(3)])) for k in range(2)]
+    for names in (files[:1], files):
         for once in (False, True):
-            found = read_questions(sources(given))
+            found = read_questions(sources(names))
             if once:
                 found.prepare_once()
             assert [question["id"] for question in found.objects_once()] == list(found.ids)
