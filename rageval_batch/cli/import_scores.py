@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rageval_batch.cli.options import output_options, store_option
+from rageval_batch.cli.options import output_options, say, store_option
 
 
 @click.command("import-scores")
@@ -47,5 +47,7 @@ def import_scores(
 
     options = ImportOptions(name=name, score=score_column, top=top, lower=lower, run_id=run_id)
     with sources.opened(files) as opened:
-        job = import_job(opened, sources.sources(questions) if questions else [], options)
+        job, notes = import_job(opened, sources.sources(questions) if questions else [], options)
+        for note in notes:
+            say(note)
         commit_job(job, Store(store), format, target=target)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from mmap import mmap
@@ -26,7 +24,6 @@ Floats = npt.NDArray[np.float64]
 LARGE_STRING = pa.large_string()
 
 _AT_ONCE = 4_096  # strings of a column that are made at a time
-_MALLOC_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc has it
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -91,11 +88,9 @@ def pooled_bytes(size: int) -> Bytes:
 
 
 def release_unused_memory() -> None:
-    """Give the system back what Arrow's memory pool and the C library keep for later: after a step that needed far more
-    than the next ones do."""
+    """Give the system back what Arrow's memory pool keeps for later: after a step that needed far more than the next
+    ones do."""
     pa.default_memory_pool().release_unused()
-    if _MALLOC_TRIM is not None:
-        _MALLOC_TRIM(0)
 
 
 def _room(size: int) -> mmap | pa.Buffer:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from rageval_batch.columnar.strings import Offsets
+from rageval_batch.columnar.strings import Flags, Offsets
 from rageval_batch.dataclass import dataclass
 from rageval_batch.errors import InputError, did_you_mean
 from rageval_batch.inputs import readers
@@ -22,10 +22,20 @@ from rageval_batch.inputs.outputs import KNOWN_FIELDS
 from rageval_batch.inputs.sources import Source, frame_source
 from rageval_batch.model.schemas import QUESTION_ID
 from rageval_batch.profiles.files.names import SQL_WORDS, check_column_name
+from rageval_batch.profiles.files.program import LARGEST, SMALLEST
 from rageval_batch.profiles.registry import known_profiles, profile_of_text
 from rageval_batch.runs.job import Job
 
+_SHOWN = 10  # columns that a sentence names
 _NO_NAME = re.compile(r"\W+", re.ASCII)
+
+
+@dataclass
+class _Some:
+    """How many values are of a kind, and where the first of them stands and what it is."""
+
+    count: int = 0
+    first: str = ""
 
 
 @dataclass
@@ -34,16 +44,19 @@ class _Numbers:
 
     high: float = float("-inf")
     numbers: int = 0
-    texts: int = 0
     _: KW_ONLY
-    first_text: str = ""  # the first value that is no number, and where it stands
+    texts: _Some = field(default_factory=_Some)
+    too_large: _Some = field(default_factory=_Some)  # for sums
+    too_small: _Some = field(default_factory=_Some)  # for sums of all their digits
 
 
 @dataclass
 class _Seen:
-    """What a first reading of the files finds: the columns of numbers, and the questions."""
+    """What a first reading of the files finds: the columns, and the questions."""
 
-    columns: dict[str, _Numbers] = field(default_factory=dict)
+    columns: dict[str, _Numbers] = field(default_factory=dict)  # that have a short value in any row
+    others: set[str] = field(default_factory=set)  # that have a long one, or a list or object
+    named: set[str] = field(default_factory=set)  # of tables, be they null
     questions: set[str] = field(default_factory=set)
 
 
@@ -58,13 +71,14 @@ class ImportOptions:
     run_id: str | None = None  # of rows that name no run
 
 
-def import_job(files: list[Source], questions: list[Source], options: ImportOptions) -> Job:
-    """The job that makes a run of scores from another tool; without questions those of the rows are the eval set."""
+def import_job(files: list[Source], questions: list[Source], options: ImportOptions) -> tuple[Job, list[str]]:
+    """(the job that makes a run of scores from another tool, what to tell of the columns); without questions those of
+    the rows are the eval set."""
     if options.run_id is not None:
         files = [replace(file, stem=options.run_id) for file in files]
     seen = _scan_columns(files)
     _check_numbers(seen.columns, {*options.lower, options.score})
-    names = {column: _metric_name(column) for column, found in seen.columns.items() if not found.texts}
+    names = {column: _metric_name(column) for column, found in seen.columns.items() if not found.texts.count}
     if not names:
         raise InputError(f"{files[0].name} has no column of numbers beside its keys. See rageval import-scores --help.")
     if options.name in known_profiles():
@@ -74,7 +88,41 @@ def import_job(files: list[Source], questions: list[Source], options: ImportOpti
     own = not questions
     if own:
         questions = [frame_source(pa.table({QUESTION_ID[0]: sorted(seen.questions)}), "questions")]
-    return Job(profile=profile, params={}, outputs=files, questions=questions, keep_inputs=own)
+    job = Job(profile=profile, params={}, outputs=files, questions=questions, keep_inputs=own)
+    return job, _notes(seen, names)
+
+
+def _notes(seen: _Seen, names: Mapping[str, str]) -> list[str]:
+    """What becomes of columns, where their user may not expect it, in sentences."""
+    notes = []
+    renamed = [f"{column!r} is {name}" for column, name in names.items() if name != column]
+    if renamed:
+        notes.append(f"WARNING: columns have other names as metrics: {_few(renamed)}.")
+    valued = seen.columns.keys() | seen.others
+    empty = [column for column, found in seen.columns.items() if not found.numbers and not found.texts.count]
+    for what, columns in (
+        ("columns that are no numbers are left out", sorted(valued - names.keys())),
+        ("columns have no value in any row", sorted({*empty, *(seen.named - valued)})),
+    ):
+        if columns:
+            notes.append(f"WARNING: {what}: {_few([repr(column) for column in columns])}.")
+    for column in names:
+        found = seen.columns[column]
+        for some, what, unit in (
+            (found.too_large, f"count as null, as sums hold none beyond {LARGEST:,.0f}, either side of 0", "larger"),
+            (found.too_small, f"lose digits in sums, which have 18 decimal places: below {SMALLEST:g}", "smaller"),
+        ):
+            if some.count:
+                notes.append(
+                    f"WARNING: {some.count:,} of {found.numbers:,} values of the column {column!r} {what}. "
+                    f"The first is {some.first}. Give the column in a {unit} unit."
+                )
+    return notes
+
+
+def _few(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+    return f"{', '.join(texts[:_SHOWN])}{more}"
 
 
 def _scan_columns(files: Iterable[Source]) -> _Seen:
@@ -85,34 +133,44 @@ def _scan_columns(files: Iterable[Source]) -> _Seen:
             seen.questions.update(name for name in ids.unique().to_pylist() if name)
             for column in block.others(KNOWN_FIELDS):
                 short = column.short()
+                if len(short.text) < len(column.text):
+                    seen.others.add(column.name)
                 if len(short.text):
                     _count_numbers(
                         seen.columns.setdefault(column.name, _Numbers()), short.text, block.lines[short.rows], file=file
                     )
+            seen.named |= block.names - KNOWN_FIELDS
     return seen
 
 
 def _check_numbers(columns: Mapping[str, _Numbers], chosen: Container[str | None]) -> None:
     """InputError for a value that is no number in a column of numbers: most of its values are, or the user names it."""
     for column, found in columns.items():
-        if found.texts and (found.numbers >= found.texts or column in chosen):
-            others = f" ({found.texts:,} of {found.numbers + found.texts:,} values are none)" if found.texts > 1 else ""
+        texts = found.texts.count
+        if texts and (found.numbers >= texts or column in chosen):
+            others = f" ({texts:,} of {found.numbers + texts:,} values are none)" if texts > 1 else ""
             raise InputError(
-                f"{found.first_text} in the column {column} is no number{others}. Correct it, or leave the cell empty."
+                f"{found.texts.first} in the column {column} is no number{others}. Correct it, or leave the cell empty."
             )
 
 
 def _count_numbers(found: _Numbers, texts: pa.Array, lines: Offsets, *, file: Source) -> None:
-    values = pl.Series(pl.from_arrow(texts)).cast(pl.String)
-    values = values.str.strip_chars().str.to_lowercase()
-    there = values != ""
-    numbers = values.filter(there).replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
-    bad = numbers.is_null()
-    if bad.any():
-        row = int(np.flatnonzero(there.to_numpy())[bad.arg_true()[0]])
-        found.first_text = found.first_text or f"{file.name}, line {lines[row]}: '{texts[row].as_py()}'"
-    found.texts += int(bad.sum())
-    found.numbers += len(bad) - int(bad.sum())
+    values = pl.Series(pl.from_arrow(texts)).cast(pl.String).str.strip_chars().str.to_lowercase()
+    there = (values != "").to_numpy()
+    numbers = values.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+    bad = there & numbers.is_null().to_numpy()
+    size = np.abs(numbers.fill_null(0.0).to_numpy())
+
+    def count(some: _Some, which: Flags) -> None:
+        places = np.flatnonzero(which)
+        if len(places) and not some.count:
+            some.first = f"{file.name}, line {lines[places[0]]}: '{texts[int(places[0])].as_py()}'"
+        some.count += len(places)
+
+    found.numbers += int(np.count_nonzero(there & ~bad))
+    count(found.texts, bad)
+    count(found.too_large, np.isfinite(size) & (size > LARGEST))
+    count(found.too_small, (size > 0) & (size < SMALLEST))
     finite = numbers.filter(numbers.is_finite().fill_null(False))
     if len(finite):
         found.high = max(found.high, float(finite.max()))  # type: ignore[arg-type]

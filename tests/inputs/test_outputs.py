@@ -449,8 +449,9 @@ def test_a_line_whose_bytes_begin_like_a_space_is_rejected(tmp_path: Path) -> No
 @pytest.mark.parametrize("bad", [b"a\xff", b"\xf0", b"\xe4\xb8", b"\xed\xa0\x80"])
 @pytest.mark.parametrize("column", ["run_id", "question_id", "output"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_columns_that_call_bytes_text(kind: pa.DataType, column: str, bad: bytes, tmp_path: Path) -> None:
-    """Parquet readers take the bytes of a text as they come; kernels that trust them would read beyond their end."""
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_columns_that_call_bytes_text(format: str, kind: pa.DataType, column: str, bad: bytes, tmp_path: Path) -> None:
+    """Readers take the bytes of a text as they come; kernels that trust them would read beyond their end."""
     columns = {"run_id": [b"r", b"r"], "question_id": [b"q1", b"q2"], "output": [b"x", b"y"]}
     columns[column][0] = bad
     written = {name: _as_text(cells) for name, cells in columns.items()}
@@ -458,10 +459,27 @@ def test_columns_that_call_bytes_text(kind: pa.DataType, column: str, bad: bytes
         written[column] = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), written[column])
     else:
         written[column] = _as_text(columns[column], kind)
-    pq.write_table(pa.table(written), tmp_path / "outputs.parquet")
-    found = read_paths(tmp_path / "outputs.parquet")
+    found = read_paths(_write_table(pa.table(written), tmp_path / f"outputs.{format}"))
     assert found.keys == [("r", "q2", 0, "y")]
     assert found.reasons == [(1, "not_utf8")]
+
+
+def _write_table(table: pa.Table, path: Path) -> Path:
+    """A table as a file of the format that its ending says."""
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as out:
+            out.write_table(table)
+    return path
+
+
+def test_bytes_in_a_list_of_an_arrow_file_are_an_error_that_names_the_column(tmp_path: Path) -> None:
+    texts = _as_text([b"a", b"\xff"])
+    chunks = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), texts)
+    table = pa.table({"run_id": ["r", "r"], "question_id": ["q1", "q2"], "output": ["x", "y"], "chunks": chunks})
+    with pytest.raises(InputError, match=r"outputs\.arrow: column chunks is no valid Arrow data .*UTF8"):
+        read_paths(_write_table(table, tmp_path / "outputs.arrow"))
 
 
 def _as_text(cells: list[bytes], kind: pa.DataType | None = None) -> pa.Array:

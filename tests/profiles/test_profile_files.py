@@ -657,7 +657,10 @@ def test_a_value_beyond_what_sums_hold_is_null(call: Call, place: Path, type_: s
     )
     assert code == 0, err
     assert json.loads(out) == [
-        {"m": None, "fail_detail": "m: beyond 1,000,000,000,000, more than sums hold"},
+        {
+            "m": None,
+            "fail_detail": "m: beyond 1,000,000,000,000, more than sums hold: it counts as null",
+        },
         {"m": 5.0, "fail_detail": None},
     ]
     code, out, err = call("explain", "a", "q0", "--store", store)

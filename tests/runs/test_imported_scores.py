@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rageval_batch.profiles import registry
@@ -134,6 +136,32 @@ def test_a_row_whose_only_cell_is_empty(call: Call, tmp_path: Path) -> None:
     code, out, err = call("import-scores", tmp_path / "one.csv", "--format", "json", *store)
     assert (code, json.loads(out)["score_avg"]) == (0, 0.25), err
     assert "1 row has an expression without a value" in err
+
+
+def test_what_becomes_of_columns_is_told(call: Call, tmp_path: Path) -> None:
+    """Of columns that are renamed, left out or empty, and of numbers that sums do not hold as they are."""
+    rows = ["question_id,s,Big Value,said,Empty,tiny", "a,0.5,2e12,yes,,1e-20", "b,1,3,no,,0", "c,1,-5e13,no,,1"]
+    put(tmp_path / "t.csv", "\n".join(rows) + "\n")
+    store = ("--store", tmp_path / "runs")
+    code, _, err = call("import-scores", tmp_path / "t.csv", "--score", "s", *store)
+    assert code == 0
+    for said in (
+        "WARNING: columns have other names as metrics: 'Big Value' is big_value, 'Empty' is empty.",
+        "WARNING: columns that are no numbers are left out: 'said'.",
+        "WARNING: columns have no value in any row: 'Empty'.",
+        "WARNING: 2 of 3 values of the column 'Big Value' count as null, as sums hold none beyond 1,000,000,000,000,",
+        "t.csv, line 2: '2e12'. Give the column in a larger unit.",
+        "WARNING: 1 of 3 values of the column 'tiny' lose digits in sums, which have 18 decimal places",
+        "t.csv, line 2: '1e-20'. Give the column in a smaller unit.",
+    ):
+        assert said in " ".join(err.split()), said
+    table = pa.table({"question_id": ["a", "b"], "s": [0.5, 1.0], "n": pa.nulls(2, pa.float64()), "list": [[1], [2]]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    code, _, err = call("import-scores", tmp_path / "t.parquet", "--name", "lists", *store)
+    assert code == 0, err
+    assert "left out: 'list'." in err and "no value in any row: 'n'." in err
+    code, _, err = call("import-scores", put(tmp_path / "p.csv", "question_id,s\na,1\n"), "--name", "plain", *store)
+    assert code == 0 and "WARNING" not in err
 
 
 # --- scores outside of 0 to the best --------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def read_arrow(source: Source) -> Iterator[ColumnBlock]:
             names = file.schema.names
             batches = (file.get_batch(k) for k in range(file.num_record_batches))
         check_names(source, names)
-        yield from _blocks_of(source, names, batches, check=_validated)
+        yield from _blocks_of(source, names, batches, is_mapped=True)
 
 
 def _blocks_of(
@@ -182,17 +182,24 @@ def _blocks_of(
     names: Sequence[str],
     batches: Iterable[pa.RecordBatch],
     *,
-    check: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch,
+    is_mapped: bool = False,
 ) -> Iterator[ColumnBlock]:
-    """The rows of batches that lie in memory; of wide ones the columns that are kept, and others on demand."""
+    """The rows of batches that lie in memory; of wide ones the columns that are kept, and others on demand.
+
+    `is_mapped`: they are as a file has them, which nobody has looked at.
+    """
     fields, line = field_columns(source), 1
     read = first_columns(names, fields)
     for batch in batches:
-        others = BatchColumns(batch, read) if len(read) < len(names) else None
+        others = BatchColumns(source, batch, read) if len(read) < len(names) else None
         part = batch if others is None else batch.select([name for name in names if name in read])
+        if is_mapped:
+            part.validate()
+            for name in part.schema.names:
+                _check_column(source, name, part.column(name))
         lines = np.arange(line, line + batch.num_rows)
         longest = source.reading.max_row_bytes
-        yield from column_blocks([check(part)], lines, fields, longest=longest, others=others)
+        yield from column_blocks([part], lines, fields, longest=longest, others=others)
         line += batch.num_rows
 
 
@@ -213,10 +220,27 @@ def _check_batches(source: Source, file: pa.NativeFile) -> None:
     check_growth(source, total)
 
 
-def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch whose offsets lie in its buffers: Arrow maps a file as it is, and would read beyond a damaged one."""
-    batch.validate(full=True)
-    return batch
+def _check_column(source: Source, name: str, column: pa.Array) -> None:
+    """InputError where offsets of a column lie beyond its buffers: Arrow maps a file as it is, and would read there.
+
+    A text that is not UTF-8 is an error of its row; inside of a list or struct it is one of the file.
+    """
+    try:
+        _as_binary(column).validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+        said = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(
+            f"{source.name}: column {name} is no valid Arrow data ({said}). Write the file anew, texts as UTF-8."
+        ) from error
+
+
+def _as_binary(column: pa.Array) -> pa.Array:
+    """A column of texts, be it coded, as one of bytes with the same buffers; any other as it is."""
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _as_binary(column.dictionary), safe=False)
+    if pa.types.is_string(column.type):
+        return column.view(pa.binary())
+    return column.view(pa.large_binary()) if pa.types.is_large_string(column.type) else column
 
 
 def read_frame(source: Source) -> Iterator[ColumnBlock]:
@@ -300,15 +324,15 @@ def _with_others(block: ColumnBlock, others: OtherColumns, first: int) -> Column
 class BatchColumns:
     """The columns of a batch that are read when they are asked for."""
 
-    def __init__(self, batch: pa.RecordBatch, read: Container[str]) -> None:
-        self._batch = batch
+    def __init__(self, source: Source, batch: pa.RecordBatch, read: Container[str]) -> None:
+        self._source, self._batch = source, batch
         self.every = batch.schema.names
         self.names = frozenset(name for name in self.every if name not in read)
 
     def column(self, name: str, first: int, count: int) -> pa.Array:
         """Some rows of one of these columns."""
         column = self._batch.column(name)
-        column.validate(full=True)
+        _check_column(self._source, name, column)
         return column.slice(first, count)
 
 

@@ -29,6 +29,7 @@ from rageval_batch.sql_text import quoted
 SCORE, FAIL_REASON, FAIL_DETAIL = "score", "fail_reason", "fail_detail"
 OUTPUT, CHUNKS = "output", "chunks"
 LARGEST = 1e12  # a value of more, either side of 0, is none: sql/exact_sum.sql holds no larger
+SMALLEST = 1e-12  # a value of less, but for 0, loses digits there: sums have 18 decimal places
 _NUMBER = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)")
 _TEXT = re.compile(r'VARCHAR|"NULL"')
 _NO_OVERLOAD = re.compile(r"(?:Macro |argument types ')(\w+)\(")
@@ -197,7 +198,7 @@ class Computed:
         return [
             (self.failed, "the expression failed"),
             (self.not_finite, "not a finite number"),
-            (self.too_large, f"beyond {LARGEST:,.0f}, more than sums hold"),
+            (self.too_large, f"beyond {LARGEST:,.0f}, more than sums hold: it counts as null"),
         ]
 
     def detail(self, rows: int) -> pa.Array:
