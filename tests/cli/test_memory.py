@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from rageval_batch.bench import synthetic
+from rageval_batch.bench import sweeps, synthetic
 from support.stores import publish, simple_run
 
 pytestmark = [
@@ -115,14 +115,60 @@ def test_a_run_id_of_a_megabyte(tmp_path: Path) -> None:
     assert code == 2 and "The name of a run has 1,000,000 bytes" in said and peak < 500, said
 
 
-def test_questions_with_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Held in memory, but not more than about twice their bytes."""
-    monkeypatch.setattr(synthetic, "QUESTIONS", 30_000)
-    files = synthetic.write_sweep(tmp_path, 30_000)
-    words = ["score", files.outputs, "-q", files.questions, "-c", files.contexts, "-p", "eval_json_v2"]
-    code, peak, said = measured(*words, "--store", tmp_path / "runs")
-    size = (files.questions.stat().st_size + files.contexts.stat().st_size) >> 20
-    assert code == 0 and peak < 200 + 2 * size, said
+# Bytes that a question takes at most, beside 350 MiB and 1.5 times the bytes of questions and contexts.
+BYTES_OF_QUESTION = {
+    "claim_evidence": 4_096,
+    "eval_json_v2": 2_048,
+    "include_rate": 307,
+    "judge_protocol": 4_096,
+    "legal_rag": 4_096,
+    "reference": 2_048,
+    "retrieval": 2_048,
+}
+
+
+def many_questions(profile: str, folder: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> sweeps.Sweep:
+    """So many questions of a profile or a few more, and some answers."""
+    folder.mkdir()
+    write = sweeps.SWEEPS[profile].write
+    if profile == "eval_json_v2":
+        monkeypatch.setattr(synthetic, "QUESTIONS", count)
+        return write(folder, count, 7)
+    if profile == "reference":
+        files = write(folder, 20_000, 7)
+        for path, name in ((files.questions, "id"), (files.contexts, "question_id")):
+            assert path is not None
+            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            write_lines(path, ({**rows[k % len(rows)], name: f"q{k:05d}"} for k in range(count)))
+        return files
+    monkeypatch.setattr(sweeps, "COPIES", 1)
+    with write(folder, 1, 7).questions.open("rb") as lines:
+        of_samples = sum(1 for _ in lines)
+    monkeypatch.setattr(sweeps, "COPIES", -(-count // of_samples))
+    return write(folder, 20_000, 7)
+
+
+@pytest.mark.parametrize("profile", sorted(BYTES_OF_QUESTION))
+def test_many_questions(profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held in memory, not more of them than is promised; four times as many take about four times the CPU time."""
+    taken = []
+    for count in (25_000, 100_000):
+        files = many_questions(profile, tmp_path / str(count), count, monkeypatch)
+        contexts = ["-c", files.contexts] if files.contexts is not None else []
+        words = ["score", files.outputs, "-q", files.questions, *contexts, "-p", profile]
+        code, peak, cpu, said = usage(*words, "--store", tmp_path / f"store-{count}")
+        size = sum(path.stat().st_size for path in (files.questions, files.contexts) if path is not None)
+        bound = 350 + (1.5 * size + count * BYTES_OF_QUESTION[profile]) / (1 << 20)
+        assert code == 0 and peak < bound, (peak, bound, said)
+        taken.append(cpu)
+    assert taken[1] < 6 * taken[0]
+
+
+def test_1_000_000_questions_of_which_few_are_answered(tmp_path: Path) -> None:
+    """Rows of the others are made some at a time."""
+    questions(tmp_path, 1_000_000)
+    code, peak, said = score(tmp_path, write_lines(tmp_path / "outputs.jsonl", answers(1, 1_000)))
+    assert code == 0 and "999,000 missing outputs" in said and peak < 400, said
 
 
 def test_ever_more_runs(tmp_path: Path) -> None:
