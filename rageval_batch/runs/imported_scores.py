@@ -57,6 +57,7 @@ class _Seen:
     columns: dict[str, _Numbers] = field(default_factory=dict)  # that have a short value in any row
     others: set[str] = field(default_factory=set)  # that have a long one, or a list or object
     named: set[str] = field(default_factory=set)  # of tables, be they null
+    _: KW_ONLY
     questions: set[str] = field(default_factory=set)
 
 
