@@ -164,6 +164,16 @@ def test_many_questions(profile: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert taken[1] < 6 * taken[0]
 
 
+def test_questions_with_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contexts, which are most of the bytes here, are held once."""
+    monkeypatch.setattr(synthetic, "QUESTIONS", 30_000)
+    files = synthetic.write_sweep(tmp_path, 30_000)
+    words = ["score", files.outputs, "-q", files.questions, "-c", files.contexts, "-p", "eval_json_v2"]
+    code, peak, said = measured(*words, "--store", tmp_path / "runs")
+    size = (files.questions.stat().st_size + files.contexts.stat().st_size) >> 20
+    assert code == 0 and peak < 200 + 2 * size, said
+
+
 def test_1_000_000_questions_of_which_few_are_answered(tmp_path: Path) -> None:
     """Rows of the others are made some at a time."""
     questions(tmp_path, 1_000_000)

@@ -310,7 +310,7 @@ cdef inline int aligned_match(
 
 
 cdef enum:
-    HASHED_WIDTH = 128  # code points up to which bigrams are hashed; those of a longer text are sorted, which has no bad case
+    HASHED_WIDTH = 128  # code points up to which bigrams are hashed; a longer text is sorted, which has no bad case
     GRAM_ROOM = 4  # words that the bigrams of a text take for each of its code points
 
 
@@ -367,23 +367,27 @@ cdef inline bint is_among(
     return grams[first + slot] != 0
 
 
+cdef inline bint keeps_bigrams(int64_t width, int64_t distinct) noexcept nogil:
+    """Whether the bigrams of an expected text of so many code points are kept: those of a short one, each of which stands
+    there once, are soon read again."""
+    return width > HASHED_WIDTH or distinct < width - 1
+
+
 cdef inline int64_t shared_bigrams(
     const uint32_t[::1] ep, int64_t e0, int64_t e1, const uint64_t[::1] e_grams, int64_t e_gram, int64_t e_count,
-    const uint64_t[::1] g_grams, int64_t g_gram, int64_t g_count, int64_t g_width, bint wide,
+    const uint64_t[::1] g_grams, int64_t g_gram, int64_t g_count, int64_t g_width,
 ) noexcept nogil:
-    """How many distinct bigrams of an expected text another has, whose own `distinct_bigrams` gave. Those of a long
-    expected text are given, sorted; those of another are read from its code points."""
+    """How many distinct bigrams of an expected text another has, whose own `distinct_bigrams` gave. Those of the expected
+    one are given, sorted, where `keeps_bigrams` says so; else its code points are read."""
     cdef int64_t k, count = 0
-    cdef bint has_repeats = e_count < e1 - e0 - 1
-    if e1 - e0 > HASHED_WIDTH and g_width > HASHED_WIDTH:
-        return shared_words(e_grams, e_gram, e_gram + e_count, g_grams, g_gram, g_gram + g_count)
-    if e1 - e0 > HASHED_WIDTH:
-        for k in range(e_gram, e_gram + e_count):
-            count += is_among(g_grams, g_gram, g_count, g_width, e_grams[k])
-        return count
-    for k in range(e0, e1 - 1):
-        if not has_repeats or is_first_bigram(ep, e0, k, wide):
+    if not keeps_bigrams(e1 - e0, e_count):
+        for k in range(e0, e1 - 1):
             count += is_among(g_grams, g_gram, g_count, g_width, (<uint64_t>ep[k] << 32) | ep[k + 1])
+        return count
+    if g_width > HASHED_WIDTH:
+        return shared_words(e_grams, e_gram, e_gram + e_count, g_grams, g_gram, g_gram + g_count)
+    for k in range(e_gram, e_gram + e_count):
+        count += is_among(g_grams, g_gram, g_count, g_width, e_grams[k])
     return count
 
 
@@ -408,9 +412,8 @@ cdef inline int match_pair(
     """How the expected item ep[e0:e1] and the got item, whose code points are in `gp`, match; an empty item matches
     nothing.
 
-    The expected one has `e_count` distinct bigrams, from e_grams[e_gram] on where it is longer than HASHED_WIDTH. Those
-    of the got one are put into `g_grams` from `g_gram` on, GRAM_ROOM words a code point, the first time that they are
-    needed.
+    The expected one has `e_count` distinct bigrams, from e_grams[e_gram] on where they are kept. Those of the got one are
+    put into `g_grams` from `g_gram` on, GRAM_ROOM words a code point, the first time that they are needed.
     """
     cdef int64_t e_width = e1 - e0, g_width = got.last - got.first, e_alone, g_alone, most, shared
     # One string inside the other has all its bigrams there: the signatures rule most pairs out.
@@ -445,7 +448,5 @@ cdef inline int match_pair(
             return IS_SIMILAR if similar else IS_UNMATCHED
     if got.gram_count < 0:
         got.gram_count = distinct_bigrams(gp, got.first, got.last, g_grams, g_gram)
-    shared = shared_bigrams(
-        ep, e0, e1, e_grams, e_gram, e_count, g_grams, g_gram, got.gram_count, g_width, wide
-    )
+    shared = shared_bigrams(ep, e0, e1, e_grams, e_gram, e_count, g_grams, g_gram, got.gram_count, g_width)
     return IS_SIMILAR if reaches(threshold, shared, e_count + got.gram_count - shared) else IS_UNMATCHED

@@ -15,9 +15,10 @@ UNMATCHED, EQUAL, CONTAINED, SIMILAR = IS_UNMATCHED, IS_EQUAL, IS_CONTAINED, IS_
 
 
 class Grams(NamedTuple):
-    """How many distinct bigrams every string has; those of long strings, sorted, with the range of each string.
+    """How many distinct bigrams every string has; those of long strings and of strings with repeats, sorted, with the
+    range of each string.
 
-    A bigram takes eight bytes, twice as much as the code point that it begins with: short strings are soon read again.
+    A bigram takes eight bytes, twice as much as the code point that it begins with: other strings are soon read again.
     """
 
     counts: np.ndarray
@@ -115,24 +116,20 @@ def grams_of(column):
     cdef const uint32_t[::1] points = column.points
     cdef const int64_t[::1] offsets = column.offsets
     cdef Py_ssize_t k, rows = offsets.shape[0] - 1
-    widths = np.diff(offsets)
-    grams = np.empty(int(widths[widths > HASHED_WIDTH].sum()), np.uint64)
+    grams = np.empty(len(points), np.uint64)
     gram_counts = np.empty(rows, np.int32)
     gram_bounds = np.empty(rows + 1, np.int64)
     cdef uint64_t[::1] out = grams
-    cdef uint64_t[::1] short = np.empty(HASHED_WIDTH, np.uint64)
     cdef int32_t[::1] counts = gram_counts
     cdef int64_t[::1] bounds = gram_bounds
     bounds[0] = 0
     with nogil:
         for k in range(rows):
+            counts[k] = <int32_t>sorted_bigrams(points, offsets[k], offsets[k + 1], out, bounds[k])
             bounds[k + 1] = bounds[k]
-            if offsets[k + 1] - offsets[k] > HASHED_WIDTH:
-                counts[k] = <int32_t>sorted_bigrams(points, offsets[k], offsets[k + 1], out, bounds[k])
+            if keeps_bigrams(offsets[k + 1] - offsets[k], counts[k]):
                 bounds[k + 1] += counts[k]
-            else:
-                counts[k] = <int32_t>sorted_bigrams(points, offsets[k], offsets[k + 1], short, 0)
-    return Grams(gram_counts, grams[: bounds[rows]], gram_bounds)
+    return Grams(gram_counts, grams[: bounds[rows]], gram_bounds)  # room that is not used is never touched
 
 
 cdef int64_t longest_of(const int64_t[::1] offsets) noexcept nogil:
