@@ -239,7 +239,7 @@ def run_content(
         where += f" and fail_reason = {quoted(reason)}"
     if text:
         where += f" and contains(lower(question_id), {quoted(text.lower())})"
-    names = ("question_id", *_repeat_column(session, scope.profile, where), *keys, "score", "fail_reason")
+    names = ("question_id", *_repeat_column(session, scope.profile, where), "score", *keys, "fail_reason")
     asked, join = question_join(session, scope, "a")
     columns = ", ".join((*(f"a.{identifier(name)}" for name in names), *asked))  # the text, which is long, at the end
     rows = f"(\n    from {scope.profile}\n    where {where}\n) a{join}" if join else f"{scope.profile} a\nwhere {where}"
@@ -296,7 +296,7 @@ def question_content(session: Session, profile: str, eval_set: str, *, question:
         raise StoreError(f"The store has no profile {profile}.")
     keys = _key_columns(session, profile)
     where = f"question_id = {quoted(question)} and eval_set = {quoted(eval_set)}"
-    names = ("run_id", "question_id", *_repeat_column(session, profile, where), *keys, "score", "fail_reason")
+    names = ("run_id", "question_id", *_repeat_column(session, profile, where), "score", *keys, "fail_reason")
     shown = ", ".join(f"a.{identifier(name)}" for name in names)
     query = f"select {shown}\nfrom {profile} a\nwhere {where}"
     table = paged(

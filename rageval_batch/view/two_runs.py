@@ -78,8 +78,8 @@ def _metrics_of_both(session: Session, base: str, candidate: str, *, compared: C
     counted = "n_micro" if micro else "n_counted"
     return sections.queried(
         session, "metrics-table", "Every metric",
-        sql=f"select b.metric, b.stat, b.value as base, m.{counted} as base_n,\n"
-        f"    c.value as cand, o.{counted} as cand_n, c.value - b.value as difference\n"
+        sql=f"select b.metric, b.value as base, m.{counted} as base_n,\n"
+        f"    c.value as cand, o.{counted} as cand_n, c.value - b.value as difference, b.stat\n"
         "from run_values b\njoin run_values c on c.metric = b.metric and c.profile = b.profile\n"
         "join run_summary m on m.run_id = b.run_id and m.profile = b.profile and m.eval_set = b.eval_set\n"
         "    and m.metric = b.metric\n"

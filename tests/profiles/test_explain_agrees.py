@@ -74,7 +74,9 @@ def claim_evidence(row: Row, said: Sections, params: Row) -> None:
         )  # fmt: skip
         assert row["support_labelled"] == count(claims, "said by", "label")
     for line in claims:
-        found, lacking = len(line["keywords found"].split()), len(line["not found"].split())
+        words = [line["keywords found"], line["not found"]]
+        assert "" not in words, "no keywords are null, which a table shows by a dash"
+        found, lacking = (len((one or "").split()) for one in words)
         if line["said by"] == "words":
             assert line["supported"] == (found / (found + lacking) >= params["support_threshold"] - 1e-9)
     evidence = said.get("evidence", [])

@@ -186,8 +186,8 @@ def test_a_list_of_patterns_in_the_signature() -> None:
 # --- explain ------------------------------------------------------------------------------------------------------
 
 
-def explained(question: dict[str, Any], output: str | None) -> dict[str, Any]:
-    ready = made_ready([{"must_include": ["другой"]}, question])
+def explained(question: dict[str, Any], output: str | None, **params: Any) -> dict[str, Any]:
+    ready = made_ready([{"must_include": ["другой"]}, question], params)
     return {part.name: part.lines for part in PROFILE.scoring.explain(ready.prepared, batch_of([(1, output)])).sections}
 
 
@@ -216,6 +216,8 @@ def test_explanation_of_nothing() -> None:
     assert found["required"] == found["forbidden"] == ()
     pattern = oracle.PARAMS["citation_patterns"][0]
     assert found["citation"] == ({"required": False, "ok": True, "found": None, "patterns": pattern},)
+    (citation,) = explained({}, "x", citation_patterns=[])["citation"]
+    assert citation["patterns"] is None
 
 
 # --- the command line, from end to end ----------------------------------------------------------------------------

@@ -525,6 +525,8 @@ def test_explain_shows_which_value_was_read_where(store: str, capsys: pytest.Cap
     assert {one["kind"] for one in gap["explanation"]["values in the text"]} >= {"number", "name"}
     evidence = explained("careful", "evidence_002")["explanation"]
     assert all(one["covered by"] for one in (*evidence["required_evidence"], *evidence["key_points"]))
+    without = explained("inventing", "evidence_004")["explanation"]
+    assert without["format"][0]["answer"] is None, "an object of evidence alone"
     for question, form in (("fact_002", "table"), ("gap_003", "md")):
         assert run(capsys, "explain", "inventing", question, "--store", store, "--format", form)[0] == 0
 

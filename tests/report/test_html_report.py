@@ -23,7 +23,7 @@ from rageval_batch.report.html import report as report_module
 from rageval_batch.report.html.blocks import Answers, Cards, Section, Table, Tiles, Words
 from rageval_batch.report.html.pages import format_value
 from rageval_batch.report.html.report import MOST_BYTES, Report, build_report, report_html
-from rageval_batch.report.html.texts import shown_text
+from rageval_batch.report.html.texts import shown_name, shown_text
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from support.pages import hostile_store, samples_store, score
 from support.stores import publish, score_row, simple_run
@@ -462,6 +462,12 @@ def test_unseen_characters_are_shown_by_their_code() -> None:
         'a<span class="code">U+202E</span>b<span class="code">U+0000</span>&lt;<span class="code">U+D800</span>'
     )
     assert str(shown_text("क्\u200dष\n\t字 ё")) == "क्\u200dष\n\t字 ё"
+
+
+def test_long_words_of_names_may_be_broken_behind_underscores() -> None:
+    assert str(shown_name("legal_rag · gap+evidence_set+fact_exact<")) == (
+        "legal_rag · gap+evidence_<wbr>set+fact_<wbr>exact&lt;"
+    )
 
 
 def test_thousands_of_counts_are_set_apart_and_years_are_not() -> None:

@@ -191,10 +191,21 @@ def test_a_phone_shows_scores_intervals_and_n_without_scrolling(browser: Browser
             ("eval_json_v2-fail-reasons-table", "n", "share"),
             ("eval_json_v2-confusions-table", "n", ""),
             ("eval_json_v2-groups-0", "n"),
-            ("gates-all", "status"),
+            ("gates-all", "n", "status"),
         ):
             block = page.locator(f"#{table}")
             assert [name for name in columns if block.evaluate(_BEYOND, name) > 0] == [], table
+        page.locator("details.behind").evaluate_all("all => all.forEach(one => { one.open = true })")
+        summary = page.locator("#include_rate-distributions-table")
+        assert [name for name in ("mean", "n") if summary.evaluate(_BEYOND, name) > 0] == []
+
+
+def test_texts_that_a_phone_does_not_show_do_not_make_its_rows_high(browser: Browser, report: str) -> None:
+    with opened_page(browser, width=360) as (page, _):
+        page.goto(report)
+        rows = page.locator("#eval_json_v2-hardest-table tbody tr")
+        heights = rows.evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+        assert len(heights) > 5 and max(heights) < 1.5 * min(heights)
 
 
 def test_tables_of_many_columns_and_long_names_fit_a_desktop(browser: Browser, tmp_path: Path) -> None:

@@ -511,6 +511,8 @@ def test_answers_of_several_judges_are_told_apart(tmp_path: Path) -> None:
     )  # fmt: skip
     with viewing(tmp_path / "runs") as client:
         page = client.get("/run", run="spring-judging", sort="judge_model")
+        answers = page[page.index('id="answers-table"') :]
+        assert answers.index('data-name="score"') < answers.index('data-name="judge_model"'), "a phone shows the score"
         link = next(one for one in re.findall(r'href="(/answer\?[^"]+)"', page) if "key.judge_model" in one)
         answer = client.get(link.replace("&amp;", "&"))
         assert "rules broken" in answer and quote("spring-judging") in answer

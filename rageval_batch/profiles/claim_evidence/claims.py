@@ -110,7 +110,7 @@ def _lexical(
 def claim_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
     """Every claim: whether it is supported, who says so, and which of its keywords its evidence has and lacks.
 
-    A claim whose support labels alone say has no keywords, as the score looks at none.
+    A claim whose support labels alone say has no keywords, as the score looks at none; no keywords are null.
     """
     texts, names = _texts_and_names(tape, claims)
     support = claims.lexical
@@ -126,8 +126,8 @@ def claim_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
                 "evidence": int(claims.evidence[k]),
                 "supported": bool(claims.supported[k]),
                 "said by": _said_by(claims, int(claims.label[k]), k),
-                "keywords found": " ".join(keywords.at(at) for at in places if support.keyword_found[at]),
-                "not found": " ".join(keywords.at(at) for at in places if not support.keyword_found[at]),
+                "keywords found": " ".join(keywords.at(at) for at in places if support.keyword_found[at]) or None,
+                "not found": " ".join(keywords.at(at) for at in places if not support.keyword_found[at]) or None,
             }
         )
     return lines

@@ -34,7 +34,7 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
         "required": bool(checks.citation_required[0]),
         "ok": bool(checks.citation_ok[0]),
         "found": prepared.citations.first(checks.answers.raw.at(0)),
-        "patterns": " | ".join(prepared.citations.patterns),
+        "patterns": " | ".join(prepared.citations.patterns) or None,
     }
     sections += [Section("required", tuple(required)), Section("forbidden", tuple(forbidden))]
     return Explanation((*sections, Section("citation", (citation,))))

@@ -33,7 +33,7 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
         return Explanation((Section("format", ({"reason": "empty_output", "why": "nothing but white space"},)),))
     reading: Reading = outputs.answer.values[int(outputs.answer.code[0])]
     form = "a JSON object" if outputs.structured[0] else "plain text"
-    sections = [Section("format", ({"read as": form, "answer": reading.raw},))]
+    sections = [Section("format", ({"read as": form, "answer": reading.raw or None},))]
     if measured.facts is not None:
         sections += _explain_facts(question, prepared.entries, index, checks=measured.facts, reading=reading)
     if measured.evidence is not None:

@@ -31,7 +31,7 @@ def distributions_section(session: Session, scope: Scope, id: str) -> Section:
     which = "" if len(drawn) == len(scope.runs) else " Of the runs above; the SQL without their names gives all."
     table = queried(
         session, f"{id}-distributions-table", "Summary of every metric",
-        sql="select metric, run_id, n_counted as n, n_scored, mean, std, min, p50, p90, p95, max\n"
+        sql="select metric, run_id, mean, n_counted as n, n_scored, std, min, p50, p90, p95, max\n"
         f"from run_summary\nwhere {scope.some(drawn).where}\norder by metric, run_id",
         behind=True,
         labels=count_labels(session, scope.profile, "question"),

@@ -115,8 +115,8 @@ def gates_section(
         "    case when bool_or(status = 'failed') then 'failed' else 'passed' end as verdict,\n"
         "    count(*) as n, count(*) filter (status = 'failed') as failed,\n"
         "    count(*) filter (status = 'skipped') as skipped,\n"
-        "    string_agg(gate, ', ' order by gate) filter (status = 'failed') as failed_gates,\n"
-        f"    profile{_eval_set_column(scopes)}\n"
+        f"    profile{_eval_set_column(scopes)},\n"
+        "    string_agg(gate, ', ' order by gate) filter (status = 'failed') as failed_gates\n"
         f"from gate_results\nwhere {where}\ngroup by run_id, profile, eval_set\n"
         "order by failed desc, profile, run_id, eval_set",
         note="n: gates of the run.",
@@ -131,7 +131,7 @@ def gates_section(
         )
     every = listed(
         session, "gates-all", "Every gate",
-        sql="select run_id, gate, status, actual, op, \"limit\", n, question_count, "
+        sql="select run_id, gate, n, status, actual, op, \"limit\", question_count, "
         f"{_level_column(session, where)}failure\n"
         f"from gate_results\njoin runs using (run_id, profile, eval_set)\nwhere {where}\n"
         "order by case status when 'failed' then 0 when 'skipped' then 1 else 2 end, profile, run_id, eval_set,\n"

@@ -64,9 +64,9 @@ def shown_text(text: str) -> Markup:
 
 
 def shown_name(text: str) -> Markup:
-    """A cell as markup; a long name may be broken behind its underscores, which browsers do not break at."""
-    shown = shown_text(text)
-    return Markup(str(shown).replace("_", "_<wbr>")) if len(text) > _LONG_NAME and " " not in text else shown
+    """A name as markup; long words of it may be broken behind underscores, which browsers do not break at."""
+    words = str(shown_text(text)).split(" ")
+    return Markup(" ".join(word.replace("_", "_<wbr>") if len(word) > _LONG_NAME else word for word in words))
 
 
 def attribute_value(text: str) -> Markup:
