@@ -378,14 +378,18 @@ def _answers(
                 keys[key] = compared.name, place["unit"]
                 rows.append({**place, "unit": key})
         try:
-            outputs = stored_inputs.unit_outputs(commit, profile_of(commit), rows)
+            outputs, lost = stored_inputs.unit_outputs(commit, profile_of(commit), rows)
         except InputError as error:
             notes |= {run.name: f"Answers of '{run.name}' are not shown: {error}" for run, *_ in members}
             continue
         for row in rows:
+            name, unit = keys[row["unit"]]
+            if row["input"] in lost:
+                notes[name] = f"Answers of '{name}' are not shown: {lost[row['input']]}"
+                continue
             output = outputs.get(row["unit"])
             absent = None if output is not None else NULL if row["unit"] in outputs else MISSING
-            found[keys[row["unit"]]] = output, absent
+            found[name, unit] = output, absent
     return found, notes
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +13,9 @@ from rageval_batch.errors import InputError
 from rageval_batch.runs import stored_inputs
 from rageval_batch.runs.database import connected
 from rageval_batch.runs.store import Commit
-from rageval_batch.runs.stored_inputs import WantedAnswers
+from rageval_batch.runs.stored_inputs import LostInput, WantedAnswers
+
+_NAMED_RUNS = 3  # in a note about a file
 
 ANSWERS = pa.schema(
     [
@@ -31,26 +33,36 @@ def read_answers(
 ) -> Iterator[pa.RecordBatch]:
     """The answers of these runs of each commit, to these questions or to all, block by block.
 
-    Of a commit whose inputs cannot be read, the answers are null, and why is added to the notes.
+    Answers whose file cannot be read are null, and which runs they are of and why is added to the notes.
     """
     from rageval_batch.profiles.registry import get_profile
 
+    said: dict[str, None] = {}
     for commit in commits:
         if commit.id not in runs:
             continue
+        wanted = WantedAnswers(runs[commit.id], questions)
         read = 0
+        lost: list[LostInput] = []
         try:
             profile = get_profile(commit.manifest["profile"])
             with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-                wanted = WantedAnswers(runs[commit.id], questions)
-                for batch in stored_inputs.answers(commit, profile, wanted, folder=Path(folder)):
+                for batch in stored_inputs.answers(commit, profile, wanted, folder=Path(folder), lost=lost):
                     yield _with_commit(batch, commit)
                     read += batch.num_rows
         except InputError as error:
-            said = f"Answers of {commit.id} are not shown: {error}"
-            notes += [said] if said not in notes else []
+            said[f"Answers of {commit.id} are not shown: {error}"] = None
             if not read:
-                yield from _without_text(commit, WantedAnswers(runs[commit.id], questions))
+                yield from _without_text(commit, wanted)
+        for one in lost:
+            said[f"Answers of {_runs_text(one.runs)} in {commit.id} are not shown: {one.why}"] = None
+    notes += [note for note in said if note not in notes]
+
+
+def _runs_text(runs: Sequence[str]) -> str:
+    """The first of some runs, and how many more there are."""
+    named = ", ".join(f"'{run}'" for run in runs[:_NAMED_RUNS])
+    return named + (f" and {len(runs) - _NAMED_RUNS:,} more" if len(runs) > _NAMED_RUNS else "")
 
 
 def _without_text(commit: Commit, wanted: WantedAnswers) -> Iterator[pa.RecordBatch]:

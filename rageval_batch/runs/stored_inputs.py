@@ -275,9 +275,21 @@ class WantedAnswers:
         return query, values
 
 
-def answers(commit: Commit, profile: Profile, wanted: WantedAnswers, *, folder: Path) -> Iterator[pa.RecordBatch]:
-    """Answers of a commit with their keys and places, block by block; InputError if an input cannot be had.
+@dataclass(frozen=True)
+class LostInput:
+    """An output file of a commit that cannot be read as it was scored: the runs with answers in it, and why."""
 
+    runs: tuple[str, ...]
+    why: str
+
+
+def answers(
+    commit: Commit, profile: Profile, wanted: WantedAnswers, *, folder: Path, lost: list[LostInput]
+) -> Iterator[pa.RecordBatch]:
+    """Answers of a commit with their keys and places, block by block.
+
+    Those of an output file that cannot be read are null, and the file is added to `lost`: the other files of the
+    commit are read all the same. InputError if nothing of the commit can be had.
     `input` and `line` are null where a kept copy does not have them: there the keys are unique.
     """
     kind = input_kind(profile)
@@ -288,13 +300,23 @@ def answers(commit: Commit, profile: Profile, wanted: WantedAnswers, *, folder: 
         query, values = wanted.places(commit)
         inputs = connection.execute(f"select input, count(*) from ({query}) group by input order by input", values)
         for number, count in inputs.fetchall():
-            file = _outputs(commit, number)
-            mine = f"from ({query}) where input = {int(number)} order by line"
-            lines = connection.sql(f"select line {mine}", params=values).to_arrow_table().column(0).to_numpy()
-            few = count < _FEW_LINES * int(lines[-1])
-            with connection.sql(mine, params=values).to_arrow_reader() as places:
-                blocks = readers.read_blocks(file, lines if few else None)
-                yield from _read_places(blocks, places, kind.row_reader(()))
+            mine = f"from ({query}) where input = {int(number)}"
+            last = 0  # line whose answer was read
+            try:
+                file = _outputs(commit, number)
+                lines = connection.sql(f"select line {mine} order by line", params=values).to_arrow_table().column(0)
+                few = count < _FEW_LINES * lines[-1].as_py()
+                with connection.sql(f"{mine} order by line", params=values).to_arrow_reader() as places:
+                    blocks = readers.read_blocks(file, lines.to_numpy() if few else None)
+                    for batch in _read_places(blocks, places, kind.row_reader(())):
+                        yield batch
+                        last = batch.column("line")[-1].as_py()
+            except InputError as error:
+                runs = connection.execute(f"select distinct run_id {mine} order by run_id", values).fetchall()
+                lost.append(LostInput(tuple(run for (run,) in runs), str(error)))
+                yield from connection.sql(
+                    f"select *, null::varchar as output {mine} and line > {int(last)}", params=values
+                ).to_arrow_reader()
 
 
 def _copied_answers(
@@ -362,13 +384,27 @@ def explain(commit: Commit, profile: Profile, row: dict[str, Any], *, folder: Pa
     return output, with_written_items(profile.scoring.explain(prepared, batch), question, output)
 
 
-def unit_outputs(commit: Commit, profile: Profile, rows: list[dict[str, Any]]) -> dict[str, str | None]:
-    """The outputs of score rows of a commit by their `unit`; those without an input have none."""
+def unit_outputs(
+    commit: Commit, profile: Profile, rows: list[dict[str, Any]]
+) -> tuple[dict[str, str | None], dict[int, str]]:
+    """(the outputs of score rows of a commit by their `unit`, why an input cannot be read by its number); rows without
+    an input, and those whose input cannot be read, have no output."""
     answered = [row for row in rows if row["input"] is not None]
+    outputs: dict[str, str | None] = {}
+    lost: dict[int, str] = {}
+    by_input: dict[int | None, list[dict[str, Any]]] = {}  # a kept copy has the answers of all
+    for row in answered:
+        by_input.setdefault(None if commit.files("kept_outputs") else row["input"], []).append(row)
     with reading([commit]):
-        batches = _stored_rows(commit, profile, [row["question_id"] for row in answered], rows=answered)
-    outputs = (batch.column("output")[0].as_py() for batch in batches)
-    return {row["unit"]: output for row, output in zip(answered, outputs, strict=True)}
+        for number, members in by_input.items():
+            try:
+                batches = _stored_rows(commit, profile, [row["question_id"] for row in members], rows=members)
+            except InputError as error:
+                lost |= {row["input"]: str(error) for row in members} if number is None else {number: str(error)}
+                continue
+            found = (batch.column("output")[0].as_py() for batch in batches)
+            outputs |= {row["unit"]: output for row, output in zip(members, found, strict=True)}
+    return outputs, lost
 
 
 def _stored_rows(

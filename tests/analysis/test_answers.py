@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rageval_batch.analysis.catalog import open_store
+from support.command import run_command
 from support.pages import score
 from support.places import SAMPLES_FOLDER
 
@@ -94,3 +96,39 @@ def test_answers_whose_file_is_gone_stay_with_their_columns(tmp_path: Path) -> N
     outputs.unlink()
     gone = [there[0], *((run, question, None, *others) for run, question, _, *others in there[1:])]
     assert [tuple(row.values()) for row in found(store, columns)] == gone
+
+
+def test_a_file_that_is_gone_takes_the_answers_of_its_own_runs_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever runs a query names; a run that has another file keeps the answers in that."""
+    questions = [{"id": f"q{k}", "question": "?", "must_include": ["yes"]} for k in range(3)]
+    store = tmp_path / "runs"
+    lost = [{"run_id": name, "id": "q0", "output": f"{name} lost"} for name in ("r1", "both")]
+    rest = [{"run_id": name, "id": f"q{k}", "output": "yes"} for name in ("both", "r2") for k in (1, 2)]
+    score(
+        "score", written(tmp_path / "1.jsonl", lost), written(tmp_path / "2.jsonl", rest), "-p", "include_rate",
+        "-q", written(tmp_path / "q.jsonl", questions), "--store", store,
+    )  # fmt: skip
+    (tmp_path / "1.jsonl").unlink()
+    shown = {"both": (3, 2), "r1": (1, 0), "r2": (2, 2)}
+    for named, touched in (
+        ("'both', 'r1', 'r2'", "'both', 'r1'"),
+        ("'r1'", "'r1'"),
+        ("'r2'", ""),
+        ("'both', 'r2'", "'both'"),
+    ):
+        with open_store(store, functions=False) as session:
+            session.lock()
+            query = f"select run_id, count(*), count(output) from answers where run_id in ({named}) group by all"
+            rows = zip(*session.sql(query).to_pydict().values(), strict=True)
+            assert {run: tuple(counts) for run, *counts in rows} == {run: shown[run] for run in shown if run in named}
+            assert [note.partition(" in ")[0] for note in session.notes] == (
+                [f"Answers of {touched}"] if touched else []
+            )
+            assert all("are not shown: " in note and "1.jsonl is gone" in note for note in session.notes)
+    code, out, _ = run_command(capsys, "compare", "r2", "r1", "--store", store)
+    assert (
+        code == 1 and re.search(r"Answers of 'r1' are not shown: \S*1.jsonl is gone", out) and "'r2' are not" not in out
+    )
+    assert [line.split() for line in out.splitlines() if line.startswith(("q1", "q2"))][-1][1:] == ["base", "yes"]
