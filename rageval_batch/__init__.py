@@ -33,3 +33,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f"rageval_batch.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion and `help`."""
+    return sorted(__all__)

@@ -16,13 +16,16 @@ from rageval_batch.analysis.comparison import RULES, Comparison, Rules
 from rageval_batch.analysis.comparison import compare as compare_runs
 from rageval_batch.answering import answered
 from rageval_batch.dataclass import dataclass
+from rageval_batch.errors import InputError
 from rageval_batch.model import Profile
-from rageval_batch.profiles.registry import get_profile
+from rageval_batch.profiles.registry import given_profile
 from rageval_batch.runs.commit_record import Counts
 from rageval_batch.runs.job_inputs import given_job, given_sources
 from rageval_batch.runs.store import Store
 from rageval_batch.runs.sweep import Outcome
 from rageval_batch.runs.sweep import run as run_sweep
+
+_THREADS_OF_A_CORE = 4  # beyond which more of them only take memory
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Scores:
 def score(
     outputs: Any,
     questions: Any = None,
-    profile: str = "",
+    profile: str | Profile = "",
     *,
     contexts: Any = None,
     params: Mapping[str, Any] | None = None,
@@ -50,18 +53,29 @@ def score(
 ) -> Scores:
     """Score frames (Polars, Arrow, pandas, lists of dicts) or files; with `store`, as a commit there.
 
-    Rows that carry their questions need no `questions`. `map` says where fields of the outputs stand, `preset` which
-    tool exported them.
+    Rows that carry their questions need no `questions`. `profile` is a name, a reference or a declared one. `map` says
+    where fields of the outputs stand, `preset` which tool exported them. No result depends on `threads`.
     """
-    chosen = get_profile(profile)
+    chosen = given_profile(profile)
+    if outputs is None:
+        raise InputError("outputs: nothing was given. Give a frame, a list of dicts or files.")
     files = given_sources(outputs, "outputs", chosen.inputs.whole_files)
     with (
         given_job(files, questions, chosen, contexts=contexts, params=params, map=map, preset=preset) as job,
         tempfile.TemporaryDirectory(prefix="rageval-") as folder,
     ):
         place = Store(folder if store is None else store)
-        outcome = run_sweep(job, place, threads=threads)
+        outcome = run_sweep(job, place, threads=_checked_threads(threads))
         return answered(lambda: _scores(place, outcome, chosen))
+
+
+def _checked_threads(threads: int | None) -> int | None:
+    """As many threads as were asked for, and no more than are of use."""
+    if threads is None:
+        return None
+    if not isinstance(threads, int) or threads < 1:
+        raise InputError(f"threads: a whole number from 1 on, not {threads!r}.")
+    return min(threads, _THREADS_OF_A_CORE * (os.cpu_count() or 1))
 
 
 def _scores(store: Store, outcome: Outcome, profile: Profile) -> Scores:

@@ -51,7 +51,7 @@ def _initialiser(cls: Any) -> Callable[..., None]:
         is_clear = len(arguments) <= len(order) and given.keys().isdisjoint(named)
         given |= named
         if not (is_clear and required <= given.keys() <= accepted):
-            cls.__signature__.bind(*arguments, **named)  # which says what is wrong with them
+            raise TypeError(f"{cls.__qualname__}.__init__() {_wrong_arguments(cls, arguments, named)}")
         for name, make in factories.items():
             if name not in given:
                 given[name] = make()
@@ -60,6 +60,22 @@ def _initialiser(cls: Any) -> Callable[..., None]:
             self.__post_init__()
 
     return __init__
+
+
+def _wrong_arguments(cls: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """What is wrong with the arguments of a class; names that it does not have come first, as they explain the rest."""
+    fields = [one for one in dataclasses.fields(cls) if one.init]
+    order = [one.name for one in fields if not one.kw_only]
+    if unknown := named.keys() - {one.name for one in fields}:
+        return f"got an unexpected keyword argument '{min(unknown)}'"
+    if len(arguments) > len(order):
+        return f"takes {len(order)} positional arguments but {len(arguments)} were given"
+    if twice := [name for name in order[: len(arguments)] if name in named]:
+        return f"got multiple values for argument '{twice[0]}'"
+    absent = dataclasses.MISSING
+    needed = [one.name for one in fields if one.default is absent and one.default_factory is absent]
+    missing = [name for name in needed if name not in named and name not in order[: len(arguments)]]
+    return f"missing {len(missing)} required arguments: {', '.join(map(repr, missing))}"
 
 
 class _DeclaredSignature:

@@ -20,6 +20,16 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def file_pattern(path: str | os.PathLike[str]) -> str:
+    """A path as DuckDB's readers of files take it, to whom `*`, `?` and `[` are parts of a pattern."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in os.fspath(path))
+
+
+def file_literal(path: str | os.PathLike[str]) -> str:
+    """A path as a literal for DuckDB's readers of files."""
+    return quoted(file_pattern(path))
+
+
 def parquet_reader(
     paths: Iterable[str | os.PathLike[str]], *, filename: bool = False, union_by_name: bool = False
 ) -> str:
@@ -31,4 +41,4 @@ def parquet_reader(
     options = ["hive_partitioning = false"]
     options += ["filename = true"] if filename else []
     options += ["union_by_name = true"] if union_by_name else []
-    return f"read_parquet([{', '.join(map(quoted, paths))}], {', '.join(options)})"
+    return f"read_parquet([{', '.join(map(file_literal, paths))}], {', '.join(options)})"

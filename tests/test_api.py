@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,3 +113,56 @@ def test_a_pandas_column_of_several_types_is_refused_by_its_name() -> None:
     rows = pd.DataFrame({"question_id": ["q", "p"], "output": ["alpha", 1]})
     with pytest.raises(InputError, match=r"outputs: .* column output .* Make all cells of the column of one type"):
         rageval_batch.score(rows, rows, "include_rate")
+
+
+def test_a_profile_that_is_declared_in_a_notebook_is_scored_with(tmp_path: Path) -> None:
+    """Again and changed too, as cells are run again; a name that is taken is refused."""
+    outputs = [{"run_id": "r", "question_id": name, "output": text} for name, text in (("a", "red fox"), ("b", "blue"))]
+    questions = [{"question_id": name, "reference": "red fox"} for name in ("a", "b")]
+    declared: Any = {"fields": {"reference": "text"}, "metrics": {"f": "token_f1(output, reference)"}}
+    profile = rageval_batch.declare_profile(name="in_memory", score="f", **declared)
+    try:
+        for _ in range(2):
+            found = rageval_batch.score(outputs, questions, profile=profile, store=tmp_path / "runs")
+            assert found.scores["score"].to_list() == [1.0, 0.0]
+        changed = rageval_batch.declare_profile(name="in_memory", score="1 - f", **declared)
+        found = rageval_batch.score(outputs, questions, profile=changed, store=tmp_path / "runs")
+        assert found.scores["score"].to_list() == [0.0, 1.0]
+        shown = rageval_batch.open_store(tmp_path / "runs").sql("select sum(score) as total from in_memory")
+        assert shown.to_pylist() == [{"total": 1.0}]
+    finally:
+        rageval_batch.PROFILES.pop("in_memory", None)
+    named = rageval_batch.PROFILES["include_rate"]
+    assert rageval_batch.score(OUTPUTS[:1], QUESTIONS, rageval_batch.PROFILES["eval_json_v2"]).counts.rows_read == 1
+    with pytest.raises(InputError, match="A profile 'include_rate' of this package is known already"):
+        rageval_batch.score(outputs, questions, profile=replace(named, title="mine"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"profile": 5}, "profile: a int is none. Give a name, a reference or a Profile."),
+        ({"profile": None}, "profile: a NoneType is none."),
+        ({"threads": -1}, "threads: a whole number from 1 on, not -1."),
+        ({"threads": "2"}, "threads: a whole number from 1 on, not '2'."),
+        ({"threads": 1.5}, "threads: a whole number from 1 on, not 1.5."),
+        ({"params": 5}, "params: 5 is no mapping of names to values."),
+        ({"params": {1: 2}}, "params: {1: 2} is no mapping of names to values."),
+        ({"outputs": None}, "outputs: nothing was given."),
+        ({"outputs": [1]}, "outputs: list of other things is no frame."),
+        ({"outputs": pd.Series(["x"])}, "outputs: Series is no frame."),
+        (
+            {"outputs": pd.DataFrame([["r", "q", "q"]], columns=["run_id", "output", "output"])},
+            "two columns are called",
+        ),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as found:
+        rageval_batch.score(**{"outputs": OUTPUTS, "questions": QUESTIONS, "profile": "eval_json_v2", **given})
+    assert said in str(found.value)
+
+
+def test_any_number_of_threads_gives_the_same() -> None:
+    found = rageval_batch.score(OUTPUTS, QUESTIONS, profile="eval_json_v2", threads=10**9)
+    assert_frame_equal(found.scores.drop("eval_set"), scored(OUTPUTS, QUESTIONS))

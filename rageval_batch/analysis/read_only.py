@@ -7,13 +7,13 @@ access narrowed to folders and files, its settings fixed, and takes one statemen
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
 from rageval_batch.errors import InputError
-from rageval_batch.sql_text import identifier, parquet_reader, quoted
+from rageval_batch.sql_text import file_literal, file_pattern, identifier, parquet_reader, quoted
 
 _EXPLAIN = re.compile(r"\s*explain\s+(?:\([^)]*\)\s*|analyze\s+)?(.*)", re.IGNORECASE | re.DOTALL)
 _PIVOT = re.compile(r"\s*(?:pivot|pivot_wider|with|from|select)\b", re.IGNORECASE)
@@ -79,12 +79,16 @@ def lock(
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "python_enable_replacements"):
         connection.execute(f"set {setting} = false")
     if not every_file:
-        places = ", ".join(quoted(folder.absolute()) for folder in folders)
-        named = ", ".join(quoted(Path(path).absolute()) for path in files.values())
-        connection.execute(f"set allowed_directories = [{places}]")
-        connection.execute(f"set allowed_paths = [{named}]")
+        connection.execute(f"set allowed_directories = [{_allowed(folders)}]")
+        connection.execute(f"set allowed_paths = [{_allowed(map(Path, files.values()))}]")
         connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
+
+
+def _allowed(paths: Iterable[Path]) -> str:
+    """Paths as literals: as they are, for what is found, and as they are asked for."""
+    written = [form for path in paths for form in (str(path.absolute()), file_pattern(path.absolute()))]
+    return ", ".join(map(quoted, dict.fromkeys(written)))
 
 
 def _file_reader(name: str, path: str) -> str:
@@ -98,7 +102,7 @@ def _file_reader(name: str, path: str) -> str:
     if plain.endswith(".parquet"):
         return parquet_reader([place])
     if plain.endswith((".csv", ".tsv")):
-        return f"read_csv([{quoted(place)}], hive_partitioning = false)"
+        return f"read_csv([{file_literal(place)}], hive_partitioning = false)"
     if plain.endswith((".jsonl", ".ndjson", ".json")):
-        return f"read_json([{quoted(place)}], hive_partitioning = false)"
+        return f"read_json([{file_literal(place)}], hive_partitioning = false)"
     raise InputError(f"--file {name}={path}: give a .parquet, .csv, .tsv, .json or .jsonl file.")

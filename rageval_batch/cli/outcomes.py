@@ -22,14 +22,20 @@ _LINES = 1_000  # of runs that are written at a time
 _COUNTS = ("answered", "questions")
 
 
-def report_outcomes(store: Store, outcomes: list[Outcome], format: str, *, target: str | None) -> None:
-    """What became of the rows, on stderr; a line a run, on stdout.
+NAMED_BY_MAP = "name it: --map run_id=COLUMN or --map repeat=COLUMN"
+CALLED_SO = "call it run_id or repeat"  # where columns cannot be mapped
+
+
+def report_outcomes(
+    store: Store, outcomes: list[Outcome], format: str, *, target: str | None, apart: str = NAMED_BY_MAP
+) -> None:
+    """What became of the rows, on stderr; a line a run, on stdout. `apart`: how duplicates are told apart.
 
     The commits are there, and that is said whatever happens: a summary that cannot be shown is no failure of the
     command.
     """
     for outcome in outcomes:
-        _say_counts(outcome, store)
+        _say_counts(outcome, store, apart=apart)
     try:
         _show(store, outcomes, format, target=target)
     finally:
@@ -177,7 +183,7 @@ def _session(store: Store) -> Session:
     return open_store(store.name, functions=False)
 
 
-def _say_counts(outcome: Outcome, store: Store) -> None:
+def _say_counts(outcome: Outcome, store: Store, *, apart: str) -> None:
     from rageval_batch.report.cells import count_text
 
     counts = outcome.counts
@@ -194,10 +200,7 @@ def _say_counts(outcome: Outcome, store: Store) -> None:
         query = f"from rejects where commit = '{outcome.commit.id}'"
         say(f'Rejected rows: rageval sql "{query}" --store {shlex.quote(store.name)}')
     if "duplicate" in outcome.reject_reasons:
-        say(
-            "A duplicate is a second answer of the same run to a question. Where a column tells them apart, name it: "
-            "--map run_id=COLUMN or --map repeat=COLUMN."
-        )
+        say(f"A duplicate is a second answer of the same run to a question. Where a column tells them apart, {apart}.")
     for warning in outcome.warnings:
         say(warning)
 

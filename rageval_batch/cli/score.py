@@ -19,7 +19,7 @@ from rageval_batch.cli.options import (
     say,
     store_option,
 )
-from rageval_batch.cli.outcomes import report_outcomes
+from rageval_batch.cli.outcomes import CALLED_SO, report_outcomes
 from rageval_batch.cli.progress import Progress
 from rageval_batch.errors import EXIT_BAD_INPUT, EXIT_OK, InputError
 
@@ -304,8 +304,8 @@ def rescore(
 
 
 def commit_job(job: Job, store: Store, format: str, *, target: str | None) -> None:
-    """Score a job into the store and report it."""
-    report_outcomes(store, [_run(job, store)], format, target=target)
+    """Score a job, whose columns cannot be mapped, into the store and report it."""
+    report_outcomes(store, [_run(job, store)], format, target=target, apart=CALLED_SO)
 
 
 def _run(job: Job, store: Store) -> Outcome:

@@ -99,6 +99,7 @@ def fsck(store: str, format: str, target: str | None) -> int:
     Example:
       rageval fsck --store runs
     """
+    from rageval_batch.report.cells import count_text
     from rageval_batch.runs import upkeep
 
     checked = upkeep.check_store(_existing(store))
@@ -107,7 +108,8 @@ def fsck(store: str, format: str, target: str | None) -> int:
     older = (
         f"; {checked.without_checksums:,} of an older version have no checksums" if checked.without_checksums else ""
     )
-    say(f"{checked.commits:,} commits read, {len(checked.problems):,} problems{older}.")
+    found = f"{count_text(checked.commits, 'commit')} read, {count_text(len(checked.problems), 'problem')}"
+    say(f"{found}{older}.")
     return EXIT_BAD_INPUT if checked.problems else EXIT_OK
 
 

@@ -22,7 +22,7 @@ def as_table(frame: Any, name: str) -> pa.Table:
         frame = frame.collect()
     if hasattr(frame, "to_arrow"):
         return frame.to_arrow()
-    if hasattr(frame, "__dataframe__") or hasattr(frame, "iloc"):
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
         return _of_pandas(frame, name)
     if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
         names = dict.fromkeys(key for row in frame for key in row)  # not every row need have every key
@@ -32,10 +32,14 @@ def as_table(frame: Any, name: str) -> pa.Table:
                 str(key).encode()
                 columns[key] = value_column([row.get(key) for row in frame])
         return pa.table(columns)
-    raise InputError(f"{name}: a {type(frame).__name__} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
+    kind = f"{type(frame).__name__} of other things" if isinstance(frame, list) else type(frame).__name__
+    raise InputError(f"{name}: {kind} is no frame. Give Polars, Arrow, pandas or a list of dicts.")
 
 
 def _of_pandas(frame: Any, name: str) -> pa.Table:
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"{name}: two columns are called {twice!r}. Give each its own name.")
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except UnicodeEncodeError:

@@ -91,6 +91,20 @@ def get_profile(name: str) -> Profile:
     raise InputError(did_you_mean("profile", name, [*PROFILES, *sorted(declared.names - PROFILES.keys())]))
 
 
+def given_profile(given: object) -> Profile:
+    """The profile of a name or reference, or one that was declared in memory, which is known by its name then."""
+    if isinstance(given, str):
+        return get_profile(given)
+    if not isinstance(given, Profile):
+        raise InputError(f"profile: a {type(given).__name__} is none. Give a name, a reference or a Profile.")
+    taken = given.name in _BUILT_IN or given.name in _REFERENCES
+    if taken and PROFILES.get(given.name) is not given:
+        other = _REFERENCES.get(given.name, "this package")
+        raise InputError(f"A profile '{given.name}' of {other} is known already. Give yours another name.")
+    PROFILES[given.name] = given
+    return given
+
+
 def known_profiles() -> MutableMapping[str, Profile]:
     """All profiles by name, those of entry points among them."""
     for name in sorted(_declared().names - PROFILES.keys()):

@@ -63,6 +63,8 @@ def given_job(
 ) -> Iterator[Job]:
     """The job of scoring outputs; questions that are taken from their rows lie in a file as long as it is used."""
     fields = read_map(map or {}, "map")
+    if params is not None and not (isinstance(params, Mapping) and all(isinstance(name, str) for name in params)):
+        raise InputError(f"params: {params!r} is no mapping of names to values. Give a dict, as {{'name': value}}.")
     files, _ = with_run_names(with_map(list(outputs), preset, fields))
     check_map(files, fields, profile, has_questions=questions is not None)
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:

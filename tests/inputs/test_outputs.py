@@ -169,7 +169,7 @@ def test_frames_of_one_content_have_one_hash() -> None:
 
 
 def test_no_frame_is_refused() -> None:
-    with pytest.raises(InputError, match="outputs: a int is no frame"):
+    with pytest.raises(InputError, match="outputs: int is no frame"):
         sources.frame_source(5, "outputs")
 
 

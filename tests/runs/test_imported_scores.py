@@ -198,3 +198,10 @@ def test_scores_above_the_best_are_told(call: Call, tmp_path: Path) -> None:
     assert code == 0 and "WARNING: scores of 1 run go up to 4, above the best score 1" in err
     code, _, err = call("import-scores", tmp_path / "high.csv", "--top", 4, "--name", "graded", *store)
     assert code == 0 and "WARNING" not in err
+
+
+def test_duplicates_are_told_apart_by_what_columns_are_called(call: Call, tmp_path: Path) -> None:
+    """The command has no --map."""
+    (tmp_path / "x.csv").write_text("run_id,question_id,m\nr,q1,0.5\nr,q1,0.9\n", encoding="utf-8")
+    code, _, err = call("import-scores", tmp_path / "x.csv")
+    assert code == 0 and "Where a column tells them apart, call it run_id or repeat." in err and "--map" not in err

@@ -123,6 +123,52 @@ def test_a_named_file_below_such_folders(ending: str, tmp_path: Path, capsys: py
     assert (code, json.loads(out)) == (0, [row]), err
 
 
+# Names that DuckDB takes for patterns, each with another name that it is the pattern of.
+PATTERNS = (("f[1]", "f1"), ("f?", "f1"), ("f*", "f1"), ("f[!a]", "f1"), ("**", "f1"), ("f[[]1]", "f[1]"))
+
+
+@pytest.mark.parametrize(("name", "other"), PATTERNS)
+@pytest.mark.parametrize("every_file", [False, True])
+def test_a_named_file_beside_one_that_its_name_is_a_pattern_of(
+    name: str, other: str, every_file: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`sql --file` reads the file that is named, whose name or folder may have any characters."""
+    publish(tmp_path / "runs", {"r": simple_run(a=1.0)})
+    for value, place in ((1, name), (100, other)):
+        (tmp_path / place).mkdir()
+        (tmp_path / f"{place}.csv").write_text(f"v\n{value}\n", encoding="utf-8")
+        (tmp_path / place / "x.jsonl").write_text(json.dumps({"v": value}) + "\n", encoding="utf-8")
+        pq.write_table(pa.table({"v": [value]}), tmp_path / f"{place}.parquet")
+    more = ["--allow-files"] if every_file else []
+    for file in (f"{name}.csv", f"{name}.parquet", f"{name}/x.jsonl"):
+        words = ["sql", "from x", "--file", f"x={tmp_path / file}", "--store", tmp_path / "runs", "--format", "json"]
+        code, out, err = run_command(capsys, *words, *more)
+        assert (code, json.loads(out or "null")) == (0, [{"v": 1}]), err
+
+
+@pytest.mark.parametrize(("name", "other"), PATTERNS)
+def test_a_store_beside_a_copy_that_its_name_is_a_pattern_of(
+    name: str, other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commits of a copy have the same names; this one has other values."""
+    publish(tmp_path / name, {"r": simple_run(a=1.0), "s": simple_run(a=0.5)}, with_summary=True)
+    shutil.copytree(tmp_path / name, tmp_path / other)
+    copied = [path for path in (tmp_path / other).rglob("*.parquet") if path.parent.name != ".index"]
+    assert copied
+    for path in copied:
+        table = pq.read_table(path, partitioning=None)
+        for k, field in enumerate(table.schema):
+            if pa.types.is_floating(field.type):
+                table = table.set_column(k, field, pa.array([99.0] * len(table), field.type))
+        pq.write_table(table, path)
+    for query in (
+        "select run_id, score from scores order by run_id",
+        "select run_id, score from leaderboard order by 1",
+    ):
+        code, out, err = run_command(capsys, "sql", query, "--store", tmp_path / name, "--format", "json")
+        assert (code, [row["score"] for row in json.loads(out)]) == (0, [1.0, 0.5]), err
+
+
 def test_every_reader_of_parquet_in_sql_is_built_by_one_function() -> None:
     """A `read_parquet` written elsewhere would detect partitions again."""
     found = [path for path in PACKAGE.rglob("*.py") if "read_parquet(" in path.read_text(encoding="utf-8")]
@@ -137,6 +183,7 @@ def test_every_reader_of_parquet_in_sql_is_built_by_one_function() -> None:
 
 def test_the_reader_quotes_paths() -> None:
     assert parquet_reader([Path("a'b.parquet")]) == "read_parquet(['a''b.parquet'], hive_partitioning = false)"
+    assert "['a[*][[]b][?].parquet']" in parquet_reader(["a*[b]?.parquet"])
     assert "filename = true, union_by_name = true" in parquet_reader(["x"], filename=True, union_by_name=True)
 
 

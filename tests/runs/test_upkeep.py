@@ -259,7 +259,7 @@ def test_commands(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = call("fsck", "--format", "csv")
     assert code == 2
     assert f"{left.id},{path.name},{path.name} does not have its checksum" in out
-    assert err == "1 commits read, 1 problems.\n"
+    assert err == "1 commit read, 1 problem.\n"
 
 
 def test_a_second_look_reads_only_what_came_since_the_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
