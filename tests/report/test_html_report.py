@@ -73,7 +73,7 @@ def test_the_first_section_has_the_best_run_of_every_profile(made: Report) -> No
 
 
 def test_runs_are_grouped_by_fields_of_the_questions(tmp_path: Path) -> None:
-    """Where the profile names no groups: by texts and yes and no that questions share, not by what tells them apart."""
+    """Where the profile names no groups: by values that questions share, not by what tells them apart."""
     topics = ("refunds", 'the "desk"', "refunds", 'the "desk"')
     questions = [
         {"id": f"q{k}", "question": f"What is {k}?", "must_include": ["yes"], "topic": topic, "weight": 1 + k % 2}
@@ -88,10 +88,40 @@ def test_runs_are_grouped_by_fields_of_the_questions(tmp_path: Path) -> None:
     )  # fmt: skip
     with open_store(tmp_path / "runs", functions=False) as session:
         made = build_report(session, [], None)
-        (table,) = next(part for part in sections(made) if part.id == "include_rate-groups").blocks
+        table, weights = next(part for part in sections(made) if part.id == "include_rate-groups").blocks
+        assert isinstance(weights, Table) and weights.title == "Plain mean score by weight"
+        assert [(row["value"], row["n"]) for row in weights.rows] == [("1", 2), ("2", 2)]
         assert isinstance(table, Table) and table.title == "Plain mean score by topic"
         assert table.rows == [{"value": "refunds", "n": 2, "r": 1.0}, {"value": 'the "desk"', "n": 2, "r": 0.65}]
         assert session.sql(table.sql).to_pylist() == table.rows
+
+
+def test_fields_that_runs_are_not_grouped_by_are_named(tmp_path: Path) -> None:
+    """Beyond the first, and those of too many values; a question file that is gone is said instead."""
+    fields = ("zone", "alpha", "beta", "topic", "gamma")
+    questions = [
+        {"id": f"q{k}", "question": f"What is {k}?", "must_include": ["yes"], "level": k % 3, "open": k % 2 == 0,
+         "author": f"a{k % 61}", **dict.fromkeys(fields, f"v{k % 4}")}
+        for k in range(130)
+    ]  # fmt: skip
+    for name, rows in (("q", questions), ("r", [{"id": question["id"], "output": "yes"} for question in questions])):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    score("score", tmp_path / "r.jsonl", "-p", "include_rate", "-q", tmp_path / "q.jsonl", "--store", tmp_path / "runs")
+    said = {}
+    for state in ("there", "gone"):
+        with open_store(tmp_path / "runs", functions=False) as session:
+            blocks = next(
+                part for part in sections(build_report(session, [], None)) if part.id == "include_rate-groups"
+            ).blocks
+            said[state] = " ".join(block.text for block in blocks if isinstance(block, Words))
+            titles = [block.title.rpartition(" ")[2] for block in blocks if isinstance(block, Table)]
+            assert titles == (["topic", "level", "alpha", "beta"] if state == "there" else [])
+            if state == "there":
+                assert session.sql("from " + said[state].partition(": from ")[2].partition(" Not")[0]).num_rows == 4
+        (tmp_path / "q.jsonl").unlink(missing_ok=True)
+    assert "3 more fields, not shown here: gamma, zone, open." in said["there"]
+    assert "more than 60 values or fewer than two questions a value: author (61 values)." in said["there"]
+    assert "q.jsonl is gone" in said["gone"] and "no field" not in said["gone"]
 
 
 def rounded(value: Any) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rageval_batch.analysis.runs import ungrouped
 from rageval_batch.analysis.session import Session
 from rageval_batch.report.cells import count_text
-from rageval_batch.report.html.asked import can_read
+from rageval_batch.report.html.asked import MOST_QUESTIONS, can_read
 from rageval_batch.report.html.blocks import Block, Section, Table, Words
 from rageval_batch.report.html.scope import Scope, keep_summaries
 from rageval_batch.report.html.sections import other_stat, queried, score_words
@@ -17,6 +18,8 @@ from rageval_batch.sql_text import identifier, quoted
 _HEAT_RUNS = 10
 _MOST_VALUES = 60  # of a grouping
 _MOST_FIELDS = 4  # of questions that runs are grouped by
+_MOST_NAMES = 20  # of fields that are not
+_KINDS = ("topic", "category", "type", "difficulty", "level", "language")  # fields that tell kinds of questions apart
 
 
 def groups_section(session: Session, scope: Scope, id: str) -> Section:
@@ -26,12 +29,11 @@ def groups_section(session: Session, scope: Scope, id: str) -> Section:
     sources = [
         (row["grouping"], "run_groups", f"{scope.where} and grouping = {quoted(row['grouping'])}", "total_tests")
         for row in found
-    ] or [
-        (name, f"run_groups_by({quoted(_path(name))})", scope.where, "n") for name in _grouping_fields(session, scope)
     ]
+    words: list[Words] = []
     if not sources:
-        words = Words("The profile names no groups, and the questions have no field with a few values to group by.")
-        return Section(f"{id}-groups", "Groups", (words,))
+        fields, words = _grouping_fields(session, scope)
+        sources = [(name, _grouped_by(name), scope.where, "n") for name in fields]
     without = ungrouped(session, {"run_id": scope.runs[0], "profile": scope.profile, "eval_set": scope.eval_set})
     mean = "Plain mean" if other_stat(session, scope.profile) else "Mean"
     blocks: list[Block] = []
@@ -47,7 +49,7 @@ def groups_section(session: Session, scope: Scope, id: str) -> Section:
         blocks.append(
             replace(table, note=f"{table.note}{score_words(session, scope.profile)}{_ungrouped_words(missing, name)}")
         )
-    return Section(f"{id}-groups", "Groups", tuple(blocks))
+    return Section(f"{id}-groups", "Groups", (*blocks, *words))
 
 
 def _without_field(session: Session, scope: Scope, table: Table) -> int:
@@ -97,21 +99,66 @@ def _columns(scope: Scope) -> dict[str, str]:
     return {run: f"run {k}" if has_codes(run) or run in ("value", "n") else run for k, run in enumerate(runs, 1)}
 
 
-def _path(name: str) -> str:
-    """The JSON path of a field of a question."""
-    return '$."' + name.replace('"', '\\"') + '"'
+def _grouped_by(name: str) -> str:
+    """The rows of runs by a field at the top of the questions."""
+    path = '$."' + name.replace('"', '\\"') + '"'
+    return f"run_groups_by({quoted(path)})"
 
 
-def _grouping_fields(session: Session, scope: Scope) -> list[str]:
-    """Fields of the questions that have texts or yes and no, a few of them, each shared by questions."""
+def _grouping_fields(session: Session, scope: Scope) -> tuple[list[str], list[Words]]:
+    """(the fields at the top of the questions that runs are grouped by, what is to say of the others).
+
+    A field groups questions where they share its values, texts, numbers or yes and no. Those come first that the
+    profile names, then those whose names say that they tell kinds of questions apart, then texts.
+    """
     if not can_read(session, scope):
-        return []
+        return [], [
+            Words(
+                f"The profile names no groups, and the fields of more than {MOST_QUESTIONS:,} questions are not looked "
+                "through. In SQL, run_groups_by('$.field') groups by any field."
+            )
+        ]
     rows = session.rows(
-        "select name, count(distinct value) as n\nfrom (\n"
+        "select name, count(distinct value) as values, count(*) as n, any_value(json_type(value)) as type\nfrom (\n"
         "    select question_id, f.key as name, any_value(f.value) as value\n    from questions, json_each(fields) f\n"
-        f"    where {scope.of_set} and json_type(f.value) in ('VARCHAR', 'BOOLEAN')\n"
+        f"    where {scope.of_set} and json_type(f.value) not in ('ARRAY', 'OBJECT', 'NULL')\n"
         "    group by question_id, f.key\n    having count(distinct f.value) = 1\n)\n"
-        f"group by name\nhaving n between 2 and {_MOST_VALUES} and n <= count(*) / 2\n"
-        f"order by n desc, name\nlimit {_MOST_FIELDS}"
+        "group by name\nhaving values > 1 and values < n\norder by values desc, name"
     )
-    return [row["name"] for row in rows]
+    if not rows and (lost := _unread(session, scope)):
+        return [], [Words(f"The profile names no groups, and the fields of the questions cannot be read. {lost}")]
+    fits = [row for row in rows if row["values"] <= min(_MOST_VALUES, row["n"] / 2)]
+    profile = session.profile(scope.profile)
+    named = [*(profile.question_groups if profile else ()), *_KINDS]
+    places = {name: place for place, name in reversed([*enumerate(named)])}
+    fits.sort(key=lambda row: (places.get(row["name"].lower(), len(named)), row["type"] != "VARCHAR"))
+    fields = [row["name"] for row in fits]
+    shown, others = fields[:_MOST_FIELDS], fields[_MOST_FIELDS:]
+    many = [f"{plain_text(row['name'])} ({row['values']:,} values)" for row in rows if row not in fits]
+    said = []
+    if not shown:
+        said.append("The profile names no groups, and the questions have no field whose values are few and shared.")
+    if others:
+        said.append(
+            f"Questions are grouped by {count_text(len(others), 'more field')}, not shown here: "
+            f"{_first_names([plain_text(name) for name in others])}. SQL shows one: from {_grouped_by(others[0])}"
+        )
+    if many:
+        said.append(
+            f"Not grouped by, for more than {_MOST_VALUES} values or fewer than two questions a value: "
+            f"{_first_names(many)}."
+        )
+    return shown, [Words(text) for text in said]
+
+
+def _unread(session: Session, scope: Scope) -> str | None:
+    """Why no question of an eval set can be read; null where some can."""
+    if session.rows(f"select count(*) as n from questions where {scope.of_set}")[0]["n"]:
+        return None
+    start = f"Questions of {scope.eval_set} are not shown: "
+    return next((note.removeprefix(start) for note in session.notes if note.startswith(start)), "The store has none.")
+
+
+def _first_names(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES:,} more" if names[_MOST_NAMES:] else "")
