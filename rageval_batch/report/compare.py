@@ -25,7 +25,7 @@ COLUMNS = (
 )  # fmt: skip
 _PAIRED = "paired"  # the mean delta of the shared units, of which the interval is
 _LOW, _HIGH = "95% low", "high"
-_SHOWN_IDS = 12
+_SHOWN_IDS = 12  # of a list, for people
 _SHOWN_ANSWERS = 3
 _ANSWER = 400  # characters
 _ABSENT = {NULL: "(the answer is null)", MISSING: "(no answer)"}
@@ -40,7 +40,10 @@ def compare_text(results: Sequence[Comparison], format: str, screen: Screen = PL
         return "\n".join(json_line(result.as_dict()) for result in results)
     if format == "junit":
         return junit(
-            [Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r, exact=True))) for r in results]
+            [
+                Suite(f"{r.compared.base.name} -> {r.candidate.name}", tuple(_cases(r, exact=True, ids=None)))
+                for r in results
+            ]
         )
     if format not in ("table", "md"):
         return render(compare_rows(results), COLUMNS, format)
@@ -63,14 +66,14 @@ def mismatch_text(error: IncompatibleRuns, format: str) -> str | None:
     return None
 
 
-def _cases(result: Comparison, *, exact: bool) -> list[Case]:
-    """A check for every rule; `exact`: with all digits."""
+def _cases(result: Comparison, *, exact: bool, ids: int | None) -> list[Case]:
+    """A check for every rule; `exact`: with all digits; `ids`: how many questions are named, null: all listed ones."""
     rules = result.rules
     if rules.fail_on == SIGNIFICANT:
         return [Case("no significant drop", "passed" if result.passed else "failed", _interval(result, exact))]
     enough = result.delta is not None and rules.passed(result.delta, 0, result.interval)
     few = result.regressions <= rules.max_regressions
-    ids = and_more(result.listed["regressed"], result.regressions, _SHOWN_IDS)
+    worse = and_more(result.listed["regressed"], result.regressions, ids)
     return [
         Case(
             "delta",
@@ -81,7 +84,7 @@ def _cases(result: Comparison, *, exact: bool) -> list[Case]:
             "regressions",
             "passed" if few else "failed",
             f"{count_text(result.regressions, 'regression')}, at most {rules.max_regressions} allowed"
-            + (f": {ids}" if ids else ""),
+            + (f": {worse}" if worse else ""),
         ),
     ]
 
@@ -131,8 +134,8 @@ def paired_words(result: Comparison, exact: bool = False) -> str:
     )
 
 
-def _verdict(result: Comparison, exact: bool) -> str:
-    failed = [case.message for case in _cases(result, exact=exact) if case.status == "failed"]
+def _verdict(result: Comparison, exact: bool, *, ids: int | None) -> str:
+    failed = [case.message for case in _cases(result, exact=exact, ids=ids) if case.status == "failed"]
     return "PASSED" if result.passed else "FAILED: " + "; ".join(failed)
 
 
@@ -147,6 +150,7 @@ def _head(title: str, verdict: str, passed: bool, *, format: str, screen: Screen
 def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     compared = result.compared
     exact = format == "md" or screen.exact
+    most = None if format == "table" and screen.exact else _SHOWN_IDS  # Markdown has to fit into a comment
     line = {
         "base": result.base_score,
         "candidate": result.cand_score,
@@ -161,7 +165,7 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
     }
     title = f"{compared.base.name} -> {result.candidate.name}: {_measure(compared)}"
     parts = [
-        *_head(title, _verdict(result, exact), result.passed, format=format, screen=screen),
+        *_head(title, _verdict(result, exact, ids=most), result.passed, format=format, screen=screen),
         _paragraph(rule_text(result.rules), format, screen),
         render([line], list(line), format, screen=screen, tones={"delta": delta_tone, _PAIRED: delta_tone}),
         *(_paragraph(note, format, screen) for note in (paired_words(result, exact), *result.notes) if note),
@@ -171,7 +175,7 @@ def _one_comparison(result: Comparison, format: str, screen: Screen) -> str:
         ("only_cand", result.only_cand_count, "with a value in the candidate only"),
     ):
         if count:
-            ids = and_more(result.listed[name], count, _SHOWN_IDS)
+            ids = and_more(result.listed[name], count, most)
             parts.append(_paragraph(f"{count_text(count, compared.unit)} {what}: {ids}", format, screen))
     for side, repeats in (("base", result.base_repeats), ("candidate", result.cand_repeats)):
         if repeats:

@@ -96,7 +96,7 @@ def titled(name: str, format: str) -> str:
     return f"### {name}" if format == "md" else f"{name}\n{'-' * len(name)}"
 
 
-def and_more(names: Sequence[str], count: int, most: int) -> str:
-    """The first names of a list of `count`, and how many more there are."""
+def and_more(names: Sequence[str], count: int, most: int | None) -> str:
+    """The first names of a list of `count`, at most so many or all that there are, and how many more there are."""
     shown = names[:most]
     return ", ".join(shown) + (f" … and {count - len(shown):,} more" if count > len(shown) else "")

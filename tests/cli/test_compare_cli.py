@@ -75,6 +75,22 @@ def test_without_weights_there_is_no_delta_and_the_reason_is_said(
     assert [row["rank"] for row in json.loads(out)] == [None, None], "a run without a score has no rank"
 
 
+def test_question_ids_are_cut_for_people_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe, a file and JUnit have all that are listed; Markdown, which fits into a comment, the first and a count."""
+    both = {f"q{k:02}": 0.5 for k in range(15)}
+    base = both | {f"b{k:02}": 0.5 for k in range(14)}
+    publish(tmp_path, {"base": simple_run(**base), "cand": simple_run(**dict.fromkeys(both, 0.25))})
+    worse, alone = ", ".join(both), ", ".join(name for name in base if name not in both)
+    command = ("compare", "base", "cand", "--store", str(tmp_path), "--no-strict-hashes")
+    for target in ("c.txt", "c.xml", None):
+        code, out, _ = called(capsys, *command, *(() if target is None else ("-o", str(tmp_path / target))))
+        text = " ".join((out if target is None else (tmp_path / target).read_text(encoding="utf-8")).split())
+        assert code == 1 and worse in text and "more" not in text, target
+        assert target == "c.xml" or alone in text
+    _, out, _ = called(capsys, *command, "--format", "md")
+    assert "q11 … and 3 more" in out and "b11 … and 2 more" in out and "q12" not in out.partition("moved most")[0]
+
+
 def test_several_candidates_have_their_n_and_metrics_their_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
