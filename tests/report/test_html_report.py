@@ -26,6 +26,7 @@ from rageval_batch.report.html.report import MOST_BYTES, Report, build_report, r
 from rageval_batch.report.html.texts import shown_name, shown_text
 from rageval_batch.report.html.words import comparison_verdict, comparison_words
 from support.pages import hostile_store, samples_store, score
+from support.places import SAMPLES_FOLDER
 from support.stores import publish, score_row, simple_run
 
 SECTIONS = ("glance", "compared", "gates", "rejects")
@@ -122,6 +123,24 @@ def test_fields_that_runs_are_not_grouped_by_are_named(tmp_path: Path) -> None:
     assert "3 more fields, not shown here: gamma, zone, open." in said["there"]
     assert "more than 60 values or fewer than two questions a value: author (61 values)." in said["there"]
     assert "q.jsonl is gone" in said["gone"] and "no field" not in said["gone"]
+
+
+def test_what_numbers_of_judgements_count_is_said_without_contradiction(tmp_path: Path) -> None:
+    """Listed judgements, those that a micro average is over, and all that were given are three numbers."""
+    folder = SAMPLES_FOLDER / "judge_protocol"
+    score(
+        "score", folder / "judgements.jsonl", "-p", "judge_protocol", "-q", folder / "samples.jsonl",
+        "-c", folder / "targets.jsonl", "--store", tmp_path,
+    )  # fmt: skip
+    with open_store(tmp_path, functions=False) as session:
+        found = {table.id: table for table in tables(build_report(session, [], None))}
+        (given,) = session.rows("select count(*) as n from judge_protocol")
+    (run,), reasons = found["runs"].rows, found["judge_protocol-fail-reasons-table"]
+    note = found["runs"].note or ""
+    assert "; of judge_protocol: judgements that it lists. Where nothing else is said, every one" in note
+    assert f"score over 27 of {run['n']} judgements" in note and "Every one of them counts" not in note
+    assert {round(row["n"] / row["share"]) for row in reasons.rows} == {given["n"]} and given["n"] > run["n"]
+    assert "every one that was given" in (reasons.note or "") and "more than the n judgements" in (reasons.note or "")
 
 
 def rounded(value: Any) -> Any:

@@ -86,10 +86,11 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
         session, "runs", "Runs",
         sql="select run_id, question_count as n, answered_count as answered, profile, eval_set, repeats, created_at\n"
         f"from runs\nwhere {where}\norder by profile, eval_set, run_id",
-        note=f"n: questions of the eval set; every one of them counts, answered or not.{_other_rows(session, scopes)}",
     )  # fmt: skip
-    partial = "".join(f" {said}" for said in partial_words(partial_scores(session, runs.rows)))
-    runs = replace(runs, note=f"{runs.note}{partial}")
+    partial = " ".join(partial_words(partial_scores(session, runs.rows)))
+    counted = "every one of them counts, answered or not"
+    said = f"Where nothing else is said, {counted}. {partial}" if partial else f"{counted.capitalize()}."
+    runs = replace(runs, note=f"n: questions of the eval set{_other_rows(session, scopes)}. {said}")
     known = session.rows(
         f"select {', '.join(f'count({name}) as {name}' for name in _PROVENANCE)} from runs where {where}"
     )[0]
@@ -165,9 +166,9 @@ def _level_column(session: Session, where: str) -> str:
 
 
 def _other_rows(session: Session, scopes: Sequence[Scope]) -> str:
-    """Which profiles count no questions here, but what they are given in their place; empty where all do."""
+    """Which profiles count no questions here, but what their eval sets list in their place; empty where all do."""
     found = [row for name in dict.fromkeys(scope.profile for scope in scopes) if (row := session.profile(name))]
-    return "".join(f" Of {row.profile}: {row.row}s." for row in found if row.row != "question")
+    return "".join(f"; of {row.profile}: {row.row}s that it lists" for row in found if row.row != "question")
 
 
 def _gate_numbers(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -286,7 +287,7 @@ def fail_reasons_section(session: Session, scope: Scope, id: str, *, listed: Lis
         sql=f"select {'run_id, ' if several else ''}fail_reason, n, share\nfrom fail_reasons\nwhere {scope.where}\n"
         f"order by n desc, {'run_id, ' if several else ''}fail_reason",
         labels=labels,
-        note=f"n: {rows} with that reason; share: of all {rows} of the run, those that are missing among them.",
+        note=f"n: {rows} with that reason; share: of all {rows} of the run, {_share_words(rows)}.",
     )  # fmt: skip
     if not table.rows:
         return _section(id, "fail-reasons", "Fail reasons", Words("No answer has a fail reason."))
@@ -306,6 +307,16 @@ def fail_reasons_section(session: Session, scope: Scope, id: str, *, listed: Lis
     most = max(row["n"] for row in reasons.rows)
     plot = [figures.bar(row["n"], most, f"{row['n']:,} {rows}") for row in reasons.rows]
     return _section(id, "fail-reasons", "Fail reasons", _plotted(reasons, f"0 to {most:,}", plot, behind="n"), by_run)
+
+
+def _share_words(rows: str) -> str:
+    """Which rows of a run a share is of; where an eval set lists them, those are not the number that it lists."""
+    if rows == "answers":
+        return "those that are missing among them"
+    return (
+        "the listed ones that are missing and every one that was given, also where it is not listed or one of several "
+        f"of a listed one: these may be more than the n {rows} that the eval set lists"
+    )
 
 
 def confusions_section(session: Session, scope: Scope, id: str, *, listed: Lister = queried) -> Section:
