@@ -513,7 +513,8 @@ def test_unseen_characters_are_shown_by_their_code() -> None:
     assert str(shown_text("क्\u200dष\n\t字 ё")) == "क्\u200dष\n\t字 ё"
 
 
-def test_long_words_of_names_may_be_broken_behind_underscores() -> None:
+def test_long_names_may_be_broken_behind_underscores() -> None:
+    assert str(shown_name("token_precision(output, reference)")) == "token_precision(output, reference)"
     assert str(shown_name("legal_rag · gap+evidence_set+fact_exact<")) == (
         "legal_rag · gap+evidence_<wbr>set+fact_<wbr>exact&lt;"
     )

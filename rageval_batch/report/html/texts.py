@@ -13,6 +13,7 @@ from rageval_batch.report.safe_text import is_safe, visible_name
 
 _KEPT = frozenset("\n\t")
 _LONG_NAME = 18
+_BETWEEN_NAMES = " · "
 _NO_REFERENCE = frozenset((*range(0x80, 0xA0), *range(0xD800, 0xE000)))
 _JSON = re.compile(r"""\s*(?:\{|\[\s*["{\[])""")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
@@ -64,9 +65,14 @@ def shown_text(text: str) -> Markup:
 
 
 def shown_name(text: str) -> Markup:
-    """A name as markup; long words of it may be broken behind underscores, which browsers do not break at."""
-    words = str(shown_text(text)).split(" ")
-    return Markup(" ".join(word.replace("_", "_<wbr>") if len(word) > _LONG_NAME else word for word in words))
+    """A name as markup, or several between dots; a long one may be broken behind its underscores, which browsers do
+    not break at."""
+    return Markup(_BETWEEN_NAMES).join(_breakable(name) for name in text.split(_BETWEEN_NAMES))
+
+
+def _breakable(name: str) -> Markup:
+    shown = shown_text(name)
+    return Markup(str(shown).replace("_", "_<wbr>")) if len(name) > _LONG_NAME and " " not in name else shown
 
 
 def attribute_value(text: str) -> Markup:
