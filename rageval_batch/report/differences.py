@@ -195,23 +195,26 @@ def _first(pieces: Sequence[Piece], most: int) -> list[Piece]:
 
 
 def _end_before(text: str, at: int) -> int:
-    """A place to cut at or before this one: where a line or a word ends, if one does nearby."""
+    """A place to cut at or before this one: behind the end of a line or where a word ends, if one does nearby."""
     if at >= len(text):
         return len(text)
     near = text[max(0, at - _NEAR) : at]
     if (line := near.rfind("\n")) >= 0:
-        return at - len(near) + line
+        return at - len(near) + line + 1
     found = next((k for k in range(len(near), max(0, len(near) - _NEAR // 3), -1) if _ALONE.match(near[k - 1])), None)
     return cut_place(text, at if found is None else at - len(near) + found)
 
 
 def _start_behind(text: str, at: int) -> int:
-    """A place to begin at or behind this one: where a line or a word begins, if one does nearby."""
+    """A place to begin at or behind this one: at the end of a line or where a word begins, if one does nearby.
+
+    Line ends are kept on both sides, so that what is said to be left out stands on a line of its own.
+    """
     if at <= 0:
         return 0
     near = text[at : at + _NEAR]
     if (line := near.find("\n")) >= 0:
-        return at + line + 1
+        return at + line
     found = next((k for k in range(min(len(near), _NEAR // 3)) if _ALONE.match(near[k])), None)
     return cut_place(text, at if found is None else at + found)
 

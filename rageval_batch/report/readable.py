@@ -17,22 +17,21 @@ ESCAPES_SHOWN = "Not valid JSON; its escapes \\uXXXX are shown as the characters
 
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPE = re.compile(rf"\\\\|\\u[dD][89abAB][0-9a-fA-F]{{2}}{_LOW}|\\u[0-9a-fA-F]{{4}}")  # a backslash itself is none
+_BEGIN = re.compile(r"\A\s*[{\[]|[{\[]\s*[\"{\[]")  # of JSON, which other words or a fence may stand before
 _MOST_MOVED, _LONGEST = 5, 60  # items of a list that are named, and their characters
 
 
 def readable(output: str) -> str:
-    """A JSON object or array with its parts on lines of their own; of what only begins as one, the text without
-    escapes; any other answer as it is."""
-    if not output.lstrip().startswith(("{", "[")):
-        return output
-    value = _decoded(output)
+    """A JSON object or array with its parts on lines of their own; any other answer without escapes of JSON in it."""
+    value = _decoded(output) if output.lstrip().startswith(("{", "[")) else None
     return without_escapes(output) if value is None else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def without_escapes(text: str) -> str:
-    """A text that begins as JSON with characters for its escapes \\uXXXX, but for those that could not be seen or would
-    end a string; any other text as it is."""
-    return _ESCAPE.sub(_character, text) if "\\u" in text and text.lstrip().startswith(("{", "[")) else text
+    """A text with characters for the escapes \\uXXXX of JSON in it, but for those that could not be seen or would end a
+    string; what stands before the JSON, and a text without any, as it is."""
+    begin = _BEGIN.search(text) if "\\u" in text else None
+    return text if begin is None else text[: begin.start()] + _ESCAPE.sub(_character, text[begin.start() :])
 
 
 def has_shown_escapes(output: str) -> bool:

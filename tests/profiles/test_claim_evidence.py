@@ -249,6 +249,16 @@ def test_every_answer_can_be_explained(answers: list[Answer]) -> None:
             assert len({tuple(line) for line in section.lines}) == 1
 
 
+def test_log_claims_have_no_verdict_and_entities_are_said_to_be_of_the_answer() -> None:
+    """A claim of type log counts nowhere; an entity was not looked for among the ids of evidence."""
+    fact = {"text": "LDL falls", "evidence": [{"evidence_id": "ldl-01", "text": "LDL falls"}]}
+    output = json.dumps({"answer": "LDL falls", "claims": [fact, {"text": "Ranked 5 papers", "type": "log"}]})
+    prepared = PROFILE.scoring.prepare(eval_set([{"expected_entities": ["LDL"]}]), PROFILE.read_params({}))
+    found = {part.name: part for part in PROFILE.scoring.explain(prepared, batch_of([output])).sections}
+    assert [(line["supported"], line["said by"]) for line in found["claims"].lines] == [(True, "words"), (None, None)]
+    assert found["entities"].lines == ({"entity": "ldl", "found": True},) and found["entities"].members == ("answer",)
+
+
 DEEP = 20_000
 
 

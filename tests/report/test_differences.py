@@ -115,6 +115,16 @@ def test_the_first_difference_of_a_long_text_is_near_the_top() -> None:
     assert text_of(marked_differences(f"{short} three", f"{short} four", MOST)[0]) == f"{short} three"
 
 
+def test_what_is_left_out_between_lines_stands_on_a_line_of_its_own() -> None:
+    lines = [f'  "line {k}": "the same in both",' for k in range(300)]
+    other = [*lines[:20], "  four", *lines[20:200], "  five", *lines[200:]]
+    left, _ = marked_differences("\n".join(lines), "\n".join(other), MOST)
+    places = [k for k, piece in enumerate(left) if piece.left_out]
+    assert len(places) == 3
+    assert all(left[k - 1].text.endswith("\n") for k in places if k)
+    assert all(left[k + 1].text.startswith("\n") for k in places if k + 1 < len(left))
+
+
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("place", [0, 20_000, 99_000])
 def test_what_only_one_text_has_is_shown_in_both_at_the_same_place(name: str, place: int) -> None:

@@ -207,7 +207,7 @@ def test_the_page_of_a_run_does_not_name_it_in_every_row(client: Client) -> None
     )
     assert 'data-name="fail_reason"' in reasons and 'data-name="run_id"' not in reasons
     assert 'data-name="got"' in confusions and 'data-name="runs"' not in confusions
-    assert ">mean score<" in groups and "the other column is the mean score of the run." in groups
+    assert ">mean score<" in groups and "the other column is the mean score of the run. Shades go from the" in groups
     link = re.search(r'href="(/run\?[^"]+fail_reason=code_fence)"', reasons)
     assert link is not None and "Answers that match" in client.get(link[1].replace("&amp;", "&"))
 
@@ -701,10 +701,12 @@ def test_json_is_laid_out_and_other_answers_are_left_alone() -> None:
         ('["\\ud83d\\ude00', '["😀'),
         ('{"a": "\\ud83d \\u0022 \\u202e \\\\u9580 \\u00e9', '{"a": "\\ud83d \\u0022 \\u202e \\\\u9580 é'),
         ("a path C:\\u9580", "a path C:\\u9580"),
+        ('See C:\\u9580: {"a": "\\u9580"} Done.', 'See C:\\u9580: {"a": "門"} Done.'),
+        ('```json\n[\n "\\u9580"]\n```', '```json\n[\n "門"]\n```'),
     ],
 )
 def test_escapes_of_broken_json_are_read(text: str, shown: str) -> None:
-    """Not those that nobody could see, that would end a string, or whose backslash is one itself."""
+    """Wherever it begins; not those that nobody could see, that would end a string, or whose backslash is one."""
     assert readable(text) == without_escapes(text) == shown
 
 

@@ -113,6 +113,17 @@ def test_pages_fit_a_phone_and_axe_finds_nothing_serious(browser: Browser, clien
             assert serious_violations(page) == [], path
 
 
+def test_long_texts_do_not_make_high_rows_of_wide_tables(browser: Browser, client: Client) -> None:
+    home = f"http://{client.host}"
+    with opened_page(browser) as (page, _):
+        page.set_default_timeout(60_000)
+        page.goto(f"{home}/?token={client.token}")
+        page.goto(f"{home}/sql?q=from+runs+where+run_id+like+'adapter-%25'")
+        rows = page.locator("table.data tbody tr")
+        rows.first.wait_for()
+        assert max(rows.evaluate_all("all => all.map(row => row.getBoundingClientRect().height)")) < 55, "two lines"
+
+
 def test_no_page_is_cut_on_paper(browser: Browser, client: Client) -> None:
     """Tables of many columns, as a view of all metrics, become paragraphs that name each value."""
     home = f"http://{client.host}"

@@ -110,7 +110,8 @@ def _lexical(
 def claim_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
     """Every claim: whether it is supported, who says so, and which of its keywords its evidence has and lacks.
 
-    A claim whose support labels alone say has no keywords, as the score looks at none; no keywords are null.
+    A claim whose support labels alone say has no keywords, as the score looks at none; no keywords are null. One of
+    type log counts nowhere: whether it is supported is null.
     """
     texts, names = _texts_and_names(tape, claims)
     support = claims.lexical
@@ -118,14 +119,15 @@ def claim_lines(tape: Tape, claims: Claims) -> list[dict[str, Any]]:
     lines = []
     for k, said in enumerate(texts):
         places = range(int(support.keywords.bounds[k]), int(support.keywords.bounds[k + 1]))
+        counted = not claims.log[k]
         lines.append(
             {
                 "claim_id": names[k],
                 "text": said,
                 "type": "log" if claims.log[k] else "fact" if claims.fact[k] else "other",
                 "evidence": int(claims.evidence[k]),
-                "supported": bool(claims.supported[k]),
-                "said by": _said_by(claims, int(claims.label[k]), k),
+                "supported": bool(claims.supported[k]) if counted else None,
+                "said by": _said_by(claims, int(claims.label[k]), k) if counted else None,
                 "keywords found": " ".join(keywords.at(at) for at in places if support.keyword_found[at]) or None,
                 "not found": " ".join(keywords.at(at) for at in places if not support.keyword_found[at]) or None,
             }

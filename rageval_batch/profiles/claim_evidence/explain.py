@@ -41,7 +41,14 @@ def explain_answer(prepared: Prepared, batch: pa.RecordBatch) -> Explanation:
         "ranking": _explain_ranking(prepared.graded[question], measured.ranking),
         "contradictions": _explain_pairs(prepared.contradictions.of(question), measured.contradictions),
     }
-    return Explanation(tuple(Section(name, tuple(lines)) for name, lines in sections.items() if lines))
+    looked_for_in = {"entities": "answer"}  # and in the texts of claims, which are marked as a whole
+    return Explanation(
+        tuple(
+            Section(name, tuple(lines), members=(looked_for_in[name],) * len(lines) if name in looked_for_in else ())
+            for name, lines in sections.items()
+            if lines
+        )
+    )
 
 
 def _explain_gates(measured: Measured) -> list[dict[str, Any]]:

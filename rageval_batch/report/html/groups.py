@@ -84,7 +84,8 @@ def _heat_map(session: Session, scope: Scope, id: str, *, title: str, sql: str) 
     runs = scope.runs[:_HEAT_RUNS]
     of_runs = "column is the mean score of the run" if len(runs) == 1 else "columns are mean scores of runs"
     which = f", the best {len(runs)} of {len(scope.runs):,}" if len(runs) < len(scope.runs) else ", best run first"
-    note = f"n: questions of the group; the other {of_runs}{which if len(runs) > 1 else ''}."
+    note = f"n: questions of the group; the other {of_runs}{which if len(runs) > 1 else ''}. Shades go from the lowest "
+    note += "value of this table to the highest."
     names = _columns(scope)
     labels = {name: run if len(runs) > 1 else "mean score" for run, name in names.items()}
     table = queried(session, id, title, sql=sql, most=_MOST_VALUES, note=note, labels=labels)
