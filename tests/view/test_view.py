@@ -321,6 +321,14 @@ def test_a_query_that_takes_long_is_waited_for(client: Client, monkeypatch: pyte
     assert status == 400 and 'class="error"' in text
 
 
+def test_views_that_are_not_known_yet_are_said_to_be_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "WAIT", 0.0)
+    with viewing(store) as client:
+        status, body, _ = client.bytes("/sql")
+        assert status == 202 and b"The store is still being read." in body
+        assert "The store is still being read." not in client.get("/sql")
+
+
 def test_a_query_behind_another_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     client.get("/sql")
     monkeypatch.setattr(waiting, "WAIT", 0.0)
