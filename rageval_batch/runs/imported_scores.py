@@ -21,6 +21,7 @@ from rageval_batch.inputs import readers
 from rageval_batch.inputs.outputs import KNOWN_FIELDS
 from rageval_batch.inputs.sources import Source, frame_source
 from rageval_batch.model.schemas import QUESTION_ID
+from rageval_batch.profiles.files.imported import number_expression
 from rageval_batch.profiles.files.names import SQL_WORDS, check_column_name
 from rageval_batch.profiles.files.program import LARGEST, SMALLEST
 from rageval_batch.profiles.registry import known_profiles, profile_of_text
@@ -186,8 +187,9 @@ def _metric_name(column: str) -> str:
     name = f"{name}_value" if name in SQL_WORDS or name in ("output", "chunks") else name
     if name == "weight":
         raise InputError(
-            f"The column {column}: weights are those of the questions. Give them with -q FILE, each question with its "
-            "`weight`, and leave the column out; a metric needs another name."
+            f"The column {column}: weights are those of the questions. Leave the column out, or rename it if it is "
+            "a metric. With -q FILE, whose questions have a `weight`, the view run_summary has a weighted_mean beside "
+            "the mean, which the score of imported scores is."
         )
     check_column_name(name, f"the column {column}")
     return name
@@ -218,10 +220,10 @@ def _profile_text(names: Mapping[str, str], columns: Mapping[str, _Numbers], opt
             continue
         higher = "false" if column in options.lower else "true"
         metrics.append(
-            f"{name} = {{ expr = {_toml(_number_expression(column))}, doc = {_toml(f'the column {column}')}, "
+            f"{name} = {{ expr = {_toml(number_expression(column))}, doc = {_toml(f'the column {column}')}, "
             f"higher_is_better = {higher}, scale = 0.0 }}"
         )
-    own = _number_expression(score) if names[score] == "score" else names[score]
+    own = number_expression(score) if names[score] == "score" else names[score]
     lines = [
         f"name = {_toml(options.name)}",
         'title = "Scores that another tool computed"',
@@ -242,13 +244,6 @@ def _score_column(columns: Sequence[str], chosen: str | None) -> str:
     if len(named) > 1:
         raise InputError(f"Which column is the score? Give --score with one of {', '.join(columns)}.")
     return named[0]
-
-
-def _number_expression(column: str) -> str:
-    """The expression of a column's number; text that is none fails on its row."""
-    path = column.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
-    text = f"nullif(trim(json_extract_string(output, '$.\"{path}\"')), '')"
-    return f"case lower({text}) when 'true' then 1 when 'false' then 0 else {text}::double end"
 
 
 def _toml(text: str) -> str:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rageval_batch.profiles import registry
+from rageval_batch.profiles.files.imported import imported_column, number_expression
 from support.command import run_command
 from support.inputs import put
 
@@ -62,6 +63,8 @@ def test_imported_scores_are_runs(call: Call, tmp_path: Path) -> None:
     ]  # fmt: skip
     code, out, err = call("explain", "tuesday", "b", *store, "--format", "json")
     assert (code, json.loads(out)["note"]) == (0, None)
+    lines = {line["name"]: line["expression"] for line in json.loads(out)["explanation"]["metrics"]}
+    assert (lines["latency_ms"], lines["score"]) == ("imported: the column latency ms", "faithfulness")
 
 
 def test_questions_of_a_file_are_the_denominator(call: Call, tmp_path: Path) -> None:
@@ -70,6 +73,23 @@ def test_questions_of_a_file_are_the_denominator(call: Call, tmp_path: Path) -> 
     code, out, err = call("import-scores", tmp_path / "wed.jsonl", "-q", tmp_path / "q.jsonl", "--score", "ok",
                           "--store", tmp_path / "runs", "--format", "json")  # fmt: skip
     assert (code, json.loads(out)["score_avg"]) == (0, 0.5), err
+
+
+def test_weights_of_questions_are_of_the_weighted_mean(call: Call, tmp_path: Path) -> None:
+    """As the sentence says that refuses a column of weights: the score stays the plain mean."""
+    put(tmp_path / "x.jsonl", [{"question_id": "a", "ok": 1}, {"question_id": "b", "ok": 0}])
+    put(tmp_path / "q.jsonl", [{"id": "a", "weight": 3}, {"id": "b", "weight": 1}])
+    store = ("--store", tmp_path / "runs", "--format", "json")
+    code, out, err = call("import-scores", tmp_path / "x.jsonl", "-q", tmp_path / "q.jsonl", *store)
+    assert (code, json.loads(out)["score_avg"]) == (0, 0.5), err
+    code, out, err = call("sql", "select mean, weighted_mean from run_summary where metric = 'score'", *store)
+    assert (code, json.loads(out)) == (0, [{"mean": 0.5, "weighted_mean": 0.75}]), err
+
+
+@pytest.mark.parametrize("column", ["x", "it's", 'a "b"', "c\\d", "e.$f", "忠実度"])
+def test_expressions_of_columns_are_known_again(column: str) -> None:
+    assert imported_column(number_expression(column)) == column
+    assert imported_column(f"1 - {number_expression(column)}") is None
 
 
 def test_a_column_called_score_is_the_score(call: Call, tmp_path: Path) -> None:
@@ -100,7 +120,7 @@ def test_a_column_called_score_is_the_score(call: Call, tmp_path: Path) -> None:
         ([{"question_id": "a", "x": 1}], ["--name", "include_rate"], "that is a profile already"),
         ([{"question_id": "a", "x": 1}], ["--name", "a b"], "'a b' is no name"),
         ([{"question_id": "a", "x y": 1, "x-y": 1}], ["--score", "x y"], "Several columns"),
-        ([{"question_id": "a", "weight": 1, "x": 1}], ["--score", "x"], "weights are those of the questions"),
+        ([{"question_id": "a", "weight": 1, "x": 1}], ["--score", "x"], "run_summary has a weighted_mean"),
     ],
 )
 def test_what_cannot_be_imported(call: Call, tmp_path: Path, rows: list[Any], more: list[str], part: str) -> None:

@@ -25,6 +25,7 @@ from rageval_batch.profiles.files.fields import (
     output_lists,
     shared,
 )
+from rageval_batch.profiles.files.imported import imported_column
 from rageval_batch.profiles.files.program import (
     CHUNKS,
     FAIL_DETAIL,
@@ -145,7 +146,7 @@ class FileScorer:
             line = {
                 "name": step.name,
                 "value": value,
-                "expression": f"Python function {how.function.__name__}" if isinstance(how, RowMetric) else how,
+                "expression": _how_text(how),
                 "uses": ", ".join(plan.uses[step.name]),
             }
             if step.name in computed.failed:
@@ -240,6 +241,14 @@ def _own_chunks(own: pa.Array, of_question: pa.Array) -> pa.Array:
     both = pa.concat_arrays([chunks, chunk_texts(own).cast(chunks.type)])
     places = np.where(has_own, np.arange(len(own)) + len(chunks), of_question.indices.to_numpy())
     return shared(both, pa.array(places))
+
+
+def _how_text(how: str | RowMetric) -> str:
+    """How a value is computed, for people."""
+    if isinstance(how, RowMetric):
+        return f"Python function {how.function.__name__}"
+    column = imported_column(how)
+    return how if column is None else f"imported: the column {column}"
 
 
 def _merge_details(base: pa.Array | None, own: pa.Array) -> pa.Array:
