@@ -17,6 +17,8 @@ from rageval_batch.sql_text import file_literal, file_pattern, identifier, parqu
 
 _EXPLAIN = re.compile(r"\s*explain\s+(?:\([^)]*\)\s*|analyze\s+)?(.*)", re.IGNORECASE | re.DOTALL)
 _PIVOT = re.compile(r"\s*(?:pivot|pivot_wider|with|from|select)\b", re.IGNORECASE)
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)", re.DOTALL)
+_TOO_DEEP = re.compile(r"(?:Parser|Binder) Error: Max expression depth limit of (\d+) exceeded\..*", re.DOTALL)
 _COMPRESSED = (".gz", ".zst")
 
 
@@ -25,20 +27,30 @@ def single_query(text: str) -> str:
     try:
         statements = duckdb.extract_statements(text)
     except duckdb.Error as error:
-        raise InputError(f"SQL: {str(error).strip()}") from error
+        raise InputError(f"SQL: {refusal(error)}") from error
     if not statements:
         raise InputError("There is no query. Give one, as in: from runs.")
     if len(statements) > 1:
         raise InputError(f"Give one query at a time: there are {len(statements)}.")
     query: str = statements[0].query.strip().rstrip(";")
-    kind = _kind(statements[0])
-    if not _only_reads(kind, query):
-        named = "" if kind is None else f" of the kind {kind.name.lower()}"
+    if not _only_reads(_kind(statements[0]), query):
+        explained = _EXPLAIN.match(query)
+        word = _FIRST_WORD.match(explained[1] if explained else query)
+        named = f"'{word[1].lower()}'" if word else "this statement"
         raise InputError(
-            f"Queries only read, and a statement{named} does more. "
+            f"Queries only read, and {named} does more. "
             "Results are written by rageval sql -o FILE, or downloaded from rageval view."
         )
     return query
+
+
+def refusal(error: Exception) -> str:
+    """What DuckDB says against a query, without the advice to change a setting, which a session does not let."""
+    return _TOO_DEEP.sub(
+        r"The query is nested deeper than \1 levels. Write it with less nesting: parts in a with clause, a list with "
+        "`in` for a chain of conditions.",
+        str(error).strip(),
+    )
 
 
 def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:

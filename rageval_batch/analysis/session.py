@@ -28,6 +28,7 @@ from rageval_batch.analysis.catalog_rows import (
     stored_profile,
 )
 from rageval_batch.analysis.comments import with_comments
+from rageval_batch.analysis.result_types import as_texts
 from rageval_batch.analysis.session_views import FILE_RUNS, WORD, SessionViews
 from rageval_batch.answering import DamageFound, answered
 from rageval_batch.columnar.strings import LARGE_STRING
@@ -209,10 +210,11 @@ class Session:
         rows: list[dict[str, Any]] = self.table(query, parameters).to_pylist(maps_as_pydicts="strict")
         return rows
 
-    def reader(self, query: str) -> pa.RecordBatchReader:
+    def reader(self, query: str, *, texts: bool = False) -> pa.RecordBatchReader:
         """The result of a user's query, batch by batch, each computed when it is read.
 
-        Of columns with the same name the later ones get a number. InputError for what DuckDB refuses, then or there.
+        Of columns with the same name the later ones get a number; with `texts`, intervals and blobs are as DuckDB
+        writes them. InputError for what DuckDB refuses, then or there.
         """
         query = with_comments(self._checked(query))
 
@@ -220,6 +222,8 @@ class Session:
             """The schema and the batches, the first of which has been read: most damage shows there."""
             self._define(query)
             result = self._connection.sql(query)
+            if texts and result is not None:
+                result = as_texts(result)
             found = result.to_arrow_reader(BATCH_ROWS) if result is not None else pa.table({}).to_reader()
             return found.schema, chain(list(islice(found, 1)), found)
 
@@ -424,7 +428,7 @@ def _refused(error: Exception, public: Iterable[str]) -> InputError:
         )
     closed = "disabled by configuration" in str(error)
     hint = "\nFor files beside the store: rageval sql --file NAME=PATH, or --allow-files." if closed else ""
-    said = str(error).strip()
+    said = read_only.refusal(error)
     if unknown := _NO_TABLE.match(said):
         near = get_close_matches(unknown[1].lower(), sorted(public), n=1)
         guess = f'Did you mean "{near[0]}"?' if near else '"show tables" lists the views.'

@@ -88,7 +88,7 @@ def write_result(session: Session, query: str, format: str, *, target: str | Non
     if format == "parquet":
         emit_batches(session.exported_reader(query), format, target)
         return
-    reader = session.reader(query)
+    reader = session.reader(query, texts=True)
     lines = {"md": markdown_lines, "html": html_lines, "table": table_lines}.get(format)
     if lines is None:
         emit_batches(reader, format, target)

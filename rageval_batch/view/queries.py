@@ -73,7 +73,7 @@ def result_page(session: Session, query: str, view: View, *, x: str | None, y: s
     """One page of a query's result, and a chart of its first rows where columns were chosen for one."""
     number = max(1, view.number)
     first = (number - 1) * ROWS
-    reader = session.reader(query)
+    reader = session.reader(query, texts=True)
     names = reader.schema.names
     drawn = x in names and y in names and x != y
     beginning, whole = _slices(reader, (0, MOST_POINTS + 1 if drawn else 0), (first, ROWS + 1))
@@ -136,7 +136,7 @@ def written_result(session: Session, query: str, format: str) -> str:
     handle, path = tempfile.mkstemp(prefix="rageval-", suffix=f".{format}")
     os.close(handle)
     try:
-        reader = session.exported_reader(query) if format == "parquet" else session.reader(query)
+        reader = session.exported_reader(query) if format == "parquet" else session.reader(query, texts=True)
         write_file(reader, format, path)
     except BaseException:
         os.unlink(path)

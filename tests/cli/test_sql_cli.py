@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,9 +22,11 @@ from rageval_batch.analysis.comments import columns_query
 from rageval_batch.analysis.read_only import single_query
 from rageval_batch.cli.sql_shell import NameCompleter, run_shell
 from rageval_batch.errors import InputError
+from rageval_batch.view.addresses import address
 from support.command import run_command
 from support.stores import publish, simple_run
 from support.terminal import on_terminal
+from support.viewing import viewing
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -83,6 +86,44 @@ def test_queries_are_taken(query: str) -> None:
 def test_what_does_more_than_read_is_refused(query: str) -> None:
     with pytest.raises(InputError):
         single_query(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("install httpfs", "install"), ("-- x\nLOAD httpfs", "load"), ("reset threads", "reset"),
+        ("analyze", "analyze"), ("explain (analyze) delete from commits", "delete"), ("update extensions", "update"),
+    ],
+)  # fmt: skip
+def test_refusals_name_the_word_of_the_user(query: str, word: str) -> None:
+    with pytest.raises(InputError, match=f"Queries only read, and '{word}' does more"):
+        single_query(query)
+
+
+@pytest.mark.parametrize("query", [f"select {'1 + ' * 3000} 1", f"select {'(' * 1500}1{')' * 1500}"])
+def test_a_query_that_is_nested_deeply_gets_advice_that_can_be_followed(call: Call, query: str) -> None:
+    code, out, err = call(query)
+    assert (code, out) == (2, "") and "nested deeper than 1000 levels" in err and "SET" not in err
+
+
+TYPES = (
+    "select interval 1 day as i, '\\xAA'::blob as b, [interval 2 month] as l, {'a': '\\xAA'::blob} as s, "
+    "map {'k': interval 1 hour} as m, array_value(interval 1 day) as r, null::blob as n"
+)
+WRITTEN = {"i": "1 day", "b": r"\xAA", "l": ["2 months"], "s": {"a": r"\xAA"}, "m": {"k": "01:00:00"}, "r": ["1 day"]}
+
+
+def test_intervals_and_blobs_are_written_as_duckdb_does(call: Call, store: Path) -> None:
+    """The same in every text, and on the SQL page of the viewer."""
+    assert json.loads(call(TYPES, "--format", "json")[1]) == [WRITTEN | {"n": None}]
+    (cells,) = list(csv.reader(io.StringIO(call(TYPES, "--format", "csv")[1])))[1:]
+    assert cells[:2] == ["1 day", r"\xAA"] and json.loads(cells[2]) == ["2 months"]
+    for format in ("table", "md", "html"):
+        _, out, _ = call(TYPES, "--format", format)
+        assert all(text in out.replace("\\\\", "\\") for text in ("1 day", r"\xAA", "2 months", "01:00:00")), format
+    with viewing(store) as client:
+        page = client.get(address("/sql", q=TYPES))
+    assert all(text in unescape(page) for text in (">1 day<", r">\xAA<", "2 months", "01:00:00"))
 
 
 def test_the_refusal_is_one_sentence_and_nothing_is_written(call: Call, tmp_path: Path) -> None:
