@@ -9,6 +9,7 @@ from rageval_batch.cli.options import (
     emit,
     emit_rows,
     no_runs,
+    optional_columns,
     output_options,
     picking_options,
     say,
@@ -137,6 +138,12 @@ def leaderboard(
         notes = score_notes(session, rows)
     if not rows:
         raise no_runs(store, profile_name, eval_set)
-    emit_rows(rows, list(rows[0]), format, target=target, optional=("eval_set", "stat", ("low", "high")))
+    emit_rows(
+        rows,
+        list(rows[0]),
+        format,
+        target=target,
+        optional=optional_columns(rows, ("eval_set", "stat", ("low", "high"))),
+    )
     for note in notes:
         say(note)

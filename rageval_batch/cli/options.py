@@ -270,6 +270,13 @@ def score_notes(session: Session, runs: Sequence[Mapping[str, Any]]) -> list[str
     return [*count_notes(session, (row["profile"] for row in runs)), *partial_words(partial_scores(session, runs))]
 
 
+def optional_columns(rows: Sequence[Mapping[str, Any]], columns: OptionalColumns) -> OptionalColumns:
+    """The columns that lines of runs can do without: not the eval set, where run and profile do not tell them apart."""
+    if len({(row["run_id"], row["profile"]) for row in rows}) == len(rows):
+        return columns
+    return tuple(name for name in columns if name != "eval_set")
+
+
 def count_notes(session: Session, profiles: Iterable[str], *, counts: str | None = None) -> list[str]:
     """Of profiles whose numbers count other things than questions, what they count; `counts` are those of rows."""
     from rageval_batch.report.cells import counts_words

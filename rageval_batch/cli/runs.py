@@ -10,6 +10,7 @@ from rageval_batch.cli.options import (
     emit,
     emit_rows,
     no_runs,
+    optional_columns,
     output_options,
     picking_options,
     say,
@@ -41,7 +42,7 @@ def runs(*, store: str, profile_name: str | None, eval_set: str | None, format: 
     if not rows:
         raise no_runs(store, profile_name, eval_set)
     columns = list(_COLUMNS) if format in ("table", "md", "html") else list(rows[0])
-    emit_rows(rows, columns, format, target=target, optional=_OPTIONAL)
+    emit_rows(rows, columns, format, target=target, optional=optional_columns(rows, _OPTIONAL))
     for note in notes:
         say(note)
 

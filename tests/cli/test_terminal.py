@@ -53,6 +53,20 @@ def call(store: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkey
     return run
 
 
+def test_narrow_lists_of_runs_keep_what_tells_them_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs of one name have the eval set beside it, however narrow the screen is; others do not need it."""
+    for name in ("first@1", "second@2"):
+        publish(tmp_path, {"run-of-two": simple_run(a=1.0)}, eval_set=name, questions_sha256=name[-1] * 64)
+    for command, columns in (("runs", 40), ("leaderboard", 50)):
+        on_terminal(monkeypatch, columns)
+        _, out, _ = run_command(capsys, command, "--store", str(tmp_path))
+        assert "first@1" in out and "second@2" in out and "eval_set" not in out.partition("Not shown")[2], command
+        _, out, _ = run_command(capsys, command, "--store", str(tmp_path), "--eval-set", "first@1")
+        assert "eval_set" in out.partition("Not shown")[2], command
+
+
 COMMANDS: dict[str, tuple[str, ...]] = {
     "runs": ("runs",),
     "leaderboard": ("leaderboard", "-p", "include_rate"),
@@ -180,12 +194,16 @@ def test_shells_complete_names(call: Call) -> None:
     assert completions("show", "--store", "nowhere", "") == []
 
 
-def test_compare_says_its_rule_and_how_many_more(call: Call) -> None:
+def test_compare_says_its_rule_and_how_many_more(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        on_terminal(patched, 400)
+        _, out, _ = call("compare", "base", LONG)
+        assert "13 regressions, at most 0 allowed: q00" in out and "q11 … and 1 more" in out
     code, out, _ = call("compare", "base", LONG)
     assert code == 1
     assert "Fails on a worse score and on any regression; allow some with --max-regressions." in out
     assert "must be at least 0" in out and "least 0;" not in out.replace("at least 0;", "")
-    assert "13 regressions, at most 0 allowed: q00" in out and "q11 … and 1 more" in out
+    assert "13 regressions, at most 0 allowed: q00" in out and "q11, q12" in out
     assert "moved most (10 of 13)" in out
     _, out, _ = call("compare", "base", LONG, "--max-regressions", "20", "--min-delta", "-1")
     assert "Fails on a delta below -1 (--min-delta) and on more than 20 regressions (--max-regressions)." in out
