@@ -137,7 +137,7 @@ def test_what_numbers_of_judgements_count_is_said_without_contradiction(tmp_path
         (given,) = session.rows("select count(*) as n from judge_protocol")
     (run,), reasons = found["runs"].rows, found["judge_protocol-fail-reasons-table"]
     note = found["runs"].note or ""
-    assert "; of judge_protocol: judgements that it lists. Where nothing else is said, every one" in note
+    assert "the eval set lists. Of judge_protocol: judgements. Where nothing else is said, every one" in note
     assert f"score over 27 of {run['n']} judgements" in note and "Every one of them counts" not in note
     assert {round(row["n"] / row["share"]) for row in reasons.rows} == {given["n"]} and given["n"] > run["n"]
     assert "every one that was given" in (reasons.note or "") and "more than the n judgements" in (reasons.note or "")

@@ -90,7 +90,7 @@ def compared_section(session: Session, scopes: Sequence[Scope]) -> Section:
     partial = " ".join(partial_words(partial_scores(session, runs.rows)))
     counted = "every one of them counts, answered or not"
     said = f"Where nothing else is said, {counted}. {partial}" if partial else f"{counted.capitalize()}."
-    runs = replace(runs, note=f"n: questions of the eval set{_other_rows(session, scopes)}. {said}")
+    runs = replace(runs, note=f"n: questions that the eval set lists.{_other_rows(session, scopes)} {said}")
     known = session.rows(
         f"select {', '.join(f'count({name}) as {name}' for name in _PROVENANCE)} from runs where {where}"
     )[0]
@@ -166,9 +166,9 @@ def _level_column(session: Session, where: str) -> str:
 
 
 def _other_rows(session: Session, scopes: Sequence[Scope]) -> str:
-    """Which profiles count no questions here, but what their eval sets list in their place; empty where all do."""
+    """Which profiles count no questions here, but what they are given in their place; empty where all do."""
     found = [row for name in dict.fromkeys(scope.profile for scope in scopes) if (row := session.profile(name))]
-    return "".join(f"; of {row.profile}: {row.row}s that it lists" for row in found if row.row != "question")
+    return "".join(f" Of {row.profile}: {row.row}s." for row in found if row.row != "question")
 
 
 def _gate_numbers(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
