@@ -2,7 +2,7 @@
 
 Answers are told apart by a keyed digest of all that their score follows from. The key is drawn for every job, so that
 nobody can write two answers with one digest. What is kept is bounded. Where looking for known answers costs more than
-scoring all of them, few batches are looked at.
+scoring all of them, few batches are looked at, and ever fewer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_ANSWERS = 1 << 18
 JOINED = 1 << 15  # answers from which on kept scores are no longer copied into larger pieces
 SPREAD_BELOW = 0.875  # of a batch; with more new answers, gathering them costs more than scoring all
 WINDOW = 1 << 14  # rows after which it is seen whether looking pays
-LOOKED_AT = 8  # of so many batches one is looked at where it does not pay
+APART, MOST_APART = 8, 64  # batches between two that are looked at where it does not pay: twice as many each time
 TALLIED = pa.schema(
     [("row", pa.int32()), ("kind", LARGE_STRING), ("got", LARGE_STRING), ("expected", LARGE_STRING), ("n", pa.int64())]
 )
@@ -118,6 +118,7 @@ class ReusedScores:
         self._batches = self._rows = self._saved = self._scored_rows = 0
         self._looking = self._scoring = 0.0  # seconds: of a window, of all
         self._pays = True
+        self._apart, self._next_look = APART, 0
         self._forget()
 
     def _forget(self) -> None:
@@ -129,7 +130,10 @@ class ReusedScores:
         """(scores of the different answers of a batch, which of them each row has; None: its own)"""
         with self._lock:
             self._batches += 1
-            is_looked_at = self._pays or self._batches % LOOKED_AT == 0
+            is_looked_at = self._pays or self._batches >= self._next_look
+            if is_looked_at and not self._pays:  # by one thread
+                self._apart = min(2 * self._apart, MOST_APART)
+                self._next_look = self._batches + self._apart
         if not is_looked_at:
             return self._score(batch), None
         start = time.thread_time()
@@ -190,7 +194,10 @@ class ReusedScores:
             self._rows, self._saved = self._rows + rows, self._saved + rows - scored_rows
             self._looking += looking
             if self._rows >= WINDOW or not self._pays:
+                paid = self._pays
                 self._pays = self._saved * self._scoring > self._looking * self._scored_rows
+                if paid and not self._pays:
+                    self._apart, self._next_look = APART, self._batches + APART
                 self._rows = self._saved = 0
                 self._looking = 0.0
 

@@ -116,7 +116,10 @@ def test_batches_without_known_answers_are_soon_scored_without_looking(monkeypat
     reused = ReusedScores(Counting(), ("question", "output"))
     for number in range(26):
         reused.score(numbered(50 * number, 50))
-    assert looked == 2 + 3  # a window of two batches, then one of eight
+    assert looked == 2 + 2  # a window of two batches, then one 8 batches later and one 16 behind that
+    for number in range(26, 26 + 32 + 64 + 64):
+        reused.score(numbered(50 * number, 50))
+    assert looked == 2 + 2 + 3  # 32 behind, and from then on 64
 
 
 def test_threads_score_at_once_whether_batches_are_looked_at_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
